@@ -89,18 +89,18 @@ def answer_all(run: Run) -> None:
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store
     from bakeoff.records.manifest import read_manifest
-    from bakeoff.tasks.task import compile_answer, task_of
+    from bakeoff.tasks.task import compile_answer, make_task
     from bakeoff.training.variant import batch_shape
     from bakeoff.training.weights import restore
 
     manifest = read_manifest(workspace.RECORDS)
     network = restore(run.model, run.derived.num_classes, workspace.TRAINED / f"{run.evaluate.weights}.weights.h5")
-    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
+    task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     answer = compile_answer(network, task, with_losses=True)
     store = Store(workspace.RECORDS, manifest.splits["validation"])
     for batch in evaluation_batches(store, batch_shape(run, run.evaluate.batch_size)):
-        for found in answer(batch).values():
-            found.numpy()
+        for output in answer(batch).values():
+            output.numpy()
 
 
 def timed(work: Callable[[], object]) -> Seconds:

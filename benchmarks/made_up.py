@@ -12,7 +12,7 @@ from bakeoff.config.plain import merge
 from bakeoff.networks import NETWORKS
 from bakeoff.networks.network import Network
 from bakeoff.run.parse import Problems, parse_kind
-from bakeoff.tasks.task import Task, Tensors, task_of
+from bakeoff.tasks.task import Task, Tensors, make_task
 
 CONF = Path(__file__).resolve().parent.parent / "conf" / "model"
 CLASSES = 10
@@ -24,7 +24,7 @@ def read_option(option: str, changes: Mapping[str, Any]) -> tuple[Network, Task]
     tree = merge(_read_tree(option), changes)
     model: Network = parse_kind(NETWORKS, tree, "model", problems)
     problems.raise_any()
-    return model, task_of(model, [str(number) for number in range(CLASSES)])
+    return model, make_task(model, [str(number) for number in range(CLASSES)])
 
 
 def _read_tree(option: str) -> dict[str, Any]:

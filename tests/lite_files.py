@@ -8,7 +8,7 @@ import numpy as np
 from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.networks.ssd import Ssd
-from bakeoff.tasks.task import Task, task_of
+from bakeoff.tasks.task import Task, make_task
 
 CLASSES = ("ant", "bee", "Käfer, großer")
 MODELS = {
@@ -32,7 +32,7 @@ def opinionated(kind: str) -> tuple[keras.Model, Task]:
             weight.assign(draw.normal(0, 0.08, weight.shape))
         elif name in ("bias", "beta"):
             weight.assign(draw.normal(0, 0.3, weight.shape))
-    return network, task_of(model, CLASSES, multi_label=kind == "several labels")
+    return network, make_task(model, CLASSES, multi_label=kind == "several labels")
 
 
 def examples(kind: str, count: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from bakeoff.metrics.classification import ClassificationScore, answers_of
+from bakeoff.metrics.classification import ClassificationScore, make_answers
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.report.about import About
@@ -43,7 +43,7 @@ def detections() -> DetectionScore:
 
 def answers() -> ClassificationScore:
     probabilities = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
-    return ClassificationScore((NASTY, "bee", "cow")).update(answers_of(np.array([1, 1, 3]), probabilities))
+    return ClassificationScore((NASTY, "bee", "cow")).update(make_answers(np.array([1, 1, 3]), probabilities))
 
 
 def labels() -> MultiLabelScore:

@@ -7,7 +7,7 @@ import numpy as np
 
 from bakeoff.networks.point_detector import PointDetector
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.task import task_of
+from bakeoff.tasks.task import make_task
 
 CLASSES = ("ball", "cube", "cone")
 MODEL = PointDetector(input_size=64, width=0.125, bins=8)
@@ -20,7 +20,7 @@ def drawn_network() -> tuple[keras.Model, Detection]:
     for weight in network.weights:
         if weight.path.startswith("head.") and "norm" not in weight.path:
             weight.assign(draw.normal(0, 0.3, weight.shape))
-    task = task_of(MODEL, CLASSES)
+    task = make_task(MODEL, CLASSES)
     assert isinstance(task, Detection)
     return network, task
 

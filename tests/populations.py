@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bakeoff.metrics.boxes import Boxes
-from bakeoff.metrics.classification import ClassificationScore, answers_of
+from bakeoff.metrics.classification import ClassificationScore, make_answers
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.intervals import draw_weights
 from bakeoff.metrics.multi_label import MultiLabelScore
@@ -66,7 +66,7 @@ def classifications(classes: int, skill: float, *, many: int = MANY) -> Classifi
     answers[np.arange(many), truth] += draw.normal(skill, 1, many)
     shares = np.exp(3 * answers)
     probabilities = shares / shares.sum(axis=1, keepdims=True)
-    return ClassificationScore(tuple(map(str, range(classes))), tuple(answers_of(truth + 1, probabilities)))
+    return ClassificationScore(tuple(map(str, range(classes))), tuple(make_answers(truth + 1, probabilities)))
 
 
 def labels(classes: int, skill: float, *, many: int = MANY) -> MultiLabelScore:

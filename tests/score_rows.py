@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from bakeoff.report.examples import COLUMNS, table_of
+from bakeoff.report.examples import COLUMNS, make_table
 
 
 def rows_of(score: Any) -> list[dict[str, Any]]:
     columns, numbers = score.columns(), range(len(score.worst_first()))
     [kind] = [kind for kind, known in COLUMNS.items() if {"example", "file", *columns} == set(known)]
-    return table_of(columns, numbers, [str(number) for number in numbers], kind, ()).drop_columns("file").to_pylist()
+    return make_table(columns, numbers, [str(number) for number in numbers], kind, ()).drop_columns("file").to_pylist()

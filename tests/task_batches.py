@@ -21,7 +21,7 @@ from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.networks.network import Sampling
 from bakeoff.networks.ssd import Ssd
 from bakeoff.records.record import Record
-from bakeoff.tasks.task import task_of
+from bakeoff.tasks.task import make_task
 
 EXAMPLES = 7
 CLASSES = tuple("abcdefg")
@@ -74,7 +74,7 @@ class Batcher:
             order=Order(EXAMPLES, seed),
             steps=steps,
             augment=augment,
-            encode=task_of(MODELS[self.task], CLASSES).encode,
+            encode=make_task(MODELS[self.task], CLASSES).encode,
         )
 
     def training(self, steps: range, **more: Any) -> Batches:

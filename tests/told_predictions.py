@@ -10,7 +10,7 @@ from bakeoff.building.build import build
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import Answer, ClassificationScore
 from bakeoff.metrics.detection import DetectionScore
-from bakeoff.report.examples import table_of, write_examples
+from bakeoff.report.examples import make_table, write_examples
 from bakeoff.sources.dataset import Dataset, Part
 from bakeoff.tracking.journal import Journal
 from told_runs import told
@@ -51,7 +51,7 @@ def tell_boxes(run_id: str, answers: Mapping[str, tuple[list, list]], size: tupl
 def _tell(run_id: str, score: Any, files: list[str], kind: str, classes: tuple[str, ...]) -> None:
     folder = Path(f"told-{run_id}")
     folder.mkdir()
-    write_examples(folder, table_of(score.columns(), range(len(files)), files, kind, classes))
+    write_examples(folder, make_table(score.columns(), range(len(files)), files, kind, classes))
     told(run_id, {"evaluation/accuracy": 0.5})
     journal = Journal(run_id)
     journal.file(folder / "examples.parquet", "evaluation/examples.parquet")

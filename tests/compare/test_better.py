@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bakeoff.metrics.classification import Answer, ClassificationScore
-from bakeoff.report.examples import table_of, write_examples
+from bakeoff.report.examples import make_table, write_examples
 from bakeoff.tracking.journal import Journal
 from told_runs import Bakeoff, told
 
@@ -28,7 +28,7 @@ def evaluated(folder: Path, right: int, examples: int = 60, classes: tuple[str, 
         for at, label in enumerate(truth)
     ]
     columns, files = ClassificationScore(classes, tuple(answers)).columns(), [f"{at}.jpg" for at in range(examples)]
-    write_examples(folder, table_of(columns, range(examples), files, "one label", classes))
+    write_examples(folder, make_table(columns, range(examples), files, "one label", classes))
     return folder / "examples.parquet"
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.metrics.classification import ClassificationScore, answers_of
-from bakeoff.report.examples import add_facts, table_of, write_examples
+from bakeoff.metrics.classification import ClassificationScore, make_answers
+from bakeoff.report.examples import add_facts, make_table, write_examples
 from bakeoff.tracking.journal import Journal
 from told_runs import Bakeoff, told
 
@@ -20,9 +20,9 @@ def evaluated(folder: Path, run_id: str, right: np.ndarray, *, with_facts: bool 
     folder.mkdir()
     truth = np.arange(EXAMPLES) % 2 + 1
     sure = np.where(right == (truth == 1), 0.9, 0.1)
-    score = ClassificationScore(("cat", "dog")).update(answers_of(truth, np.stack([sure, 1 - sure], axis=1)))
+    score = ClassificationScore(("cat", "dog")).update(make_answers(truth, np.stack([sure, 1 - sure], axis=1)))
     files = [f"{at}.jpg" for at in range(EXAMPLES)]
-    table = table_of(score.columns(), range(EXAMPLES), files, "one label", ("cat", "dog"))
+    table = make_table(score.columns(), range(EXAMPLES), files, "one label", ("cat", "dog"))
     facts = {"brightness": np.where(DARK, 20.0, 100.0), "place": np.array(["in", "out"] * (EXAMPLES // 2))}
     write_examples(folder, add_facts(table, facts) if with_facts else table)
     told(run_id, {"evaluation/accuracy": float(right.mean())}, lr__peak=run_id[-1])

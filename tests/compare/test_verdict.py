@@ -12,10 +12,10 @@ from bakeoff.compare.examples import Judged, Score
 from bakeoff.compare.verdict import Verdict, judge
 from bakeoff.errors import BakeoffError
 from bakeoff.metrics.boxes import Boxes
-from bakeoff.metrics.classification import ClassificationScore, answers_of
+from bakeoff.metrics.classification import ClassificationScore, make_answers
 from bakeoff.metrics.detection import DetectionScore, Loss
 from bakeoff.metrics.multi_label import MultiLabelScore
-from bakeoff.report.examples import FILE, table_of, write_examples
+from bakeoff.report.examples import FILE, make_table, write_examples
 
 CLASSES = ("cat", "dog", "owl")
 A = Contender("aaaaaaaa11", "ssd · cosine", "SUCCEEDED", {}, {})
@@ -31,7 +31,7 @@ def write(tmp_path: Path) -> Write:
         (tmp_path / name).mkdir()
         numbers = range(len(score.worst_first()))
         names = files or [f"{number}.jpg" for number in numbers]
-        write_examples(tmp_path / name, table_of(score.columns(), numbers, names, kind, classes))
+        write_examples(tmp_path / name, make_table(score.columns(), numbers, names, kind, classes))
         return tmp_path / name / FILE
 
     return written
@@ -40,7 +40,7 @@ def write(tmp_path: Path) -> Write:
 def one_label(seed: int, examples: int = 30) -> ClassificationScore:
     draw = np.random.default_rng(seed)
     truth = np.arange(examples) % 2 + 1  # no owl
-    return ClassificationScore(CLASSES).update(answers_of(truth, draw.dirichlet(np.ones(3), examples).round(2)))
+    return ClassificationScore(CLASSES).update(make_answers(truth, draw.dirichlet(np.ones(3), examples).round(2)))
 
 
 def several_labels(seed: int, examples: int = 30) -> MultiLabelScore:
@@ -106,7 +106,7 @@ def test_files_of_one_name_are_told_apart_by_their_order(write: Write) -> None:
 def test_a_class_with_few_examples_is_named_and_not_judged(write: Write) -> None:
     truth = np.array([1] * 25 + [3] * 5)
     draw = np.random.default_rng(0)
-    a, b = (ClassificationScore(CLASSES).update(answers_of(truth, draw.dirichlet(np.ones(3), 30))) for _ in "ab")
+    a, b = (ClassificationScore(CLASSES).update(make_answers(truth, draw.dirichlet(np.ones(3), 30))) for _ in "ab")
     found = judged(write("a", a, "one label"), write("b", b, "one label"))
     assert list(found.by_class) == ["cat"] and found.too_few == ("owl",)
 

@@ -17,7 +17,7 @@ from bakeoff.input.order import Order
 from bakeoff.input.store import Store
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Box, Record
-from bakeoff.tasks.task import task_of
+from bakeoff.tasks.task import make_task
 from task_batches import ANY_PART, CHANGES, CLASSES, EXAMPLES, MODELS, SIZE, Batcher, Batches, taken
 
 
@@ -150,7 +150,7 @@ def test_boxes_become_the_targets_of_their_own_image(batcher: Batcher) -> None:
 def test_batch_is_to_the_bit_what_direct_execution_gives(batcher: Batcher, usual: Usual) -> None:
     """Each example changed alone, outside tf.data, by the key of its seed, epoch and number."""
     shape = replace(batcher.shape, **ANY_PART[batcher.task])
-    encode = task_of(MODELS[batcher.task], CLASSES).encode
+    encode = make_task(MODELS[batcher.task], CLASSES).encode
     epochs, numbers = Order(EXAMPLES, seed=0).at(np.arange(9))
     rows = []
     for data, epoch, number in zip(batcher.store.read(numbers), epochs, numbers, strict=True):

@@ -14,7 +14,7 @@ from bakeoff.input.store import Store
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
-from bakeoff.tasks.task import compile_answer, judge, task_of
+from bakeoff.tasks.task import compile_answer, judge, make_task
 from bakeoff.training.optimizers import Momentum
 from bakeoff.training.step import Step
 
@@ -71,7 +71,7 @@ def test_batches_hold_a_vector_of_labels(task: str, stores: Callable[[str], Stor
 def test_network_learns_which_labels_an_example_has(task: str, stores: Callable[[str], Store]) -> None:
     keras.utils.set_random_seed(0)
     model, shape, store = MODELS[task], SHAPES[task], stores(task)
-    network, learned = model.build(3), task_of(model, CLASSES, multi_label=True)
+    network, learned = model.build(3), make_task(model, CLASSES, multi_label=True)
     batches = training_batches(
         store, shape, order=Order(6, 0), steps=range(80), augment=Augment(), encode=learned.encode
     )

@@ -16,8 +16,8 @@ from bakeoff.metrics.catalogue import (
     ERRORS,
     METRICS,
     Metric,
+    choose_judgement,
     is_higher_better,
-    judgement_of,
     merit,
 )
 from bakeoff.metrics.classification import Answer, ClassificationScore
@@ -94,7 +94,7 @@ def test_which_way_a_number_is_better(name: str, higher: bool | None) -> None:
     ],
 )  # fmt: skip
 def test_a_task_is_judged_by_its_headline(task: str, multi_label: bool, headline: str) -> None:
-    assert judgement_of(task, multi_label=multi_label).headline == headline
+    assert choose_judgement(task, multi_label=multi_label).headline == headline
 
 
 def test_the_table_is_light() -> None:

@@ -12,7 +12,7 @@ from sklearn.metrics import (
     top_k_accuracy_score,
 )
 
-from bakeoff.metrics.classification import Answer, ClassificationScore, answers_of
+from bakeoff.metrics.classification import Answer, ClassificationScore, make_answers
 from score_rows import rows_of
 
 CLASSES = ("ant", "bee", "cow")
@@ -35,7 +35,7 @@ def drawn(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_answers_name_the_likeliest_class_and_how_many_are_above_the_true_one() -> None:
     probabilities = np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [0.4, 0.4, 0.2]])
-    assert answers_of(np.array([1, 1, 2]), probabilities) == [
+    assert make_answers(np.array([1, 1, 2]), probabilities) == [
         Answer(1, 2, 0.5, 0.2, 2),
         Answer(1, 1, 0.4, 0.4, 0),  # of two as likely the first is given
         Answer(2, 1, 0.4, 0.4, 1),
@@ -64,7 +64,7 @@ def test_confusion_counts_true_classes_down_and_given_ones_across() -> None:
 
 def test_numbers_equal_those_of_scikit_learn() -> None:
     truth, probabilities = drawn(0, 300)
-    counted = ClassificationScore(MANY).update(answers_of(truth, probabilities))
+    counted = ClassificationScore(MANY).update(make_answers(truth, probabilities))
     given, result = probabilities.argmax(axis=1) + 1, counted.result()
     np.testing.assert_array_equal(counted.confusion(), confusion_matrix(truth, given))
     assert result["accuracy"] == pytest.approx(accuracy_score(truth, given))
@@ -84,7 +84,7 @@ def test_top_five_of_five_classes_is_no_number() -> None:
 def test_intervals_hold_the_numbers_of_repeated_examples() -> None:
     """A drawing's weights are copies: the same numbers as of examples that are really repeated."""
     truth, probabilities = drawn(1, 40)
-    answers = answers_of(truth, probabilities)
+    answers = make_answers(truth, probabilities)
     times = np.random.default_rng(2).integers(0, 3, 40)
     weighted = ClassificationScore(MANY).update(answers)._numbers(times[None])
     repeated = [answer for answer, count in zip(answers, times, strict=True) for _ in range(count)]
@@ -108,7 +108,7 @@ def test_merging_is_associative_and_keeps_the_order() -> None:
 
 
 def test_score_of_parts_has_the_numbers_of_the_whole() -> None:
-    answers = answers_of(*drawn(3, 50))
+    answers = make_answers(*drawn(3, 50))
     whole, empty = ClassificationScore(MANY, tuple(answers)), ClassificationScore(MANY)
     parts = empty.update(answers[:20]) + empty.update(answers[20:]) + empty
     groups = [str(number % 7) for number in range(50)]

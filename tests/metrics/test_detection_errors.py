@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bakeoff.metrics.boxes import Boxes, Matches
-from bakeoff.metrics.detection_errors import KINDS, confusion, errors_of, lost_precision
+from bakeoff.metrics.detection_errors import KINDS, confusion, find_errors, lost_precision
 from coco_sets import Pairs, given, random_pairs, true
 
 BOX = [0.0, 0.0, 100.0, 100.0]
@@ -18,11 +18,11 @@ def matches(*pairs: tuple) -> Matches:
 
 
 def kinds(*pairs: tuple) -> list[str]:
-    return errors_of(matches(*pairs)).kinds.tolist()
+    return find_errors(matches(*pairs)).kinds.tolist()
 
 
 def counts(*pairs: tuple) -> dict[str, int]:
-    return {kind: count for kind, count in errors_of(matches(*pairs)).counts().items() if count}
+    return {kind: count for kind, count in find_errors(matches(*pairs)).counts().items() if count}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_scores_alone_decide_nothing_about_kinds() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_every_box_and_detection_is_accounted_for_once(seed: int) -> None:
     paired = Matches.from_boxes(*zip(*random_pairs(seed, images=15), strict=True))
-    errors = errors_of(paired)
+    errors = find_errors(paired)
     assert len(errors.kinds) == len(paired.predictions) and set(errors.kinds) <= {"right", *KINDS} - {"missed"}
     assert (errors.kinds == "right").sum() == len(set(paired.taken) - {-1})
     meant = {int(row) for row in errors.meant if row >= 0} | {int(row) for row in paired.taken if row >= 0}
@@ -73,7 +73,7 @@ def test_every_box_and_detection_is_accounted_for_once(seed: int) -> None:
 
 def lost(classes: int, *pairs: tuple) -> dict[str, float]:
     paired = matches(*pairs)
-    return {kind: value for kind, value in lost_precision(paired, errors_of(paired), classes).items() if value}
+    return {kind: value for kind, value in lost_precision(paired, find_errors(paired), classes).items() if value}
 
 
 def test_a_wrong_name_costs_what_its_box_would_have_given() -> None:
@@ -109,7 +109,7 @@ def test_a_missed_box_costs_the_recall_that_is_never_reached() -> None:
 def confused(*pairs: tuple) -> list[tuple[int, int]]:
     """(true, given), sorted."""
     paired = matches(*pairs)
-    return sorted(zip(*(column.tolist() for column in confusion(paired, errors_of(paired))), strict=True))
+    return sorted(zip(*(column.tolist() for column in confusion(paired, find_errors(paired))), strict=True))
 
 
 def test_confusion_has_a_row_for_every_detection_and_for_every_box_without_one() -> None:

@@ -19,7 +19,7 @@ from bakeoff.predict.choice import Trained, chosen
 from bakeoff.predict.model import opened
 from bakeoff.predict.small import small_model, view_of
 from bakeoff.run.options import Export
-from bakeoff.tasks.task import task_of
+from bakeoff.tasks.task import make_task
 from lite_files import CLASSES, MODELS, opinionated
 
 
@@ -168,7 +168,7 @@ def test_a_photograph_in_tiles_gets_the_same_answers_from_weights_and_every_file
     tiles = Tiles(size=90)
     model = replace(MODELS["detection"], tiles=tiles, suppression=Suppression(min_score=0.5, max_detections=8))
     network.save_weights(tmp_path / "best.weights.h5")
-    task, settings = task_of(model, CLASSES), Export(formats=("saved_model", "float32", "onnx"), max_detections=8)
+    task, settings = make_task(model, CLASSES), Export(formats=("saved_model", "float32", "onnx"), max_detections=8)
     noted = {"about": Told("test"), "representative": lambda: iter(()), "folder": tmp_path}
     assert len(list(write_files(network, model, task, CLASSES, settings, **noted))) == 3
     coarse = np.random.default_rng(2).integers(0, 256, (10, 14, 3), np.uint8)

@@ -15,7 +15,7 @@ from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Record
-from bakeoff.report.examples import FILE, kind_of, row_of, table_of, write_examples
+from bakeoff.report.examples import FILE, choose_kind, make_table, read_row, write_examples
 from bakeoff.report.gallery import Originals
 from coco_sets import given, true
 
@@ -49,7 +49,7 @@ ROWS = {
 
 def table(task: str, several: bool, score: Any) -> pa.Table:
     numbers = range(len(score.worst_first()))
-    return table_of(score.columns(), numbers, [f"ü/{at}.jpg" for at in numbers], kind_of(task, several), CLASSES)
+    return make_table(score.columns(), numbers, [f"ü/{at}.jpg" for at in numbers], choose_kind(task, several), CLASSES)
 
 
 @pytest.mark.parametrize(("task", "several", "score"), CASES, ids=ROWS)
@@ -59,13 +59,14 @@ def test_examples_are_a_row_each_and_the_file_says_the_classes(
     write_examples(tmp_path, table(task, several, score))
     read = pq.read_table(tmp_path / FILE)
     expected = [
-        {"example": number, "file": f"ü/{number}.jpg"} | row for number, row in enumerate(ROWS[kind_of(task, several)])
+        {"example": number, "file": f"ü/{number}.jpg"} | row
+        for number, row in enumerate(ROWS[choose_kind(task, several)])
     ]
     assert read.to_pylist() == [
         {key: pytest.approx(value) if key == "loss" and value else value for key, value in row.items()}
         for row in expected
     ]
-    assert [row_of(read, number) for number in range(len(expected))] == read.to_pylist()
+    assert [read_row(read, number) for number in range(len(expected))] == read.to_pylist()
     assert read.schema.metadata == {b"class 1": b"ant", b"class 2": "bée".encode()}
 
 
@@ -81,9 +82,9 @@ def test_a_table_of_examples_needs_no_pandas() -> None:
     lines = [
         "import sys",
         "from bakeoff.metrics.multi_label import MultiLabelScore",
-        "from bakeoff.report.examples import row_of, table_of",
+        "from bakeoff.report.examples import read_row, make_table",
         "columns = MultiLabelScore(('a',)).update([[True]], [[0.5]]).columns()",
-        "assert row_of(table_of(columns, [0], ['b'], 'several labels', ['a']), 0)['truth'] == ['a']",
+        "assert read_row(make_table(columns, [0], ['b'], 'several labels', ['a']), 0)['truth'] == ['a']",
         "assert 'pandas' not in sys.modules",
     ]
     subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)

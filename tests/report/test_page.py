@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bakeoff.metrics.classification import ClassificationScore, answers_of
+from bakeoff.metrics.classification import ClassificationScore, make_answers
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.pages.template import add_facts, embed_jpeg
@@ -217,7 +217,7 @@ def test_the_mistake_that_costs_most_is_named_with_its_cost_though_another_is_mo
 
 def test_of_classifiers_the_costliest_mistake_is_named_by_its_share_of_the_errors(tmp_path: Path) -> None:
     probabilities = np.array([[0.1, 0.8, 0.1]] * 2 + [[0.2, 0.2, 0.6]] + [[0.9, 0.05, 0.05]] * 5)
-    score = ClassificationScore(("a", "b", "c")).update(answers_of(np.array([1] * 8), probabilities))
+    score = ClassificationScore(("a", "b", "c")).update(make_answers(np.array([1] * 8), probabilities))
     text = page_of(report_of(score, "accuracy"), tmp_path).text
     assert "The mistake that costs most is a taken for b (2 times, 67% of all errors)." in text
     assert "Without it accuracy would be 0.875 instead of 0.625." in text

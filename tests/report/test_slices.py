@@ -9,7 +9,7 @@ import pytest
 
 from bakeoff.errors import DataError
 from bakeoff.input.store import Origin
-from bakeoff.metrics.classification import ClassificationScore, answers_of
+from bakeoff.metrics.classification import ClassificationScore, make_answers
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.report.chance import Tally, count_right, find_weak, find_worse
@@ -41,7 +41,7 @@ def answered(right: np.ndarray) -> ClassificationScore:
     """Of two classes, right where it says so."""
     truth = np.arange(len(right)) % 2 + 1
     sure = np.where(right == (truth == 1), 0.9, 0.1)
-    return ClassificationScore(("a", "b")).update(answers_of(truth, np.stack([sure, 1 - sure], axis=1)))
+    return ClassificationScore(("a", "b")).update(make_answers(truth, np.stack([sure, 1 - sure], axis=1)))
 
 
 def judged(right: np.ndarray, facts: dict[str, np.ndarray], groups: list[str] | None = None) -> Any:

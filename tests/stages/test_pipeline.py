@@ -312,7 +312,7 @@ def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_f
     from bakeoff.input.batches import evaluation_batches
     from bakeoff.input.store import Store
     from bakeoff.run.file import load
-    from bakeoff.tasks.task import compile_answer, task_of
+    from bakeoff.tasks.task import compile_answer, make_task
     from bakeoff.training.variant import batch_shape
     from bakeoff.training.weights import digest
 
@@ -335,7 +335,7 @@ def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_f
     assert isinstance(network, keras.Model)
     run, manifest = load(Path("models/config/run.yaml")), read_manifest(Path("data/records"))
     store = Store(Path("data/records"), manifest.splits["validation"])
-    answer = compile_answer(network, task_of(run.model, manifest.classes, multi_label=False))
+    answer = compile_answer(network, make_task(run.model, manifest.classes, multi_label=False))
     table = parquet.read_table("models/evaluation/examples.parquet").to_pylist()
     expected = {row["example"]: [found["score"] for found in row["prediction"]] for row in table}
     answered: dict[int, list[float]] = {}

@@ -11,7 +11,7 @@ from bakeoff.networks.applications import InceptionV3
 from bakeoff.networks.cnn import ClipCnn, Cnn
 from bakeoff.networks.s3dg import S3dG
 from bakeoff.tasks.classification import Classification
-from bakeoff.tasks.task import judge, task_of
+from bakeoff.tasks.task import judge, make_task
 from score_rows import rows_of
 
 CLASSES = ("ant", "bee", "cow")
@@ -91,7 +91,7 @@ def test_shown_examples_hold_their_pixels_and_answer() -> None:
 
 @pytest.mark.parametrize("model", [Cnn(), ClipCnn(), InceptionV3(), S3dG()])
 def test_images_and_clips_are_classified_alike(model: Cnn | ClipCnn | InceptionV3 | S3dG) -> None:
-    task = task_of(model, list(CLASSES))
+    task = make_task(model, list(CLASSES))
     assert isinstance(task, Classification) and task.classes == CLASSES
 
 
@@ -191,8 +191,8 @@ def test_shown_examples_of_several_labels_hold_the_true_ones_and_all_scores() ->
 
 
 def test_records_say_whether_an_example_may_have_several_labels() -> None:
-    assert task_of(Cnn(), CLASSES, multi_label=True).headline == "mean_average_precision"
-    assert task_of(Cnn(), CLASSES).headline == "accuracy"
+    assert make_task(Cnn(), CLASSES, multi_label=True).headline == "mean_average_precision"
+    assert make_task(Cnn(), CLASSES).headline == "accuracy"
 
 
 def test_background_beside_several_labels_is_refused() -> None:

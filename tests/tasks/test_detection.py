@@ -11,7 +11,7 @@ from bakeoff.networks.anchors import Anchors
 from bakeoff.networks.detector import DetectionLoss, Suppression
 from bakeoff.networks.ssd import Ssd
 from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.task import TASKS, judge, task_of
+from bakeoff.tasks.task import TASKS, judge, make_task
 from score_rows import rows_of
 
 # Anchors of 64 pixels that tile the image: 8 x 8 of an eighth of its side, 4 x 4 of a quarter, 2 x 2 of a half.
@@ -388,7 +388,7 @@ def test_shown_examples_hold_their_own_boxes_and_no_padding() -> None:
     assert [len(other[name]) for name in ("boxes", "classes", "scores")] == [1, 1, 1]
 
 
-def test_task_of_a_detector_is_detection() -> None:
-    task = task_of(Ssd(input_size=64), list(CLASSES))
+def test_the_task_of_a_detector_is_detection() -> None:
+    task = make_task(Ssd(input_size=64), list(CLASSES))
     assert isinstance(task, Detection) and task.classes == CLASSES
     assert TASKS["detection"] is Detection

@@ -21,7 +21,7 @@ from bakeoff.networks.tile_merge import merge_tiles
 from bakeoff.networks.tiles import Tiles
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import Box, Record
-from bakeoff.tasks.task import compile_answer, judge, task_of
+from bakeoff.tasks.task import compile_answer, judge, make_task
 from bakeoff.tasks.tiled import answer_in_tiles, rows_of
 
 TILES = Tiles(size=40)
@@ -75,7 +75,7 @@ def find_white(views: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
 @pytest.mark.parametrize("at_once", [1, 2, 50])
 def test_an_object_on_a_seam_is_detected_once_on_the_whole_picture(store: Store, at_once: int) -> None:
-    task = task_of(MODEL, ("a",))
+    task = make_task(MODEL, ("a",))
     batches = evaluation_batches(store, replace(SHAPE, batch_size=at_once))
     score = judge(task, {"network": answer_in_tiles(SHAPE.view, find_white)}, batches)["network"]
     assert [len(boxes.corners) for boxes in score.predictions] == [1, 1, 1]
@@ -85,9 +85,9 @@ def test_an_object_on_a_seam_is_detected_once_on_the_whole_picture(store: Store,
 
 
 def test_answers_are_those_of_each_tile_merged_whatever_goes_at_once(store: Store, network: keras.Model) -> None:
-    task = task_of(MODEL, ("a",))
+    task = make_task(MODEL, ("a",))
     whole = compile_answer(network, task)
-    alone = compile_answer(network, task_of(replace(MODEL, tiles=None), ("a",)))
+    alone = compile_answer(network, make_task(replace(MODEL, tiles=None), ("a",)))
     several = list(evaluation_batches(store, replace(SHAPE, batch_size=3)))
     for batch, same in zip(evaluation_batches(store, SHAPE), several, strict=True):
         [given] = rows_of(whole(batch))
@@ -104,7 +104,7 @@ def test_answers_are_those_of_each_tile_merged_whatever_goes_at_once(store: Stor
 
 
 def test_the_loss_of_a_picture_is_that_of_its_views_as_one_batch(store: Store, network: keras.Model) -> None:
-    task = task_of(MODEL, ("a",))
+    task = make_task(MODEL, ("a",))
     answer = compile_answer(network, task, with_losses=True)
     for batch in evaluation_batches(store, SHAPE):
         picture, boxes = batch["pixels"].numpy()[0], batch["boxes"].numpy()[0]
@@ -125,7 +125,7 @@ def test_the_loss_of_a_picture_is_that_of_its_views_as_one_batch(store: Store, n
 def test_a_resumed_training_takes_the_same_crops(store: Store) -> None:
     def batches(steps: range) -> list[dict[str, np.ndarray]]:
         made = training_batches(
-            store, SHAPE, order=Order(3, 0), steps=steps, augment=Augment(), encode=task_of(MODEL, ("a",)).encode
+            store, SHAPE, order=Order(3, 0), steps=steps, augment=Augment(), encode=make_task(MODEL, ("a",)).encode
         )
         return list(made.as_numpy_iterator())
 

@@ -31,7 +31,7 @@ CHILD = """
     from bakeoff.networks.cnn import Cnn
     from bakeoff.networks.detector import DetectionLoss, HardExamples
     from bakeoff.networks.ssd import Ssd
-    from bakeoff.tasks.task import task_of
+    from bakeoff.tasks.task import make_task
     from bakeoff.training.devices import strategy_of
     from bakeoff.training.learner import new_learner
     from bakeoff.training.optimizers import Momentum, RmsProp
@@ -84,7 +84,7 @@ CHILD = """
 
     def trained(strategy, model, optimizer, together):
         keras.utils.set_random_seed(4)
-        task = task_of(model, ["a", "b", "c"])
+        task = make_task(model, ["a", "b", "c"])
         settings = Train(batch_size=8, steps=3, ema_decay=0.8)
         learner = new_learner(model, 3, task, optimizer, settings, strategy)
         step = learner.begin((), "train.trainable")

@@ -28,7 +28,7 @@ from bakeoff.report.about import About, warn_of_end
 from bakeoff.report.evaluation import Evaluation
 from bakeoff.run.options import Evaluate, Mlflow
 from bakeoff.run.settings import Run
-from bakeoff.tasks.task import Answer, Tensors, compile_answer, judge_of, task_of
+from bakeoff.tasks.task import Answer, Tensors, compile_answer, make_judge, make_task
 from bakeoff.tracking import tracker
 from bakeoff.tracking.told_page import describe_run
 from bakeoff.training.variant import batch_shape
@@ -65,7 +65,7 @@ def judge_candidate(candidate: Candidate, option: str | None, split: str, *, all
     settings = model.run.evaluate if model.run else Evaluate()
     store = Store(material.folder, material.split, model.run.memory.on_bad_record if model.run else "error")
     answer, shape = model.answer(store, material.manifest.multi_label, settings.batch_size)
-    judge = judge_of(model.task, model.labels, multi_label=material.manifest.multi_label)
+    judge = make_judge(model.task, model.labels, multi_label=material.manifest.multi_label)
     about = About(candidate.name, _list_facts(candidate, material, overlap), warn_of_end(candidate.state))
     evaluation = Evaluation(about, judge, answer, store, shape, material.manifest, material.split)
     shelf = workspace.JUDGED / f"{material.title}-{material.digest[:SHOWN_OF_DIGEST]}"
@@ -101,7 +101,7 @@ class _Model:
     def answer(self, store: Store, multi_label: bool, batch_size: int) -> tuple[Answer, Shape]:
         """Return what answers a batch, and what batches must look like."""
         if self.run:
-            task = task_of(self.run.model, self.labels, multi_label=multi_label)
+            task = make_task(self.run.model, self.labels, multi_label=multi_label)
             answer = compile_answer(restore_network(self._trained), task, with_losses=True)
             return answer, batch_shape(self.run, batch_size)
         clip = CLIP if self.task == "video" else 1
@@ -129,13 +129,13 @@ def _rename_scores(answer: Answer, multi_label: bool) -> Answer:
     """Files of other software call probabilities scores."""
     wanted = "scores" if multi_label else "probabilities"
 
-    def answer_renamed(batch: Tensors) -> Tensors:
+    def answer_with_scores(batch: Tensors) -> Tensors:
         predictions = answer(batch)
         if wanted in predictions:
             return predictions
         return {wanted: predictions["probabilities" if multi_label else "scores"]}
 
-    return answer_renamed
+    return answer_with_scores
 
 
 def _list_facts(candidate: Candidate, material: Material, overlap: Overlap | None) -> dict[str, str]:

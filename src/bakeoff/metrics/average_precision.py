@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bakeoff.metrics.boxes import Table, pairs_of
+from bakeoff.metrics.boxes import Table, find_pairs
 
 RECALLS = np.linspace(0, 1, 101)
 VOC_OVERLAP = 0.5
@@ -129,7 +129,7 @@ def voc_precisions(predictions: Table, truth: Table) -> dict[str, float]:
 
 
 def _voc_hits(predictions: Table, truth: Table) -> np.ndarray:
-    predicted_rows, true_rows, overlap = pairs_of(predictions, truth, same_class=True)
+    predicted_rows, true_rows, overlap = find_pairs(predictions, truth, same_class=True)
     order = np.lexsort((true_rows, -overlap, predicted_rows))
     first = np.flatnonzero(np.diff(predicted_rows[order], prepend=-1))  # of each detection, the most overlapped
     predicted_rows, true_rows, overlap = (rows[order][first] for rows in (predicted_rows, true_rows, overlap))

@@ -36,9 +36,9 @@ class Table:
     def from_images(cls, images: Sequence[Boxes]) -> "Table":
         return cls(
             np.repeat(np.arange(len(images)), [len(boxes.classes) for boxes in images]),
-            _joined([boxes.classes for boxes in images]).astype(np.int64),
-            _joined([boxes.corners for boxes in images]).astype(np.float64).reshape(-1, 4),
-            _joined([np.ones(len(boxes.classes)) if boxes.scores is None else boxes.scores for boxes in images]).astype(
+            _join([boxes.classes for boxes in images]).astype(np.int64),
+            _join([boxes.corners for boxes in images]).astype(np.float64).reshape(-1, 4),
+            _join([np.ones(len(boxes.classes)) if boxes.scores is None else boxes.scores for boxes in images]).astype(
                 np.float64
             ),
         )
@@ -61,7 +61,7 @@ class Table:
         return counted[np.argsort(-counted.scores, kind="stable")]
 
 
-def pairs_of(predictions: Table, truth: Table, *, same_class: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def find_pairs(predictions: Table, truth: Table, *, same_class: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the overlapping pairs of each image, by prediction: row of `predictions`, row of `truth`, overlap.
 
     Overlap is what both cover over what either covers, counted as COCO counts it.
@@ -91,7 +91,7 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.divide(both, either, out=np.zeros_like(both), where=both > 0)
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
+def _join(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
@@ -108,7 +108,7 @@ class Matches:
     @classmethod
     def from_boxes(cls, truth: Sequence[Boxes], predictions: Sequence[Boxes]) -> "Matches":
         true, best = Table.from_images(truth), Table.from_images(predictions).best_first()
-        hits, taken = _assigned(best, true)
+        hits, taken = _assign(best, true)
         return cls(len(truth), true, best, hits, taken)
 
     def from_score(self, threshold: float) -> "Matches":
@@ -127,10 +127,10 @@ class Matches:
         return np.bincount(rows, minlength=self.images)
 
 
-def _assigned(predictions: Table, truth: Table) -> tuple[np.ndarray, np.ndarray]:
+def _assign(predictions: Table, truth: Table) -> tuple[np.ndarray, np.ndarray]:
     hits = np.zeros((len(predictions), len(OVERLAPS)), bool)
     taken = np.full(len(predictions), NONE)
-    predicted_rows, true_rows, overlap = pairs_of(predictions, truth, same_class=True)
+    predicted_rows, true_rows, overlap = find_pairs(predictions, truth, same_class=True)
     close = overlap >= OVERLAPS[0]
     predicted_rows, true_rows, overlap = predicted_rows[close], true_rows[close], overlap[close]
     # The fast path: neither box has another candidate, as with most predictions of a good detector.

@@ -162,7 +162,7 @@ COSTS = ("loss", "errors", "bytes", "seconds", "memory", "latency", "parameters"
 FACTS = ("learning_rate", "phase", "bad_records", "calls", "threads")
 
 
-def judgement_of(task: str, *, multi_label: bool) -> Judgement:
+def choose_judgement(task: str, *, multi_label: bool) -> Judgement:
     if task == "detection":
         return DETECTION
     return SEVERAL_LABELS if multi_label else ONE_LABEL

@@ -29,7 +29,7 @@ class Answer:
     rank: int
 
 
-def answers_of(truth: np.ndarray, probabilities: np.ndarray) -> list[Answer]:
+def make_answers(truth: np.ndarray, probabilities: np.ndarray) -> list[Answer]:
     """From true ids (n,) and probabilities (n, k); of equally probable classes the first is given."""
     rows = np.arange(len(truth))
     given, of_true = probabilities.argmax(axis=1), probabilities[rows, truth - 1]

@@ -26,8 +26,8 @@ class Coco:
 
         They are averaged here, as COCO does it, because the library prints a table whenever it averages.
         """
-        precision = self._counted["precision"][..., MOST_GIVEN]  # (overlaps, recalls, classes, sizes)
-        recall = self._counted["recall"]  # (overlaps, classes, sizes, limits of detections)
+        precision = self._counts["precision"][..., MOST_GIVEN]  # (overlaps, recalls, classes, sizes)
+        recall = self._counts["recall"]  # (overlaps, classes, sizes, limits of detections)
         everywhere = precision[..., ALL]
         parts = [everywhere, everywhere[AT_50], everywhere[AT_75], *(precision[..., size] for size in (1, 2, 3))]
         parts += [recall[:, :, ALL, limit] for limit in (0, 1, 2)]
@@ -37,10 +37,10 @@ class Coco:
 
     def precision(self) -> np.ndarray:
         """(overlaps 0.5, 0.55, ... 0.95, recalls 0, 0.01, ... 1, classes), all sizes; -1 for a class without truth."""
-        return self._counted["precision"][:, :, :, ALL, MOST_GIVEN]
+        return self._counts["precision"][:, :, :, ALL, MOST_GIVEN]
 
     @cached_property
-    def _counted(self) -> dict[str, np.ndarray]:
+    def _counts(self) -> dict[str, np.ndarray]:
         images = [{"id": image} for image in range(self._images)]
         classes = [{"id": number, "name": str(number)} for number in range(1, self._classes + 1)]
         boxes = _measure(self._truth)

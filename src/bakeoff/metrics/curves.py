@@ -102,14 +102,14 @@ def calibration_errors(probability: np.ndarray, right: np.ndarray, weights: np.n
     Answers (n,) are sorted into bins by their probability. The error is the mean distance between a bin's mean
     probability and its share of right answers, each bin by its share of the answers. Weights are (weightings, n).
     """
-    in_bin = np.eye(BINS)[_bins_of(probability)]
+    in_bin = np.eye(BINS)[_find_bins(probability)]
     distances = np.abs(weights @ (in_bin * (probability - right)[:, None]))
     return distances.sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
 
 
 def reliability(probability: np.ndarray, right: np.ndarray) -> list[dict[str, float]]:
     """Return a row for each bin that has answers: their mean probability, the share of right ones, how many."""
-    bins = _bins_of(probability)
+    bins = _find_bins(probability)
     return [
         {
             "probability": round(float(probability[bins == number].mean()), 4),
@@ -120,7 +120,7 @@ def reliability(probability: np.ndarray, right: np.ndarray) -> list[dict[str, fl
     ]
 
 
-def _bins_of(probability: np.ndarray) -> np.ndarray:
+def _find_bins(probability: np.ndarray) -> np.ndarray:
     """0 to 14; a probability on an edge belongs below, as the paper has it."""
     return np.clip(np.ceil(probability * BINS).astype(np.int64) - 1, 0, BINS - 1)
 

@@ -14,7 +14,7 @@ from bakeoff.metrics.average_precision import RECALLS, average_precisions, voc_p
 from bakeoff.metrics.boxes import Boxes, Matches, Table
 from bakeoff.metrics.coco import Coco
 from bakeoff.metrics.curves import Curve, reliability
-from bakeoff.metrics.detection_errors import KINDS, RIGHT, WorkingPoint, confusion, errors_of, lost_precision
+from bakeoff.metrics.detection_errors import KINDS, RIGHT, WorkingPoint, confusion, find_errors, lost_precision
 from bakeoff.metrics.intervals import Intervals, Numbers, find_intervals
 from bakeoff.metrics.score import ByClass, Column, Lists, Texts, average_known, count_added
 
@@ -62,7 +62,7 @@ class DetectionScore:
         numbers["class_threshold"] = {label: point.threshold for label, point in best.items() if point}
         numbers["errors"] = point.errors.counts()
         if self._known:
-            numbers["lost_mAP_50"] = lost_precision(matches, errors_of(matches), len(self.classes))
+            numbers["lost_mAP_50"] = lost_precision(matches, find_errors(matches), len(self.classes))
         return numbers
 
     def intervals(self, groups: Sequence[str], samples: int) -> Intervals:

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from bakeoff.metrics.average_precision import average_precisions
-from bakeoff.metrics.boxes import NONE, Matches, pairs_of
+from bakeoff.metrics.boxes import NONE, Matches, find_pairs
 from bakeoff.metrics.catalogue import ERRORS
 from bakeoff.metrics.curves import Curve, Working
 
@@ -27,9 +27,9 @@ class Errors:
         return {kind: int((self.missed if kind == "missed" else self.kinds == kind).sum()) for kind in KINDS}
 
 
-def errors_of(matches: Matches) -> Errors:
+def find_errors(matches: Matches) -> Errors:
     predictions, truth, taken = matches.predictions, matches.truth, matches.taken
-    predicted_rows, true_rows, overlap = pairs_of(predictions, truth, same_class=False)
+    predicted_rows, true_rows, overlap = find_pairs(predictions, truth, same_class=False)
     same = predictions.classes[predicted_rows] == truth.classes[true_rows]
     used = np.zeros(len(truth), bool)
     used[taken[taken != NONE]] = True
@@ -128,7 +128,7 @@ class WorkingPoint:
     def from_matches(cls, matches: Matches) -> "WorkingPoint":
         best = Curve.from_scores(matches.predictions.scores, matches.right, len(matches.truth)).best() or NEVER
         given = matches.from_score(best.threshold)
-        return cls(best, given, errors_of(given))
+        return cls(best, given, find_errors(given))
 
     @cached_property
     def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

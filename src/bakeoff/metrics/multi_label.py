@@ -80,8 +80,8 @@ class MultiLabelScore:
         """`score` is the mean, over the classes, of the probability given to the right answer, yes or no."""
         truth, scores = self._tables
         return {
-            "truth": self._named(truth),
-            "prediction": self._named(scores >= THRESHOLD),
+            "truth": self._name_labels(truth),
+            "prediction": self._name_labels(scores >= THRESHOLD),
             "score": np.where(truth, scores, 1 - scores).mean(axis=1) if self.classes else np.zeros(len(scores)),
             "scores": Lists(np.full(len(scores), len(self.classes)), scores.ravel()),
             "loss": self.losses,
@@ -162,7 +162,7 @@ class MultiLabelScore:
         truth = np.array([example.truth for example in self.examples], bool).reshape(shape)
         return truth, np.array([example.scores for example in self.examples], float).reshape(shape)
 
-    def _named(self, chosen: np.ndarray) -> Lists:
+    def _name_labels(self, chosen: np.ndarray) -> Lists:
         return Lists(chosen.sum(axis=1), Texts(self.classes, np.nonzero(chosen)[1]))
 
 

@@ -55,7 +55,7 @@ def _find(run: Run, manifest: Manifest) -> Outlook:
     from bakeoff.export.lite_metadata import Told
     from bakeoff.export.lite_operations import read_lite_file
     from bakeoff.export.report import latency, open_file
-    from bakeoff.tasks.task import task_of
+    from bakeoff.tasks.task import make_task
 
     assert run.export.device
     device = DEVICES[run.export.device]
@@ -63,7 +63,7 @@ def _find(run: Run, manifest: Manifest) -> Outlook:
     form = ONNX if taken == RKNN else taken  # Rockchip's simulator takes minutes, and its times say nothing
     settings = replace(run.export, formats=(form,), device=None)
     network = run.model.build(run.derived.num_classes)
-    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
+    task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     sides = tuple(network.input_shape[1:])
     noise = np.random.default_rng(0)
 

@@ -11,7 +11,7 @@ from bakeoff.config.facts import Facts, facts_of
 from bakeoff.config.tile_price import TilePrice, read_sizes
 from bakeoff.config.variant import Variant, read_variant
 from bakeoff.errors import choices
-from bakeoff.metrics.catalogue import judgement_of
+from bakeoff.metrics.catalogue import choose_judgement
 from bakeoff.networks.tiles import tiles_of
 from bakeoff.planning.ahead import UNCHANGED, Known, reading_known, stages_ahead
 from bakeoff.planning.device import look_ahead
@@ -109,7 +109,7 @@ def check_best_by(variant: Variant) -> None:
     run = variant.run
     if run is None or run.train.best_by is None:
         return
-    allowed = judgement_of(run.derived.task, multi_label=run.derived.multi_label).choices
+    allowed = choose_judgement(run.derived.task, multi_label=run.derived.multi_label).choices
     if run.train.best_by not in allowed:
         known = choices(run.train.best_by, allowed)
         variant.problems.add("train.best_by", f"no such metric {run.train.best_by!r}; {known}")

@@ -20,7 +20,7 @@ from bakeoff.networks.tile_merge import answer_tiles
 from bakeoff.networks.tiles import Tiles, tiles_of
 from bakeoff.predict.choice import WEIGHTS_SUFFIX, Trained
 from bakeoff.predict.small import Small
-from bakeoff.tasks.task import task_of
+from bakeoff.tasks.task import make_task
 from bakeoff.training.weights import BEST, restore
 
 
@@ -47,7 +47,7 @@ class TrainedModel:
     def __init__(self, trained: Trained) -> None:
         model, network = trained.model, restore_network(trained)
         self.task, self.labels = model.task, trained.labels
-        task, fit = task_of(model, self.labels, multi_label=trained.multi_label), _fitting(View.of(model), self.task)
+        task, fit = make_task(model, self.labels, multi_label=trained.multi_label), _fitting(View.of(model), self.task)
         self._answer = compile_graph(
             lambda image: task.predict(network(fit(image)[None], training=False)),
             input_signature=[_any_size(self.task)],

@@ -74,12 +74,12 @@ def find_weak(tally: Tally, members: np.ndarray, groups: np.ndarray | None, is_g
     observed[alone] = _weakness(above[None], members[:, alone])[0]
     blocks = _permute(above, members[:, alone])
     if groups is None or alone.all():
-        return _share_of(observed, blocks)
+        return _compare_with_samples(observed, blocks)
     parts = _add_groups(above[:, None] * _contrasts(members[:, ~alone]), groups)
     observed[~alone] = _standardize(parts).sum(axis=0)
     flipped = _flip(_standardize(parts))
     samples = (np.maximum(one, other) for one, other in zip(_rows(blocks), _rows(flipped), strict=True))
-    return _share_of(observed, samples)
+    return _compare_with_samples(observed, samples)
 
 
 def find_worse(a: Tally, b: Tally, members: np.ndarray, groups: np.ndarray | None, is_group: np.ndarray) -> Comparison:
@@ -93,11 +93,11 @@ def find_worse(a: Tally, b: Tally, members: np.ndarray, groups: np.ndarray | Non
     observed = np.zeros(members.shape[1])
     observed[alone] = single.sum(axis=0)
     if groups is None or alone.all():
-        return _share_of(observed, _flip(single))
+        return _compare_with_samples(observed, _flip(single))
     together = _standardize(_add_groups(lost[:, ~alone], groups))
     observed[~alone] = together.sum(axis=0)
     pairs = zip(_rows(_flip(single)), _rows(_flip(together)), strict=True)
-    return _share_of(observed, (np.maximum(one, other) for one, other in pairs))
+    return _compare_with_samples(observed, (np.maximum(one, other) for one, other in pairs))
 
 
 def _weakness(above: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -157,7 +157,7 @@ def _rows(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
         yield from block[:, None]
 
 
-def _share_of(observed: np.ndarray, samples: Iterator[np.ndarray]) -> Comparison:
+def _compare_with_samples(observed: np.ndarray, samples: Iterator[np.ndarray]) -> Comparison:
     largest = np.sort(np.concatenate(list(samples)))
     as_weak = len(largest) - np.searchsorted(largest, observed - TIE)
     return Comparison(observed, (as_weak + 1) / (len(largest) + 1))

@@ -70,13 +70,13 @@ class Evaluation:
         numbers, tables = score.result(), score.plots()
         metrics = numbers | ({"interval": intervals} if intervals else {})
         metrics |= {"bad_records": len(self.store.bad)} if self.store.bad else {}
-        kind = examples.kind_of(self.manifest.task, self.manifest.multi_label)
+        kind = examples.choose_kind(self.manifest.task, self.manifest.multi_label)
         columns, group = score.columns(), settings.group or self.group
         facts = describe_examples(origins, measured, columns, group) | match_rows(rows, files)
         together = [replace(settings, group=group).group_of(file) for file in files] if group else None
         side = next(name for name, split in self.manifest.splits.items() if split == self.split)
         slices = judge_slices(columns, score.count_weighted, facts, together, f"{side} examples")
-        table = examples.add_facts(examples.table_of(columns, judged, files, kind, classes), facts)
+        table = examples.add_facts(examples.make_table(columns, judged, files, kind, classes), facts)
         with building(out) as partial:
             draw_sheet(pictured, classes, settings.picture_min_score, partial / examples.PICTURE)
             examples.write_examples(partial, table)
@@ -101,7 +101,7 @@ class Evaluation:
 def _choose_examples(table: Table, worst_first: np.ndarray, most: int, originals: Originals) -> Iterator[list[Shown]]:
     """Yield the worst and the best, with their pictures; none of the best is among the worst."""
     for places in (worst_first[:most], worst_first[most:][::-1][:most]):
-        rows = [examples.row_of(table, place) for place in places.tolist()]
+        rows = [examples.read_row(table, place) for place in places.tolist()]
         yield [Shown(row, originals.images(row["example"])) for row in rows]
 
 

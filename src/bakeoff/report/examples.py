@@ -39,11 +39,11 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def kind_of(task: str, multi_label: bool) -> str:
+def choose_kind(task: str, multi_label: bool) -> str:
     return "boxes" if task == "detection" else "several labels" if multi_label else "one label"
 
 
-def table_of(
+def make_table(
     columns: Mapping[str, Column], judged: Sequence[int], files: Sequence[str], kind: str, classes: Sequence[str]
 ) -> pa.Table:
     """`columns` are a score's, `judged` the numbers of its examples, `kind` a key of COLUMNS; the classes, in the order
@@ -66,7 +66,7 @@ def write_examples(folder: Path, table: pa.Table) -> None:
     pq.write_table(table, folder / FILE, compression="zstd")
 
 
-def row_of(table: pa.Table, place: int) -> dict[str, Any]:
+def read_row(table: pa.Table, place: int) -> dict[str, Any]:
     [row] = table.slice(place, 1).to_pylist()
     return row
 

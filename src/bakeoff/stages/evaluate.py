@@ -35,12 +35,12 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     from bakeoff.input.store import Store, plain_errors_of
     from bakeoff.report.evaluation import Evaluation
     from bakeoff.report.facts import read_table, require_matches
-    from bakeoff.tasks.task import compile_answer, task_of
+    from bakeoff.tasks.task import compile_answer, make_task
     from bakeoff.training.weights import restore
 
     manifest, state, settings = fitting_manifest(records, run.derived), read_state(trained), run.evaluate
     network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
-    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
+    task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     split = manifest.splits[VALIDATION]
     store = Store(records, split, run.memory.on_bad_record)
     answer, shape = compile_answer(network, task, with_losses=True), batch_shape(run, settings.batch_size)

@@ -38,14 +38,14 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
     from bakeoff.export.rknn_file import TOOLKIT, find_python
     from bakeoff.export.rknn_report import write_rknn
     from bakeoff.input.store import Store, plain_errors_of
-    from bakeoff.tasks.task import task_of
+    from bakeoff.tasks.task import make_task
     from bakeoff.training.weights import restore
 
     settings, manifest, state = run.export, fitting_manifest(records, run.derived), read_state(trained)
     if RKNN in settings.formats:
         find_python()
     network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
-    task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
+    task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     train, validation = (
         Store(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
     )

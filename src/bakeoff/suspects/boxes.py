@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bakeoff.metrics.boxes import Boxes, Table, pairs_of
+from bakeoff.metrics.boxes import Boxes, Table, find_pairs
 from bakeoff.suspects.suspect import AGREED, Agreement, Findings, Row, Suspect, lower_end, make_findings
 
 WRONG_CLASS, SWAPPED, BADLY_PLACED = "wrong class", "swapped boxes", "badly placed box"
@@ -68,7 +68,7 @@ def measure_overlaps(some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the overlap of each box with each other one, in an array (some, others)."""
     one, other = (Table.from_images([Boxes(corners, np.ones(len(corners)))]) for corners in (some, others))
     matrix = np.zeros((len(some), len(others)))
-    rows, columns, shares = pairs_of(one, other, same_class=False)
+    rows, columns, shares = find_pairs(one, other, same_class=False)
     matrix[rows, columns] = shares
     return matrix
 

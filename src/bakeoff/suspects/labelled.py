@@ -14,7 +14,7 @@ from bakeoff.judging.material import Material
 from bakeoff.judging.overlap import Contents, features_at, picture_at, read_contents
 from bakeoff.records.manifest import read_manifest
 from bakeoff.records.record import SPLITS
-from bakeoff.report.examples import kind_of
+from bakeoff.report.examples import choose_kind
 from bakeoff.suspects.suspect import Row
 
 SIDES = ("ymin", "xmin", "ymax", "xmax")
@@ -37,7 +37,7 @@ class Labelled:
 
     @property
     def kind(self) -> str:
-        return kind_of(self.manifest.task, self.manifest.multi_label)
+        return choose_kind(self.manifest.task, self.manifest.multi_label)
 
     @cached_property
     def contents(self) -> Contents:

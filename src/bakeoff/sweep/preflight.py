@@ -14,7 +14,7 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.config.variant import read_variant
 from bakeoff.errors import BakeoffError, ConfigError, WorkspaceError, choices
-from bakeoff.metrics.catalogue import judgement_of
+from bakeoff.metrics.catalogue import choose_judgement
 from bakeoff.planning.ahead import CACHED, RUNS, UNCHANGED, Known, asked_of, read_known, stages_ahead
 from bakeoff.planning.estimate import Estimate
 from bakeoff.planning.plan import check_best_by
@@ -219,4 +219,4 @@ def digest_of(tree: Mapping[str, Any]) -> str:
 
 
 def headline_name(derived: Derived) -> str:
-    return judgement_of(derived.task, multi_label=derived.multi_label).headline
+    return choose_judgement(derived.task, multi_label=derived.multi_label).headline

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.errors import ConfigError
-from bakeoff.metrics.classification import ClassificationScore, answers_of
+from bakeoff.metrics.classification import ClassificationScore, make_answers
 from bakeoff.metrics.multi_label import MultiLabelScore
 from bakeoff.networks.network import Classifier
 
@@ -48,7 +48,7 @@ class OneLabel:
         return ClassificationScore(self.classes)
 
     def judge(self, batch: Tensors, predictions: Tensors) -> ClassificationScore:
-        return self.score().update(answers_of(batch["label"].numpy(), predictions["probabilities"].numpy()))
+        return self.score().update(make_answers(batch["label"].numpy(), predictions["probabilities"].numpy()))
 
     def iterate_answers(self, batch: Tensors, predictions: Tensors) -> Iterator[dict[str, Any]]:
         """Yield what is true of each example, and what the network answers."""

@@ -57,12 +57,13 @@ def _true_cell(pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str
     if "boxes" in values:
         boxes = list(zip(values["boxes"], values["classes"], strict=True))
         marks = [(corners, classes[label - 1], TRUTH) for corners, label in boxes]
-        return _joined(
-            [_marked(_image(pixels, SIDE), marks)], [[(f"{len(boxes)} {'box' if len(boxes) == 1 else 'boxes'}", TRUTH)]]
+        return _join_panels(
+            [_draw_marks(_image(pixels, SIDE), marks)],
+            [[(f"{len(boxes)} {'box' if len(boxes) == 1 else 'boxes'}", TRUTH)]],
         )
     ids = (np.flatnonzero(values["labels"]) + 1).tolist() if "labels" in values else [int(values["label"])]
     names = ", ".join(classes[number - 1] for number in ids)
-    return _joined(_panels(pixels), [[(names or "nothing", TRUTH)]])
+    return _join_panels(_panels(pixels), [[(names or "nothing", TRUTH)]])
 
 
 def _panels(pixels: np.ndarray) -> list[Image.Image]:
@@ -77,12 +78,12 @@ def _cell(
 ) -> Image.Image:
     if "boxes" in values:
         panels, lines = _boxes(pixels, values, classes, min_score, is_weak=is_weak)
-        return _joined(panels, [lines])
+        return _join_panels(panels, [lines])
     lines = _several(values, classes, min_score) if "class_scores" in values else _one(values, classes)
-    return _joined(_panels(pixels), [[line] for line in lines])
+    return _join_panels(_panels(pixels), [[line] for line in lines])
 
 
-def _joined(panels: Sequence[Image.Image], rows: Sequence[Sequence[Line]]) -> Image.Image:
+def _join_panels(panels: Sequence[Image.Image], rows: Sequence[Sequence[Line]]) -> Image.Image:
     """Panels side by side, and rows of text under them; the texts of a row begin under one panel each."""
     side = panels[0].height
     width = len(panels) * (side + SEAM) - SEAM
@@ -137,12 +138,12 @@ def _boxes(
         marks_of_truth.append((corners, classes[label - 1], TRUTH if met else WRONG))
     missed = sum(colour == WRONG for _, _, colour in marks_of_truth)
     of_truth = f"truth {len(truth)}" + (f", {missed} missed" if missed else "")
-    panels = [_marked(_image(pixels, SIDE), marks) for marks in (marks_of_truth, marks_of_predictions)]
+    panels = [_draw_marks(_image(pixels, SIDE), marks) for marks in (marks_of_truth, marks_of_predictions)]
     drawn = f"; the {len(predictions)} surest" if len(predictions) != kept.sum() else ""
     return panels, [(of_truth, TRUTH), (f"predicted {kept.sum()}{drawn}", TRUTH)]
 
 
-def _marked(image: Image.Image, marks: Sequence[tuple[np.ndarray, str, Colour]]) -> Image.Image:
+def _draw_marks(image: Image.Image, marks: Sequence[tuple[np.ndarray, str, Colour]]) -> Image.Image:
     draw = ImageDraw.Draw(image)
     for corners, _, colour in marks:
         _box(draw, corners, colour, dashed=colour in (WRONG, UNSURE))

@@ -78,12 +78,12 @@ TASKS: dict[str, Callable[..., Task]] = {
 }
 
 
-def task_of(model: Network, classes: Sequence[str], *, multi_label: bool = False) -> Task:
+def make_task(model: Network, classes: Sequence[str], *, multi_label: bool = False) -> Task:
     """`multi_label`: whether an example may have several labels; of detection, every example may."""
     return TASKS[model.task](model, classes, **({"multi_label": True} if multi_label else {}))
 
 
-def judge_of(task: str, classes: Sequence[str], *, multi_label: bool) -> Judge:
+def make_judge(task: str, classes: Sequence[str], *, multi_label: bool) -> Judge:
     """Return what judges answers of which only the labels are known, not the network that gave them."""
     if task == "detection":
         return BoxJudge(tuple(classes))

@@ -21,7 +21,7 @@ from bakeoff.input.store import BadRecords, Store
 from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.records.manifest import Manifest
 from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.tasks.task import Answer, Task, Tensors, compile_answer, judge, task_of
+from bakeoff.tasks.task import Answer, Task, Tensors, compile_answer, judge, make_task
 from bakeoff.training.devices import own_devices, strategy_of
 from bakeoff.training.learner import Learner, new_learner
 from bakeoff.training.loop import seed_everything
@@ -52,7 +52,7 @@ class Rig:
         """Build all of it, with random weights. Damaged records are counted in `bad`."""
         strategy = strategy_of(run.train.devices, [phase.span.batch_size for phase in plan_phases(run)], place)
         seed_everything(run.seed, deterministic=run.train.deterministic)
-        task = task_of(run.model, manifest.classes, multi_label=manifest.multi_label)
+        task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
         learner = new_learner(run.model, len(manifest.classes), task, run.optimizer, run.train, strategy)
         bad = bad or BadRecords()
         only = {TRAIN: draw_share(manifest.splits[TRAIN].examples, run.train.share, run.seed)}
