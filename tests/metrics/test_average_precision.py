@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bakeoff.metrics.average_precision import RECALLS, average_precisions, voc_precisions
+from bakeoff.metrics.average_precision import LONG, RECALLS, average_precisions, voc_precisions
 from bakeoff.metrics.boxes import Boxes, Matches, Table
 from bakeoff.metrics.detection import DetectionScore
 from coco_sets import Pairs, by_pycocotools, given, hard_pairs, random_pairs, true
@@ -160,3 +160,12 @@ def test_boxes_without_area_are_never_found() -> None:
 def test_boxes_of_whole_numbers_are_boxes_too() -> None:
     whole = Boxes(np.array([[0, 0, 10, 10]]), np.array([1]), np.array([1]))
     assert numbers([(Boxes(whole.corners, whole.classes), whole)])["mAP_voc"] == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_many_weightings_at_once_give_to_the_bit_what_few_at_once_give(seed: int) -> None:
+    pairs = random_pairs(seed, images=9)
+    weights = np.random.default_rng(seed).multinomial(9, [1 / 9] * 9, size=LONG + 8)
+    together, *parts = (of_classes(pairs, some) for some in (weights, weights[:20], weights[20:]))
+    for kind, values in enumerate(together):
+        np.testing.assert_array_equal(values, np.concatenate([part[kind] for part in parts], axis=-1))
