@@ -42,7 +42,7 @@ ONLY_IN = {
     "hydra": {"config", "sweep"},
     "omegaconf": {"config", "sweep"},
     "mlflow": {"tracking"},
-    "dvc": {"dvc", "mending"},
+    "dvc": {"dvc", "dvc_repair"},
     "google": {"pipeline_config", "pipeline_import"},
     "optuna": {"sweep"},
     "sklearn": {"sources"},

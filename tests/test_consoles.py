@@ -14,7 +14,7 @@ from bakeoff.records.manifest import Manifest, Shard, Split
 from bakeoff.runs.status import State
 from imports import ROOT
 from made_runs import made
-from told_runs import scores, told
+from run_journals import scores, write_run
 
 PARAMS = """\
 experiment: demo_images
@@ -40,8 +40,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as there:
         there.chdir(folder)
         there.delenv("DVC_ROOT", raising=False)
-        told("0" * 32, scores(0.5))
-        told("1" * 32, lr__peak="0.1")
+        write_run("0" * 32, scores(0.5))
+        write_run("1" * 32, lr__peak="0.1")
         made(Path(".bakeoff/runs"), "0" * 16, State.SUCCEEDED)
     return folder
 

@@ -20,8 +20,8 @@ ACCOMPANYING = (
     "zoo",
 )  # fmt: skip
 GROUND = (
-    "__init__", "deciding", "durations", "dvc", "errors", "files", "graphs", "libraries", "machine", "mending", "pages",
-    "progress", "quiet", "signals", "wording", "workspace",
+    "__init__", "deciding", "durations", "dvc", "dvc_repair", "errors", "files", "formatting", "graphs", "libraries",
+    "machine", "pages", "progress", "quiet", "signals", "workspace",
 )  # fmt: skip
 
 _LEARNING = ("run", "training", "tasks", "input", "networks", "records", "metrics", "lr")

@@ -1,7 +1,7 @@
 """DVC, run by the python that runs this, and what lies in its cache, read without it.
 
 The command `dvc` of this project's environment is `main` here: DVC itself, after mending what a kill or a loss of power
-left of its writing; src/bakeoff/mending.py says what.
+left of its writing; src/bakeoff/dvc_repair.py says what.
 """
 
 import configparser
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.durations import DVC, begin_command, end_command
+from bakeoff.dvc_repair import OBJECTS, keep_lock, repair, settle
 from bakeoff.errors import WorkspaceError
 from bakeoff.mending import OBJECTS, keep_lock, repair, settle
 from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK

@@ -12,7 +12,7 @@ import pytest
 from bakeoff.metrics.classification import Answer, ClassificationScore
 from bakeoff.report.examples import make_table, write_examples
 from bakeoff.tracking.journal import Journal
-from told_runs import Bakeoff, told
+from run_journals import Bakeoff, write_run
 
 CLASSES = ("cat", "dog")
 
@@ -34,7 +34,7 @@ def evaluated(folder: Path, right: int, examples: int = 60, classes: tuple[str, 
 
 def with_examples(run_id: str, file: Path, **params: str) -> None:
     """Handed over to the tracker, which keeps them."""
-    told(run_id, {"evaluation/accuracy": 0.5}, **params)
+    write_run(run_id, {"evaluation/accuracy": 0.5}, **params)
     journal = Journal(run_id)
     journal.file(file, "evaluation/examples.parquet")
     journal.close()
@@ -76,7 +76,7 @@ def test_the_same_for_scripts(two: None, bakeoff: Bakeoff) -> None:
 def test_examples_are_found_in_dvcs_cache_and_of_a_reused_result_with_its_maker(
     two: None, bakeoff: Bakeoff, here: Path
 ) -> None:
-    told("cccc3333", {"evaluation/accuracy": 0.9}, {"bakeoff.reused": "true", "bakeoff.made_by": "bbbb2222"})
+    write_run("cccc3333", {"evaluation/accuracy": 0.9}, {"bakeoff.reused": "true", "bakeoff.made_by": "bbbb2222"})
     assert "B is better" in bakeoff("better", "aaaa", "cccc").out
     file = evaluated(here / "c", 60)
     cache = here / ".dvc/cache/files/md5/5d"
@@ -87,13 +87,13 @@ def test_examples_are_found_in_dvcs_cache_and_of_a_reused_result_with_its_maker(
     )
     for command in ("init -q", "add dvc.lock", "-c user.name=a -c user.email=a@b commit -qm done", "tag tall-kite"):
         subprocess.run(["git", *command.split()], check=True)
-    told("dddd4444", {"evaluation/accuracy": 1.0}, {"DVC_EXP_NAME": "tall-kite"})
+    write_run("dddd4444", {"evaluation/accuracy": 1.0}, {"DVC_EXP_NAME": "tall-kite"})
     said = bakeoff("better", "bbbb", "tall-kite")
     assert "B is better: accuracy 0.867 and 1.000" in said.out, said.err
 
 
 def test_what_cannot_be_judged_is_said(two: None, bakeoff: Bakeoff, here: Path) -> None:
-    told("cccc3333", {"evaluation/accuracy": 0.9})
+    write_run("cccc3333", {"evaluation/accuracy": 0.9})
     said = bakeoff("better", "aaaa", "cccc")
     nowhere = "has no evaluation/examples.parquet, neither here nor in MLflow nor in DVC's cache"
     assert (said.code, said.out) == (2, "") and f"cccc3333 (ssd_small · cosine · low): {nowhere}" in said.err
@@ -102,8 +102,8 @@ def test_what_cannot_be_judged_is_said(two: None, bakeoff: Bakeoff, here: Path) 
         "got 30 only in A (30.jpg, 31.jpg, 32.jpg, …) beside 30 that are the same"
         in bakeoff("better", "aaaa", "dddd").err
     )
-    told("eeee1", {}, sweep="sweep-20260101-000000")
-    told("eeee2", {}, sweep="sweep-20260101-000000")
+    write_run("eeee1", {}, sweep="sweep-20260101-000000")
+    write_run("eeee2", {}, sweep="sweep-20260101-000000")
     said = bakeoff("better", "aaaa", "sweep-20260101-000000")
     assert said.err == "sweep-20260101-000000: must name one run, got the 2 of a sweep\n"
     assert (
@@ -115,7 +115,7 @@ def test_what_cannot_be_judged_is_said(two: None, bakeoff: Bakeoff, here: Path) 
 def judged_on_the_test(run_id: str, file: Path) -> None:
     """As `bakeoff evaluate` leaves it in the workspace."""
     numbers = {"evaluation/accuracy": 0.5, "evaluation_test/accuracy": 0.5}
-    told(run_id, numbers, {"bakeoff.judged_on.test": "77ab" * 16})
+    write_run(run_id, numbers, {"bakeoff.judged_on.test": "77ab" * 16})
     shelf = Path("models/judged/test-77ab77ab77ab", run_id)
     shelf.mkdir(parents=True)
     shutil.move(file, shelf / file.name)

@@ -18,7 +18,7 @@ from bakeoff.compare.table import make_table
 from bakeoff.runs.status import State
 from made_runs import made
 from page_reading import defects_of
-from told_runs import Bakeoff, Said, scores, told
+from run_journals import Bakeoff, CommandOutput, scores, write_run
 
 SWEEP = "sweep-20261121-101500"
 
@@ -33,14 +33,14 @@ LOCK = """stages:
 
 def three() -> None:
     """Two options, one value and a seed apart."""
-    told("aaaa1111", scores(0.80), {"bakeoff.peak_memory_bytes": "1.5e9", "bakeoff.seconds": "90"})
-    told("bbbb2222", scores(0.85), variant__lr="exponential", lr__kind="exponential", lr__decay_steps="100")
-    told("cccc3333", scores(0.70), lr__peak="0.01", seed="1")
+    write_run("aaaa1111", scores(0.80), {"bakeoff.peak_memory_bytes": "1.5e9", "bakeoff.seconds": "90"})
+    write_run("bbbb2222", scores(0.85), variant__lr="exponential", lr__kind="exponential", lr__decay_steps="100")
+    write_run("cccc3333", scores(0.70), lr__peak="0.01", seed="1")
 
 
 def test_a_note_stands_beside_its_run(bakeoff: Bakeoff) -> None:
-    told("aaaa1111", scores(0.80), {"mlflow.note.content": "with the new\nimages"})
-    told("bbbb2222", scores(0.85), lr__peak="0.01")
+    write_run("aaaa1111", scores(0.80), {"mlflow.note.content": "with the new\nimages"})
+    write_run("bbbb2222", scores(0.85), lr__peak="0.01")
     said = bakeoff("compare")
     assert "note" in said.rows[0]
     assert {row[0]: "with the new images" in row for row in said.rows[1:3]} == {"aaaa1111": True, "bbbb2222": False}
@@ -77,9 +77,9 @@ def test_runs_are_compared_by_another_evaluation(bakeoff: Bakeoff) -> None:
     """As `bakeoff evaluate --split test` tells of it."""
     on_test = {"evaluation_test/mAP_50": 0.6, "evaluation_test/interval.mAP_50.low": 0.5}
     on_test |= {"evaluation_test/interval.mAP_50.high": 0.7, "evaluation_test/AP_50.cat": 0.1}
-    told("aaaa1111", scores(0.80) | on_test, {"bakeoff.judged_on.test": "77ab"})
-    told("bbbb2222", scores(0.85) | {"evaluation_test/mAP_50": 0.55}, {"bakeoff.judged_on.test": "88cd"}, seed="1")
-    told("cccc3333", scores(0.90), seed="2")
+    write_run("aaaa1111", scores(0.80) | on_test, {"bakeoff.judged_on.test": "77ab"})
+    write_run("bbbb2222", scores(0.85) | {"evaluation_test/mAP_50": 0.55}, {"bakeoff.judged_on.test": "88cd"}, seed="1")
+    write_run("cccc3333", scores(0.90), seed="2")
     assert [row[0] for row in bakeoff("compare", "--no-fold").rows[1:4]] == ["cccc3333", "bbbb2222", "aaaa1111"]
     rows = json.loads(bakeoff("compare", "--no-fold", "--on", "test", "--json").out)["runs"]
     assert [row["run"] for row in rows] == ["aaaa1111", "bbbb2222", "cccc3333"]
@@ -103,7 +103,9 @@ def test_the_lowest_loss_is_the_best(bakeoff: Bakeoff) -> None:
 def test_what_has_no_room_is_left_out_and_named(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
     three()
     for number in range(5):
-        told(f"dddd{number}", scores(0.5 + number / 100), optimizer__weight_decay=str(number), train__batch_size="16")
+        write_run(
+            f"dddd{number}", scores(0.5 + number / 100), optimizer__weight_decay=str(number), train__batch_size="16"
+        )
     monkeypatch.setenv("COLUMNS", "80")
     said = bakeoff("compare")
     assert max(map(len, said.out.splitlines())) <= 80
@@ -122,9 +124,9 @@ def test_a_few_runs_that_are_too_wide_stand_side_by_side(bakeoff: Bakeoff, monke
 
 def test_runs_that_differ_only_in_seed_are_one_with_mean_and_spread(bakeoff: Bakeoff) -> None:
     for seed, value in enumerate((0.80, 0.83, 0.86)):
-        told(f"aaaa{seed}", scores(value), {"bakeoff.seconds": str(60 + 30 * seed)}, seed=str(seed))
-    told("bbbb0", scores(0.70), lr__peak="0.01")
-    told("cccc0", {"train/loss": 2.0}, {"bakeoff.state": "FAILED"}, state="FAILED", seed="3")
+        write_run(f"aaaa{seed}", scores(value), {"bakeoff.seconds": str(60 + 30 * seed)}, seed=str(seed))
+    write_run("bbbb0", scores(0.70), lr__peak="0.01")
+    write_run("cccc0", {"train/loss": 2.0}, {"bakeoff.state": "FAILED"}, state="FAILED", seed="3")
     said = bakeoff("compare")
     assert said.rows[0][:4] == ["run", "mAP_50", "mAP", "lr.peak"]
     assert [said.rows[1][at] for at in (0, 1, 3)] == [
@@ -142,15 +144,15 @@ def test_runs_that_differ_only_in_seed_are_one_with_mean_and_spread(bakeoff: Bak
 
 
 def test_the_same_seed_twice_is_no_second_seed(bakeoff: Bakeoff) -> None:
-    told("aaaa0", scores(0.80))
-    told("aaaa1", scores(0.84))
+    write_run("aaaa0", scores(0.80))
+    write_run("aaaa1", scores(0.84))
     rows = bakeoff("compare").rows
     assert rows[1][0] == "aaaa1" and "0.840 (0.810–0.870)" in rows[1] and not any("seeds" in word for word in rows[1])
 
 
 def test_other_records_are_no_other_seed(bakeoff: Bakeoff) -> None:
-    told("aaaa0", scores(0.80), {"bakeoff.records_digest": "e2603131"})
-    told("aaaa1", scores(0.84), {"bakeoff.records_digest": "99999999"}, seed="1")
+    write_run("aaaa0", scores(0.80), {"bakeoff.records_digest": "e2603131"})
+    write_run("aaaa1", scores(0.84), {"bakeoff.records_digest": "99999999"}, seed="1")
     rows = bakeoff("compare").rows
     assert "records" in rows[0] and {"e2603131", "99999999"} < {word for row in rows for word in row}
 
@@ -178,7 +180,7 @@ def test_runs_are_named_by_id_experiment_or_sweep(bakeoff: Bakeoff) -> None:
     three()
     for number in (1, 2):
         tags = {"DVC_EXP_NAME": f"{SWEEP}-{number}"}
-        told(
+        write_run(
             f"eeee{number}",
             scores(0.5 + number / 10),
             tags,
@@ -189,7 +191,7 @@ def test_runs_are_named_by_id_experiment_or_sweep(bakeoff: Bakeoff) -> None:
     def ids(*names: str) -> set[str]:
         return {run["run"] for run in json.loads(bakeoff("compare", "--json", *names).out)["runs"]}
 
-    told(SWEEP, {}, {"bakeoff.sweep": SWEEP})  # the sweep's own run, which is no point
+    write_run(SWEEP, {}, {"bakeoff.sweep": SWEEP})  # the sweep's own run, which is no point
     assert SWEEP not in ids()
     assert ids("aaaa", "bbbb2222") == {"aaaa1111", "bbbb2222"}
     assert ids("aaaa", f"{SWEEP}-2") == {"aaaa1111", "eeee2"}
@@ -206,7 +208,7 @@ def test_a_workspace_and_what_git_has_can_be_named(bakeoff: Bakeoff, here: Path)
     (other / "models/evaluation/metrics.json").write_text(
         '{"mAP_50": 0.4, "interval": {"mAP_50": {"low": 0.1, "high": 0.6}}}'
     )
-    told("aaaa1111", scores(0.80))
+    write_run("aaaa1111", scores(0.80))
     rows = bakeoff("compare", "aaaa", "other/models/evaluation").rows
     assert (
         rows[2][0] == "ffff9999"
@@ -223,8 +225,8 @@ def test_a_workspace_and_what_git_has_can_be_named(bakeoff: Bakeoff, here: Path)
 
 
 def test_what_a_process_says_of_a_run_is_its_state(bakeoff: Bakeoff, here: Path) -> None:
-    told("aaaa1111", scores(0.8))
-    told("bbbb2222", {"validation/mAP_50": 0.5}, state=None, lr__peak="0.1")
+    write_run("aaaa1111", scores(0.8))
+    write_run("bbbb2222", {"validation/mAP_50": 0.5}, state=None, lr__peak="0.1")
     made(here / ".bakeoff/runs", "5d1c9a3e77", State.RUNNING, run_id="bbbb2222", training_seconds=65)
     rows = bakeoff("compare").rows
     assert "RUNNING" in rows[2] and "1:05" in " ".join(rows[2])
@@ -232,9 +234,9 @@ def test_what_a_process_says_of_a_run_is_its_state(bakeoff: Bakeoff, here: Path)
 
 
 def test_a_reused_result_is_not_shown_beside_the_run_that_made_it(bakeoff: Bakeoff) -> None:
-    told("aaaa1111", scores(0.80))
-    told("bbbb2222", scores(0.80), {"bakeoff.reused": "true", "bakeoff.made_by": "aaaa1111"})
-    told("cccc3333", scores(0.60), {"bakeoff.reused": "true", "bakeoff.made_by": "gone"}, lr__peak="1")
+    write_run("aaaa1111", scores(0.80))
+    write_run("bbbb2222", scores(0.80), {"bakeoff.reused": "true", "bakeoff.made_by": "aaaa1111"})
+    write_run("cccc3333", scores(0.60), {"bakeoff.reused": "true", "bakeoff.made_by": "gone"}, lr__peak="1")
     said = bakeoff("compare")
     assert [row[0] for row in said.rows[1:3]] == ["aaaa1111", "cccc3333"]
     assert "SUCCEEDED, reused" in said.rows[2]
@@ -242,16 +244,16 @@ def test_a_reused_result_is_not_shown_beside_the_run_that_made_it(bakeoff: Bakeo
 
 
 def test_a_param_that_changed_when_a_run_went_on_is_the_new_one(bakeoff: Bakeoff) -> None:
-    told("aaaa1111", scores(0.80), {"changed.train.steps": "3000"})
-    told("bbbb2222", scores(0.70))
+    write_run("aaaa1111", scores(0.80), {"changed.train.steps": "3000"})
+    write_run("bbbb2222", scores(0.70))
     head, *rows = [line.split(" | ") for line in bakeoff("compare", "--md").out.splitlines()]
     at = head.index("train.steps")
     assert [row[at] for row in rows[1:3]] == ["3000", "2000"]
 
 
 def test_what_the_worst_exported_file_lost_stands_beside_the_network_s_number(bakeoff: Bakeoff) -> None:
-    told("aaaa1111", scores(0.58) | {"export/saved_model.drop": 0.0, "export/dynamic.drop": 0.141})
-    told("bbbb2222", scores(0.50) | {"export/saved_model.drop": 0.0, "export/dynamic.drop": -0.002}, lr__peak="1")
+    write_run("aaaa1111", scores(0.58) | {"export/saved_model.drop": 0.0, "export/dynamic.drop": 0.141})
+    write_run("bbbb2222", scores(0.50) | {"export/saved_model.drop": 0.0, "export/dynamic.drop": -0.002}, lr__peak="1")
     head, _, *rows = [line.split(" | ") for line in bakeoff("compare", "--md").out.splitlines()[:4]]
     assert [row[head.index("drop")] for row in rows] == ["0.141", "**0.000**"]
     assert [row[0] for row in bakeoff("compare", "--filter", "drop<0.05").rows[1:2]] == ["bbbb2222"]
@@ -259,7 +261,7 @@ def test_what_the_worst_exported_file_lost_stands_beside_the_network_s_number(ba
 
 def test_markdown_and_json(bakeoff: Bakeoff) -> None:
     three()
-    told("dddd|4", scores(0.1), name="a | b", lr__peak="7")
+    write_run("dddd|4", scores(0.1), name="a | b", lr__peak="7")
     head, rule, best, *_ = bakeoff("compare", "--md").out.splitlines()
     assert head.startswith("| run | mAP_50 | mAP | lr.use | seed | lr.peak |") and rule.startswith(
         "|---|---:|---:|---|"
@@ -276,7 +278,7 @@ def test_markdown_and_json(bakeoff: Bakeoff) -> None:
 
 def test_the_page_needs_no_network_and_runs_its_own_script_only(bakeoff: Bakeoff, here: Path) -> None:
     three()
-    told("dddd4444", scores(0.1), name="<b>bold</b>", lr__peak="<i>")
+    write_run("dddd4444", scores(0.1), name="<b>bold</b>", lr__peak="<i>")
     assert bakeoff("compare", "--html", "out/page.html").out == "4 runs: out/page.html\n"
     page = (here / "out/page.html").read_text(encoding="utf-8")
     [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
@@ -349,19 +351,19 @@ def test_ids_of_a_store_on_a_server_lead_to_its_pages(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_slip_is_said_in_one_line(options: list[str], message: str, bakeoff: Bakeoff) -> None:
     three()
-    told("cccc4444", scores(0.7))
-    told("dddd4444", scores(0.7), project="other")
+    write_run("cccc4444", scores(0.7))
+    write_run("dddd4444", scores(0.7), project="other")
     said = bakeoff("compare", *options)
     assert (said.code, said.out) == (2, "") and re.match(message, said.err), said.err
     assert len(said.err.splitlines()) == 1
 
 
 def test_before_any_run_compare_says_what_makes_one(bakeoff: Bakeoff) -> None:
-    assert bakeoff("compare") == Said(2, "", "no run is known here yet; `dvc repro` makes one\n")
+    assert bakeoff("compare") == CommandOutput(2, "", "no run is known here yet; `dvc repro` makes one\n")
 
 
 def test_runs_without_numbers_are_shown_without_them(bakeoff: Bakeoff) -> None:
-    told("aaaa1111", {}, {"bakeoff.state": "FAILED"}, state="FAILED")
+    write_run("aaaa1111", {}, {"bakeoff.state": "FAILED"}, state="FAILED")
     said = bakeoff("compare")
     assert said.code == 0 and "FAILED" in said.rows[1] and "mAP_50" not in said.rows[0]
     said = bakeoff("compare", "--metric", "mAP_50")

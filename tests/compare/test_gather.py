@@ -11,7 +11,7 @@ import pytest
 from bakeoff import workspace
 from bakeoff.tracking.journal import FILE
 from bakeoff.tracking.target import Place, target_in
-from told_runs import Bakeoff, scores, told
+from run_journals import Bakeoff, scores, write_run
 
 TABLES = """
 CREATE TABLE alembic_version (version_num);
@@ -62,18 +62,18 @@ def values(bakeoff: Bakeoff, *options: str) -> dict[str, float | None]:
 
 def test_a_run_is_read_where_it_is_whole(store: Path, bakeoff: Bakeoff) -> None:
     """What the store says differs from the journals here, so that it shows which was read."""
-    told("whole", scores(0.1))
+    write_run("whole", scores(0.1))
     arrived("whole")
     stored(store, "whole", scores(0.2))
-    told("half", scores(0.3))
+    write_run("half", scores(0.3))
     arrived("half", 0.5)
     stored(store, "half", {"evaluation/mAP_50": 0.4})
-    told("unsent", scores(0.5))
-    told("lost", scores(0.6))  # the store was another one
+    write_run("unsent", scores(0.5))
+    write_run("lost", scores(0.6))  # the store was another one
     arrived("lost")
     stored(store, "elsewhere", scores(0.7))
     stored(store, "stranger", scores(0.8), project=2)
-    told("deleted", scores(0.9))
+    write_run("deleted", scores(0.9))
     stored(store, "deleted", scores(0.9), stage="deleted")
     assert values(bakeoff) == {"elsewhere": 0.7, "lost": 0.6, "unsent": 0.5, "half": 0.3, "whole": 0.2}
     assert values(bakeoff, "mlflow-whole", "unse") == {"whole": 0.2, "unsent": 0.5}
@@ -98,7 +98,7 @@ def test_a_store_that_gives_nothing_is_a_warning_while_there_are_journals(here: 
     words = "mlflow.db: must be a database of MLflow's, got another file"
     said = bakeoff("compare")
     assert (said.code, said.err) == (2, f"{words}\n")
-    told("aaaa1111", scores(0.8))
+    write_run("aaaa1111", scores(0.8))
     said = bakeoff("compare")
     assert (said.code, said.err) == (0, f"warning: {words}; compared is what the journals of this clone hold\n")
     assert said.rows[1][0] == "aaaa1111"
@@ -120,5 +120,5 @@ def test_a_result_that_nobody_tracks_is_compared_too(here: Path, bakeoff: Bakeof
     (here / "models/train/state.json").write_text('{"run_id": "ffff9999", "steps": 5, "step": 5}')
     (here / "models/evaluation/metrics.json").write_text('{"mAP_50": 0.4}')
     assert values(bakeoff) == {"ffff9999": 0.4}
-    told("aaaa1111", scores(0.8))
+    write_run("aaaa1111", scores(0.8))
     assert values(bakeoff) == {"aaaa1111": 0.8, "ffff9999": 0.4}

@@ -9,7 +9,7 @@ import pytest
 from bakeoff.metrics.classification import ClassificationScore, make_answers
 from bakeoff.report.examples import add_facts, make_table, write_examples
 from bakeoff.tracking.journal import Journal
-from told_runs import Bakeoff, told
+from run_journals import Bakeoff, write_run
 
 EXAMPLES = 200
 DARK = np.arange(EXAMPLES) % 4 == 0
@@ -25,7 +25,7 @@ def evaluated(folder: Path, run_id: str, right: np.ndarray, *, with_facts: bool 
     table = make_table(score.columns(), range(EXAMPLES), files, "one label", ("cat", "dog"))
     facts = {"brightness": np.where(DARK, 20.0, 100.0), "place": np.array(["in", "out"] * (EXAMPLES // 2))}
     write_examples(folder, add_facts(table, facts) if with_facts else table)
-    told(run_id, {"evaluation/accuracy": float(right.mean())}, lr__peak=run_id[-1])
+    write_run(run_id, {"evaluation/accuracy": float(right.mean())}, lr__peak=run_id[-1])
     journal = Journal(run_id)
     journal.file(folder / "examples.parquet", "evaluation/examples.parquet")
     journal.close()
@@ -66,5 +66,5 @@ def test_runs_that_are_worse_nowhere_or_whose_facts_nobody_kept_are_told_so(
     evaluated(here / "e", "eeee5555", DARK, with_facts=False)
     said = bakeoff("compare", "dddd", "eeee").out
     assert "slices are not compared: an earlier version evaluated these runs and kept no facts" in said
-    told("ffff6666", {"evaluation/accuracy": 0.9})
+    write_run("ffff6666", {"evaluation/accuracy": 0.9})
     assert "slices" not in bakeoff("compare", "aaaa", "ffff").out  # it has no examples

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bakeoff.sweep.manifest import JobState
 from made_sweeps import ID, sweep, sweep_job
-from told_runs import Bakeoff, scores, told
+from run_journals import Bakeoff, scores, write_run
 
 
 def points(here: Path) -> None:
@@ -21,13 +21,13 @@ def points(here: Path) -> None:
         sweep_job(6, configurations=(("lr=constant", "lr.peak=0.01"),)),
     ]
     sweep(*jobs).write()
-    told("aaaa1", scores(0.5), {"DVC_EXP_NAME": f"{ID}-1"})
-    told("aaaa2", scores(0.6), {"DVC_EXP_NAME": f"{ID}-2"}, lr__peak="0.01")
+    write_run("aaaa1", scores(0.5), {"DVC_EXP_NAME": f"{ID}-1"})
+    write_run("aaaa2", scores(0.6), {"DVC_EXP_NAME": f"{ID}-2"}, lr__peak="0.01")
     exponential = {"variant__lr": "exponential", "lr__kind": "exponential", "lr__decay_steps": "100"}
-    told("aaaa3", {"validation/mAP_50": 0.9}, {"DVC_EXP_NAME": f"{ID}-3"}, state="KILLED", **exponential)
+    write_run("aaaa3", {"validation/mAP_50": 0.9}, {"DVC_EXP_NAME": f"{ID}-3"}, state="KILLED", **exponential)
     constant = {"variant__lr": "constant", "lr__kind": "constant"}
-    told("before", {}, {"DVC_EXP_NAME": f"{ID}-5"}, state="FAILED", **constant)
-    told("aaaa5", scores(0.8), {"DVC_EXP_NAME": f"{ID}-5"}, **constant)
+    write_run("before", {}, {"DVC_EXP_NAME": f"{ID}-5"}, state="FAILED", **constant)
+    write_run("aaaa5", scores(0.8), {"DVC_EXP_NAME": f"{ID}-5"}, **constant)
 
 
 def test_every_point_is_there_once_with_the_state_that_the_sweep_has_it_in(bakeoff: Bakeoff, here: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from bakeoff.runs.status import State
 from made_runs import made
-from told_runs import told
+from run_journals import write_run
 from workspace_copy import Workspace, environment, tiny_workspace
 
 TRAIN = ("python", "-m", "bakeoff.stages.train")
@@ -51,7 +51,7 @@ def read_only(built: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         with monkeypatch.context() as there:
             there.chdir(workspace.folder)
             for run_id, state in (("0f", "FINISHED"), ("1e", None)):
-                journal = told(run_id, {"evaluation/mAP_50": 0.5}, state=state)
+                journal = write_run(run_id, {"evaluation/mAP_50": 0.5}, state=state)
                 (journal.folder / "running").write_text(f"{platform.node()}\n")  # as one that was killed
                 made(Path(".bakeoff/runs"), f"{run_id}aa", State.SUCCEEDED, ago=60)
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
@@ -106,8 +106,8 @@ def test_lines_that_a_checkpoint_counts_as_told_are_told_again_if_the_journal_lo
     journal.write_bytes(b"".join(lines[:first]))
     shutil.rmtree(workspace.folder / "models/train")
     workspace.run(*TRAIN)
-    told = b"".join(journal.read_bytes().splitlines()[first:])
-    assert told.count(b'"train/loss"') == b"".join(lines).count(b'"train/loss"') > 0
+    write_run = b"".join(journal.read_bytes().splitlines()[first:])
+    assert write_run.count(b'"train/loss"') == b"".join(lines).count(b'"train/loss"') > 0
     found = in_mlflow(workspace)
     assert found["runs"][:2] == store["runs"][:2]
     ours = [[row for row in one["metrics"] if not row[0].startswith("system/")] for one in (store, found)]

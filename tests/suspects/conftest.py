@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands import run_bakeoff
-from told_runs import Bakeoff, Said
+from run_journals import Bakeoff, CommandOutput
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def bakeoff(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
-    def run(*arguments: str) -> Said:
-        return Said(*run_bakeoff(monkeypatch, capsys, *arguments))
+    def run(*arguments: str) -> CommandOutput:
+        return CommandOutput(*run_bakeoff(monkeypatch, capsys, *arguments))
 
     return run

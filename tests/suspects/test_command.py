@@ -13,8 +13,8 @@ from bakeoff.sources.voc import PascalVoc
 from bakeoff.sweep.manifest import JobState
 from drawing import encoded, voc, write
 from made_sweeps import ID, sweep, sweep_job
-from told_predictions import make_records, tell_boxes, tell_classes
-from told_runs import Bakeoff
+from prediction_journals import make_records, write_box_run, write_class_run
+from run_journals import Bakeoff
 
 CLASSES = ("cat", "dog & emu")
 PICTURES = 40
@@ -39,7 +39,7 @@ def images(here: Path) -> Path:
     answers = {name(number): (CLASSES[number % 2], CLASSES[number % 2]) for number in range(PICTURES)}
     answers[name(4)] = ("cat", "dog & emu")
     answers[name(7)] = ("dog & emu", "cat")
-    tell_classes("aaaa1111", answers, CLASSES)
+    write_class_run("aaaa1111", answers, CLASSES)
     return here
 
 
@@ -156,10 +156,10 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
     assert result.code == 0
     assert result.out.splitlines()[1:] == [f"  no statement: 12 validation images, at least 30 are needed; {remedy}"]
     alone = {name(number): (CLASSES[0], CLASSES[0]) for number in range(0, PICTURES, 1) if number % 2 == 0}
-    tell_classes("dddd4444", {**alone, **{name(n): (CLASSES[0], CLASSES[0]) for n in range(40, 80, 2)}}, CLASSES)
+    write_class_run("dddd4444", {**alone, **{name(n): (CLASSES[0], CLASSES[0]) for n in range(40, 80, 2)}}, CLASSES)
     assert "  no statement: one class only, 'cat'\n" in bakeoff("suspects", "dddd").out
     guesses = {name(n): (CLASSES[n % 2], CLASSES[n % 3 % 2]) for n in range(PICTURES)}
-    tell_classes("eeee5555", guesses, CLASSES)
+    write_class_run("eeee5555", guesses, CLASSES)
     assert "is no more than guessing explains: 0.500 have the same label" in bakeoff("suspects", "eeee").out
     tell_boxes("ffff6666", {name(n): ([(0, 0, 1, 1)], []) for n in range(PICTURES)}, SIZE)
     tell_classes("abcd7777", {f"other/{n}": ("cat", "cat") for n in range(PICTURES)}, CLASSES)

@@ -16,7 +16,7 @@ from commands import run_bakeoff
 from imports import ROOT
 from made_runs import made
 from repository import git
-from told_runs import told
+from run_journals import write_run
 
 RUN_ID, FINGERPRINT = "9e1f70b2" + "0" * 24, "64cbc1a6731605e7"
 OTHER_ID, OTHER_FINGERPRINT = "77aa0b1c" + "0" * 24, "5d1c9a3e00000000"
@@ -72,7 +72,7 @@ def names(new_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             (RUN_ID, own, f"{VARIANT} (tall-kite)"),
             (OTHER_ID, {"bakeoff.fingerprint": OTHER_FINGERPRINT}, "cnn · cosine · low"),
         ):
-            told(run_id, tags=tags, name=name)
+            write_run(run_id, tags=tags, name=name)
             journal = Journal(run_id)
             journal.text(f"seed: {len(tags)}\n", "config/run.yaml")
             journal.close()
@@ -111,7 +111,7 @@ def test_every_command_refuses_a_name_of_several_and_one_of_none(
     before, after, _ = COMMANDS[command]
     alike = f"{RUN_ID[:12]}{'1' * 20}"
     made(Path(".bakeoff/runs"), "1234567890abcdef", run_id=alike)
-    told(alike)
+    write_run(alike)
     try:
         code, _, wrong = run_bakeoff(monkeypatch, capsys, *before, SHORT[:6], *after)
         if command != "continue":  # it looks into the store alone, which has but one

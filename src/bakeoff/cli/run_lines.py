@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 from bakeoff.cli.columns import fit, fold
+from bakeoff.formatting import format_duration, format_size
 from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.runs.known import KnownRun
 from bakeoff.runs.status import State, Status
-from bakeoff.wording import format_duration, format_size
 
 HEAD = ("run", "state", "steps", "left", "metric", "trained", "examples/s", "variant", "")
 ENDS = {"max_minutes": "ended by train.max_minutes", "early_stopping": "ended by train.early_stopping"}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.terminal import RUN, confirm, print_columns
 from bakeoff.errors import WorkspaceError
+from bakeoff.formatting import format_duration, format_names, format_size
 from bakeoff.progress import say
-from bakeoff.wording import format_duration, format_names, format_size
 from bakeoff.workspace import STOP_FILE
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from bakeoff import workspace
 from bakeoff.cli.columns import print_fitted, print_wrapped
 from bakeoff.cli.terminal import confirm, print_columns
 from bakeoff.errors import ConfigError, WorkspaceError
+from bakeoff.formatting import format_duration, format_size
 from bakeoff.progress import say
-from bakeoff.wording import format_duration, format_size
 
 if TYPE_CHECKING:
     from bakeoff.planning.estimate import Estimate, Together

@@ -12,8 +12,8 @@ from bakeoff.cli.columns import print_fitted, print_wrapped
 from bakeoff.cli.lines import LINES
 from bakeoff.cli.terminal import confirm, print_columns
 from bakeoff.errors import INTERRUPTED, WorkspaceError, choices
+from bakeoff.formatting import format_duration, format_size
 from bakeoff.progress import say
-from bakeoff.wording import format_duration, format_size
 
 if TYPE_CHECKING:
     from bakeoff.sweep.manifest import JobState, Manifest

@@ -12,8 +12,8 @@ from bakeoff.cli.columns import print_folded, print_wrapped
 from bakeoff.cli.predict import from_here
 from bakeoff.cli.terminal import RUN, print_columns
 from bakeoff.errors import WorkspaceError
+from bakeoff.formatting import format_duration, format_names, format_size
 from bakeoff.progress import say
-from bakeoff.wording import format_duration, format_names, format_size
 
 if TYPE_CHECKING:
     from bakeoff.config.variant import Variant

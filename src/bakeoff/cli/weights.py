@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli.terminal import align
+from bakeoff.formatting import format_names, format_size
 from bakeoff.progress import say
-from bakeoff.wording import format_names, format_size
 
 if TYPE_CHECKING:
     from bakeoff.zoo.catalogue import Entry

@@ -24,7 +24,6 @@ from bakeoff import dvc, workspace
 from bakeoff.elsewhere.far_job import REPORTS_FILE
 from bakeoff.elsewhere.mirror import JOURNAL, unpack
 from bakeoff.errors import BakeoffError, WorkspaceError
-from bakeoff.mending import settle
 from bakeoff.sweep.experiment import name_experiment_ref
 from bakeoff.sweep.manifest import Manifest, SweepJob, load_manifest
 from bakeoff.sweep.snapshot import experiment_ref, git

@@ -30,7 +30,7 @@ from bakeoff.run.options import Evaluate, Mlflow
 from bakeoff.run.settings import Run
 from bakeoff.tasks.task import Answer, Tensors, compile_answer, make_judge, make_task
 from bakeoff.tracking import tracker
-from bakeoff.tracking.told_page import describe_run
+from bakeoff.tracking.run_page import describe_run
 from bakeoff.training.variant import batch_shape
 
 BATCH, THREADS, PICTURE_SIDE, CLIP = 16, 2, 320, 8  # of files, which do not say how they like to be asked

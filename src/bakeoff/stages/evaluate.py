@@ -19,7 +19,7 @@ from bakeoff.run.settings import Run, as_tree
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
 from bakeoff.tracking.measured import run_id_of
-from bakeoff.tracking.told_page import keep_page, report_page
+from bakeoff.tracking.run_page import keep_page, report_page
 from bakeoff.training import lineage
 from bakeoff.training.augmented import draw_augmented, is_augmented
 from bakeoff.training.fingerprint import DECIDING_GROUPS, NO_MATTER

@@ -34,7 +34,7 @@ from bakeoff.tracking.measured import keep_measured, trace
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.system import source_tags
 from bakeoff.tracking.target import own_id
-from bakeoff.tracking.training_told import introduce, report_results
+from bakeoff.tracking.training_report import introduce, report_results
 from bakeoff.training import lineage
 from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
 from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bakeoff import dvc, workspace
+from bakeoff.dvc_repair import LOCK
 from bakeoff.errors import WorkspaceError, errors_in_one_line
-from bakeoff.mending import LOCK
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.signals import Relay
 from bakeoff.sweep.snapshot import AUTHOR, git

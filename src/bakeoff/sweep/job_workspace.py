@@ -9,9 +9,9 @@ from configparser import ConfigParser
 from pathlib import Path
 
 from bakeoff import workspace
+from bakeoff.dvc_repair import repair_cache, settle
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import sync_disk, write_whole
-from bakeoff.mending import repair_cache, settle
 from bakeoff.sweep import bytecode
 from bakeoff.sweep.snapshot import RECEIVE_LASTING, Snapshot, experiment_ref, git
 

@@ -8,9 +8,9 @@ from stat import S_ISDIR
 from typing import Any
 
 from bakeoff import dvc
+from bakeoff.dvc_repair import repair
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import write_table
-from bakeoff.mending import repair
 from bakeoff.runs.known import known_runs
 from bakeoff.runs.leftovers import Leftover, named_by, these_runs
 from bakeoff.sweep.job import JobFiles

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from bakeoff.errors import ConfigError
 from bakeoff.tracking.journal import LONGEST_TAG, NOTE, NOTE_VARIABLE, Journal, entries_of
 from bakeoff.tracking.result import is_trained_here, result_here
-from bakeoff.tracking.told_page import keep_page, report_page
+from bakeoff.tracking.run_page import keep_page, report_page
 from bakeoff.workspace import EVALUATION, journals
 
 

@@ -23,9 +23,9 @@ from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, 
 from bakeoff.tracking.note import notes_of
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, parse_yaml, read_text, result_here
 from bakeoff.tracking.run_names import POINT_OF_A_SWEEP, RESTORED
+from bakeoff.tracking.run_page import report_page
 from bakeoff.tracking.sender import is_far
 from bakeoff.tracking.target import Place, Target
-from bakeoff.tracking.told_page import report_page
 from bakeoff.tracking.watch import Watch
 from bakeoff.training.work import IDENTITY, Stock
 from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals

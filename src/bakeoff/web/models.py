@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
+from bakeoff.formatting import format_duration, format_size
 from bakeoff.pages import template
 from bakeoff.runs.known import KnownRun, known, known_runs
 from bakeoff.runs.status import State
@@ -26,7 +27,6 @@ from bakeoff.web.answers import Tree, changes, plain, show_page, show_report, te
 from bakeoff.web.bundle import pack
 from bakeoff.web.curves import draw_curves, headline_of
 from bakeoff.web.places import NotThere, require_file, require_inside
-from bakeoff.wording import format_duration, format_size
 
 SAMPLES = "samples"  # of a run's folder: a sheet for each look
 SHEET = re.compile(r"\d{8,}\.jpg")

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from bakeoff import workspace
 from bakeoff.errors import BakeoffError, WorkspaceError
+from bakeoff.formatting import format_duration, format_names, format_size
 from bakeoff.pages import template
 from bakeoff.records.manifest import FILE as MANIFEST
 from bakeoff.runs.known import KnownRun, known_runs
@@ -27,7 +28,6 @@ from bakeoff.web.answers import Tree, changes, plain, show_page, text_of
 from bakeoff.web.curves import draw_rate
 from bakeoff.web.datasets import chosen_data, option_of, write_choice
 from bakeoff.web.models import SWEEP, find_run, list_accounts, make_row
-from bakeoff.wording import format_duration, format_names, format_size
 
 KEYS = {  # the key that each field of the form sets; "" is what params.yaml or the recipe says
     "data": "data", "recipe": "experiment", "model": "model", "steps": "train.steps", "epochs": "train.epochs",

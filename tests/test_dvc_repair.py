@@ -10,7 +10,7 @@ import pytest
 import yaml
 from dvc import cli as dvc_by_itself
 
-from bakeoff import cli, dvc, mending
+from bakeoff import cli, dvc, dvc_repair
 from workspace_copy import environment, run_dvc
 
 
@@ -42,7 +42,7 @@ def mended(*words: str) -> subprocess.CompletedProcess[str]:
 def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bakeoff.mending.SECONDS_TO_WRITE", 0.3)
+    monkeypatch.setattr("bakeoff.dvc_repair.SECONDS_TO_WRITE", 0.3)
     entry = tmp_path / "runs/70/70eb"
     entry.mkdir(parents=True)
     for name in ("whole", ".old.tmp", ".young.tmp"):
@@ -50,9 +50,9 @@ def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared(
     (tmp_path / "runs/70/empty").mkdir()
     for old in (entry / ".old.tmp", tmp_path / "runs/70/empty"):
         os.utime(old, (1.0, 1.0))
-    mending.clear_half_written(tmp_path)
+    dvc_repair.clear_half_written(tmp_path)
     assert [file.name for file in tmp_path.glob("runs/70/*/*")] == ["whole"] and not (entry.parent / "empty").exists()
-    mending.clear_half_written(tmp_path / "nowhere")
+    dvc_repair.clear_half_written(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("left", [".half.tmp", None])
@@ -81,14 +81,14 @@ LOCK = "schema: '2.0'\nstages:\n  copy:\n    cmd: cp given made\n    deps:\n    
 def test_a_lock_that_a_kill_left_half_written_is_as_before(
     place: Path, length: int, kept: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mending.LOCK.write_text(LOCK[:length])
-    os.utime(mending.LOCK, (1e9, 1e9))
+    dvc_repair.LOCK.write_text(LOCK[:length])
+    os.utime(dvc_repair.LOCK, (1e9, 1e9))
     if kept:
-        mending.KEPT_LOCK.parent.mkdir()
-        mending.KEPT_LOCK.write_text(kept)
-        os.utime(mending.KEPT_LOCK, (1e9, 1e9))
-    mending.repair_lock()
-    left = mending.LOCK.read_text() if mending.LOCK.is_file() else None
+        dvc_repair.KEPT_LOCK.parent.mkdir()
+        dvc_repair.KEPT_LOCK.write_text(kept)
+        os.utime(dvc_repair.KEPT_LOCK, (1e9, 1e9))
+    dvc_repair.repair_lock()
+    left = dvc_repair.LOCK.read_text() if dvc_repair.LOCK.is_file() else None
     whole = LOCK[:length].endswith("\n") and not LOCK[:length].endswith(":\n")
     assert left == (LOCK[:length] if whole else LOCK if kept == LOCK else None)
     assert (
@@ -99,28 +99,28 @@ def test_a_lock_that_a_kill_left_half_written_is_as_before(
 def test_a_whole_lock_is_kept_and_one_that_is_being_written_is_waited_for(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mending.repair_lock()
-    assert not mending.LOCK.exists() and not mending.KEPT_LOCK.exists()
-    mending.LOCK.write_text("")
-    monkeypatch.setattr("time.sleep", lambda _: mending.LOCK.write_text(LOCK))
-    mending.repair_lock()
-    assert mending.LOCK.read_text() == mending.KEPT_LOCK.read_text() == LOCK
+    dvc_repair.repair_lock()
+    assert not dvc_repair.LOCK.exists() and not dvc_repair.KEPT_LOCK.exists()
+    dvc_repair.LOCK.write_text("")
+    monkeypatch.setattr("time.sleep", lambda _: dvc_repair.LOCK.write_text(LOCK))
+    dvc_repair.repair_lock()
+    assert dvc_repair.LOCK.read_text() == dvc_repair.KEPT_LOCK.read_text() == LOCK
     conflict = f"{LOCK}<<<<<<< ours\n"
-    mending.LOCK.write_text(conflict)
-    os.utime(mending.LOCK, (1e9, 1e9))
-    mending.repair_lock()
-    assert mending.LOCK.read_text() == conflict
+    dvc_repair.LOCK.write_text(conflict)
+    os.utime(dvc_repair.LOCK, (1e9, 1e9))
+    dvc_repair.repair_lock()
+    assert dvc_repair.LOCK.read_text() == conflict
 
 
 def test_a_lock_that_was_never_kept_is_as_in_git(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_pipeline(place)
-    mending.LOCK.write_bytes(windows := LOCK.replace("\n", "\r\n").encode())
+    dvc_repair.LOCK.write_bytes(windows := LOCK.replace("\n", "\r\n").encode())
     for command in (["git", "add", "dvc.lock"], ["git", "commit", "--quiet", "--message", "lock"]):
         subprocess.run(command, check=True, env=environment())
-    mending.LOCK.write_bytes(b"\0" * 40)
-    os.utime(mending.LOCK, (1e9, 1e9))
-    mending.repair_lock()
-    assert mending.LOCK.read_bytes() == mending.KEPT_LOCK.read_bytes() == windows
+    dvc_repair.LOCK.write_bytes(b"\0" * 40)
+    os.utime(dvc_repair.LOCK, (1e9, 1e9))
+    dvc_repair.repair_lock()
+    assert dvc_repair.LOCK.read_bytes() == dvc_repair.KEPT_LOCK.read_bytes() == windows
     assert "mended: dvc.lock was left half written; it is again as in the last commit" in capsys.readouterr().err
 
 
@@ -129,21 +129,21 @@ def test_plain_repro_goes_on_after_a_kill_in_the_lock(place: Path, half: str) ->
     """DVC by itself fails on it."""
     write_pipeline(place)
     assert mended("repro").returncode == 0
-    lock = mending.LOCK.read_text()
-    mending.LOCK.write_text(half)
-    os.utime(mending.LOCK, (1e9, 1e9))
+    lock = dvc_repair.LOCK.read_text()
+    dvc_repair.LOCK.write_text(half)
+    os.utime(dvc_repair.LOCK, (1e9, 1e9))
     failed = plain("repro")
     assert failed.returncode != 0 and "dvc.lock' validation failed" in failed.stderr
-    assert mended("repro").returncode == 0 and mending.LOCK.read_text() == lock
+    assert mended("repro").returncode == 0 and dvc_repair.LOCK.read_text() == lock
 
 
 @pytest.mark.parametrize("half", [b"", b'{"write": {"/a": {"pid": 1', b"\0\0\0"])
 def test_plain_repro_goes_on_after_a_kill_in_the_list_of_holders(place: Path, half: bytes) -> None:
     """DVC by itself fails on it for ever."""
     write_pipeline(place)
-    mending.HOLDERS.parent.mkdir(exist_ok=True)
-    mending.HOLDERS.write_bytes(half)
-    os.utime(mending.HOLDERS, (1e9, 1e9))
+    dvc_repair.HOLDERS.parent.mkdir(exist_ok=True)
+    dvc_repair.HOLDERS.write_bytes(half)
+    os.utime(dvc_repair.HOLDERS, (1e9, 1e9))
     failed = plain("repro")
     assert failed.returncode == 255 and "JSON structure is corrupted" in failed.stderr
     done = mended("repro")
@@ -151,12 +151,12 @@ def test_plain_repro_goes_on_after_a_kill_in_the_list_of_holders(place: Path, ha
 
 
 def test_a_list_of_holders_that_is_being_written_is_waited_for(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mending.repair_holders()
-    mending.HOLDERS.parent.mkdir()
-    mending.HOLDERS.write_text("")
-    monkeypatch.setattr("time.sleep", lambda _: mending.HOLDERS.write_text('{"read": {}}'))
-    mending.repair_holders()
-    assert mending.HOLDERS.read_text() == '{"read": {}}'
+    dvc_repair.repair_holders()
+    dvc_repair.HOLDERS.parent.mkdir()
+    dvc_repair.HOLDERS.write_text("")
+    monkeypatch.setattr("time.sleep", lambda _: dvc_repair.HOLDERS.write_text('{"read": {}}'))
+    dvc_repair.repair_holders()
+    assert dvc_repair.HOLDERS.read_text() == '{"read": {}}'
 
 
 def objects() -> list[Path]:
@@ -181,7 +181,7 @@ def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(pla
     for how in ("half", "zeros", "empty"):
         damage(new, how)
         whole, left = Path("given").read_bytes(), new.read_bytes()
-        mending.repair(dvc.cache())
+        dvc_repair.repair(dvc.cache())
         assert left != whole and not new.exists()
         new.write_bytes(whole)
     damage(new, "empty")
@@ -200,18 +200,18 @@ def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(pla
 def test_objects_that_are_on_the_disk_are_not_read_again(place: Path) -> None:
     write_pipeline(place)
     assert plain("repro").returncode == 0
-    mark = dvc.cache() / mending.MARK
-    assert not mark.exists() and len([*mending._newer_objects(dvc.cache(), 0)]) == len(objects()) == 1
+    mark = dvc.cache() / dvc_repair.MARK
+    assert not mark.exists() and len([*dvc_repair._newer_objects(dvc.cache(), 0)]) == len(objects()) == 1
     assert mended("repro").returncode == 0
     since = mark.stat().st_mtime_ns
-    assert [*mending._newer_objects(dvc.cache(), since)] == mending._newer_keys(dvc.cache(), since) == []
+    assert [*dvc_repair._newer_objects(dvc.cache(), since)] == dvc_repair._newer_keys(dvc.cache(), since) == []
     Path("given").write_text("2")
     assert plain("repro").returncode == 0
-    assert [path.read_text() for path in mending._newer_objects(dvc.cache(), since)] == ["2"]
-    assert len(mending._newer_keys(dvc.cache(), since)) == 1
-    mending.settle(dvc.cache())
-    assert [*mending._newer_objects(dvc.cache(), mark.stat().st_mtime_ns)] == [] and len(objects()) == 2
-    mending.settle(dvc.cache())
+    assert [path.read_text() for path in dvc_repair._newer_objects(dvc.cache(), since)] == ["2"]
+    assert len(dvc_repair._newer_keys(dvc.cache(), since)) == 1
+    dvc_repair.settle(dvc.cache())
+    assert [*dvc_repair._newer_objects(dvc.cache(), mark.stat().st_mtime_ns)] == [] and len(objects()) == 2
+    dvc_repair.settle(dvc.cache())
     assert not [*mark.parent.glob("*.partial")]
 
 
@@ -223,21 +223,21 @@ def test_of_a_cache_that_was_never_looked_at_what_is_empty_goes_at_once(place: P
     [made] = [path for path in objects() if path.stat().st_size]
     damage(made, "empty")
     assert dvc.cached_file(made.parent.name + made.name) is None and dvc.cached_file(dvc.OF_NOTHING) is not None
-    mending.repair(dvc.cache())
+    dvc_repair.repair(dvc.cache())
     assert [path.parent.name + path.name for path in objects()] == [dvc.OF_NOTHING]
 
 
 def test_while_an_entry_is_half_written_nothing_is_taken_for_settled(place: Path) -> None:
     cache = place / ".dvc/cache"
-    mending.repair(cache)
-    before = (cache / mending.MARK).stat().st_mtime_ns
-    (cache / mending.OBJECTS / "ab").mkdir(parents=True)
+    dvc_repair.repair(cache)
+    before = (cache / dvc_repair.MARK).stat().st_mtime_ns
+    (cache / dvc_repair.OBJECTS / "ab").mkdir(parents=True)
     (cache / "runs/70/70eb").mkdir(parents=True)
-    mending.settle(cache)
-    assert (cache / mending.MARK).stat().st_mtime_ns == before and len([*(cache / "files").iterdir()]) == 2
+    dvc_repair.settle(cache)
+    assert (cache / dvc_repair.MARK).stat().st_mtime_ns == before and len([*(cache / "files").iterdir()]) == 2
     (cache / "runs/70/70eb").rmdir()
-    mending.settle(cache)
-    assert (cache / mending.MARK).stat().st_mtime_ns > before
+    dvc_repair.settle(cache)
+    assert (cache / dvc_repair.MARK).stat().st_mtime_ns > before
 
 
 def test_an_entry_of_the_run_cache_that_lost_its_end_is_gone_and_whole_ones_stay(place: Path) -> None:
@@ -251,22 +251,22 @@ def test_an_entry_of_the_run_cache_that_lost_its_end_is_gone_and_whole_ones_stay
     assert plain("repro").returncode == 0
     [entry] = Path(".dvc/cache/runs").glob("*/*/*")
     text = entry.read_text()
-    assert mending._is_whole_entry(entry)
-    mending.settle(dvc.cache())
+    assert dvc_repair._is_whole_entry(entry)
+    dvc_repair.settle(dvc.cache())
     entry.unlink()
     for left in ("", text[: text.index("- path: two\n", text.index("outs:"))], "\0" * 400):
         entry.parent.mkdir(exist_ok=True)
         entry.write_text(left)
-        mending.repair_cache(dvc.cache())
+        dvc_repair.repair_cache(dvc.cache())
         assert not entry.parent.exists()
-    assert mending._is_whole_entry(entry)  # others who mend now
+    assert dvc_repair._is_whole_entry(entry)  # others who mend now
 
 
 def test_a_command_in_a_folder_of_the_workspace_mends_as_well(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pipeline(place)
     assert mended("repro").returncode == 0
-    mending.LOCK.write_text("")
-    os.utime(mending.LOCK, (1e9, 1e9))
+    dvc_repair.LOCK.write_text("")
+    os.utime(dvc_repair.LOCK, (1e9, 1e9))
     (place / "deep").mkdir()
     monkeypatch.chdir(place / "deep")
     done = mended("status")
@@ -283,8 +283,8 @@ def test_bakeoff_repro_is_dvc_s_own_with_its_options_and_exit_codes(place: Path)
         return out
 
     command = [sys.executable, "-m", "bakeoff.cli", "repro"]
-    mending.LOCK.write_text("")
-    os.utime(mending.LOCK, (1e9, 1e9))
+    dvc_repair.LOCK.write_text("")
+    os.utime(dvc_repair.LOCK, (1e9, 1e9))
     done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0 and "dvc.lock was left half written" in done.stderr and Path("made").read_text() == "1"
     assert "Running stage 'copy'" not in bakeoff_repro()
@@ -299,24 +299,24 @@ def test_with_nothing_to_mend_no_entry_is_looked_at_again(place: Path, monkeypat
     write_pipeline(place)
     assert mended("repro").returncode == 0
     for number in range(256):
-        (dvc.cache() / mending.OBJECTS / f"{number:02x}").mkdir(exist_ok=True)
+        (dvc.cache() / dvc_repair.OBJECTS / f"{number:02x}").mkdir(exist_ok=True)
         (dvc.cache() / "runs" / f"{number:02x}" / "key").mkdir(parents=True, exist_ok=True)
         (dvc.cache() / "runs" / f"{number:02x}" / "key" / "entry").touch()
     time.sleep(0.05)  # a system's clock for files is coarse
-    mending.settle(dvc.cache())
-    looked_at, look = [], mending._is_whole_entry
+    dvc_repair.settle(dvc.cache())
+    looked_at, look = [], dvc_repair._is_whole_entry
 
     def note(entry: Path) -> bool:
         looked_at.append(entry)
         return look(entry)
 
-    monkeypatch.setattr(mending, "_is_whole_entry", note)
-    mending.repair(dvc.cache())
-    mending.settle(dvc.cache())
+    monkeypatch.setattr(dvc_repair, "_is_whole_entry", note)
+    dvc_repair.repair(dvc.cache())
+    dvc_repair.settle(dvc.cache())
     assert looked_at == []
     later = dvc.cache() / "runs/00/key/later"
     later.touch()
-    mending.repair(dvc.cache())
+    dvc_repair.repair(dvc.cache())
     assert looked_at
 
 

@@ -1,4 +1,4 @@
-"""Runs as journals, without a training and without MLflow."""
+"""Write journals of runs, without a training and without MLflow."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,8 +14,8 @@ VARIANT = {
 
 
 @dataclass
-class Said:
-    """By the bakeoff command."""
+class CommandOutput:
+    """What the bakeoff command printed, and its exit code."""
 
     code: int
     out: str
@@ -23,14 +23,14 @@ class Said:
 
     @property
     def rows(self) -> list[list[str]]:
-        """Words of each line, which stand two blanks apart."""
+        """Return the cells of each line, which stand two blanks apart."""
         return [re.split(r"  +", line.strip()) for line in self.out.splitlines()]
 
 
-Bakeoff = Callable[..., Said]
+Bakeoff = Callable[..., CommandOutput]
 
 
-def told(
+def write_run(
     run_id: str,
     metrics: Mapping[str, float] | None = None,
     tags: Mapping[str, str] | None = None,
@@ -41,7 +41,10 @@ def told(
     project: str = "bakeoff",
     **params: str,
 ) -> Journal:
-    """`params` beyond VARIANT, with `__` for a dot; None takes one away. The journal is closed."""
+    """Write the journal of a run, close it and return it.
+
+    `params` are added to VARIANT. Their names have `__` for a dot. None takes one away.
+    """
     journal = Journal(run_id)
     Target("local", project).write(journal.folder)
     journal.run(name)
@@ -58,7 +61,7 @@ def told(
 
 
 def scores(value: float, reach: float = 0.03) -> dict[str, float]:
-    """What an evaluation says, with an interval."""
+    """Return the metrics that an evaluation reports, with an interval."""
     return {
         "evaluation/mAP_50": value, "evaluation/mAP": value / 2, "evaluation/loss": 1 - value,
         "evaluation/interval.mAP_50.low": value - reach, "evaluation/interval.mAP_50.high": value + reach,

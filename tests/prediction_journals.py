@@ -1,4 +1,4 @@
-"""Records, and runs whose answers to their examples are known, as journals."""
+"""Write records, and journals of runs whose predictions for these records are known."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,15 +13,15 @@ from bakeoff.metrics.detection import DetectionScore
 from bakeoff.report.examples import make_table, write_examples
 from bakeoff.sources.dataset import Dataset, Part
 from bakeoff.tracking.journal import Journal
-from told_runs import told
+from run_journals import write_run
 
 
 def make_records(dataset: Dataset) -> None:
     build([Part("", dataset)], Path("data/records"), workers=1)
 
 
-def tell_classes(run_id: str, answers: Mapping[str, tuple[str, str]], classes: tuple[str, ...]) -> None:
-    """Tell of a run that gives each file, whose label it was told, a class: {"cat/1.jpg": ("cat", "dog")}."""
+def write_class_run(run_id: str, answers: Mapping[str, tuple[str, str]], classes: tuple[str, ...]) -> None:
+    """Write the journal of a run with the true and the predicted class of each file: {"cat/1.jpg": ("cat", "dog")}."""
     ids = {label: number for number, label in enumerate(classes, start=1)}
     score = ClassificationScore(
         classes,
@@ -30,11 +30,14 @@ def tell_classes(run_id: str, answers: Mapping[str, tuple[str, str]], classes: t
             for truth, given in answers.values()
         ),
     )
-    _tell(run_id, score, list(answers), "one label", classes)
+    _write_run(run_id, score, list(answers), "one label", classes)
 
 
-def tell_boxes(run_id: str, answers: Mapping[str, tuple[list, list]], size: tuple[int, int]) -> None:
-    """Tell of a run that finds boxes of one class, xmin ymin xmax ymax in shares; `size` is width and height."""
+def write_box_run(run_id: str, answers: Mapping[str, tuple[list, list]], size: tuple[int, int]) -> None:
+    """Write the journal of a run with the true and the predicted boxes of each file. All boxes have one class.
+
+    A box is xmin ymin xmax ymax in shares of the picture. `size` is its width and height.
+    """
     width, height = size
     sides = np.array([height, width, height, width])
 
@@ -43,13 +46,13 @@ def tell_boxes(run_id: str, answers: Mapping[str, tuple[list, list]], size: tupl
         return Boxes(ordered, np.ones(len(corners), np.int64), scores)
 
     truth = tuple(boxes(true) for true, _ in answers.values())
-    found = tuple(boxes(given, np.full(len(given), 0.9)) for _, given in answers.values())
-    score = DetectionScore(("cat",), truth, found, (None,) * len(truth))
-    _tell(run_id, score, list(answers), "boxes", ("cat",))
+    predictions = tuple(boxes(given, np.full(len(given), 0.9)) for _, given in answers.values())
+    score = DetectionScore(("cat",), truth, predictions, (None,) * len(truth))
+    _write_run(run_id, score, list(answers), "boxes", ("cat",))
 
 
-def _tell(run_id: str, score: Any, files: list[str], kind: str, classes: tuple[str, ...]) -> None:
-    folder = Path(f"told-{run_id}")
+def _write_run(run_id: str, score: Any, files: list[str], kind: str, classes: tuple[str, ...]) -> None:
+    folder = Path(f"evaluation-{run_id}")
     folder.mkdir()
     write_examples(folder, make_table(score.columns(), range(len(files)), files, kind, classes))
     told(run_id, {"evaluation/accuracy": 0.5})

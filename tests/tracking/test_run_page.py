@@ -9,7 +9,7 @@ import pytest
 from bakeoff.pages.template import MARK
 from bakeoff.tracking.journal import NOTE, Journal
 from bakeoff.tracking.measured import describe_source, keep_measured
-from bakeoff.tracking.told_page import describe_run, keep_page, report_page
+from bakeoff.tracking.run_page import describe_run, keep_page, report_page
 
 STATE: dict[str, Any] = {"weights_sha256": "77ab", "lineage": {"fingerprint": "1356d7d31e99a84a"}}
 RUN = {"run_id": "a76d729e991a4683bda923eac790f245", "commit": "88beabe1604d25a0", "ended": "2026-11-22 23:43 UTC"}
