@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from bakeoff import progress as module
-from bakeoff.progress import progress, say
+from bakeoff.progress import print_line, progress
 
 
 class Clock:
@@ -165,6 +165,6 @@ def test_said_lines_lose_what_trails_and_are_out_at_once(monkeypatch: pytest.Mon
 
     pipe = Pipe(written, encoding="utf-8")
     monkeypatch.setattr(module.sys, "stdout", pipe)
-    say("one line  ")
+    print_line("one line  ")
     monkeypatch.undo()
     assert sent.getvalue() == b"one line\n"

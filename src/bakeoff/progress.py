@@ -55,7 +55,7 @@ class Bar:
             self._last_line = now
             numbers = f"{self._done:,} of {self._total:,} {self._unit}, {rate:,.1f}/s"
             more = ["" if left is None else f"{left:.0f} s left", self._note]
-            say(f"{self._title}: {', '.join(filter(None, [numbers, *more]))}")
+            print_line(f"{self._title}: {', '.join(filter(None, [numbers, *more]))}")
 
     def _rate(self, now: float) -> float:
         """Return units a second, of the last seconds."""
@@ -89,6 +89,6 @@ def progress(title: str, total: int, unit: str, done: int = 0, seconds_left: Lef
         yield Bar(title, total, unit, live, done, seconds_left)
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """One line for the user, at once, also through a pipe."""
     print(line.rstrip(), file=sys.stdout, flush=True)

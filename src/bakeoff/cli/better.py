@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.terminal import RUN, print_columns
 from bakeoff.errors import WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.compare.contender import Contender
@@ -82,20 +82,20 @@ def _say(found: "Verdict", on: str | None) -> None:
     keys, _ = find_differing_keys([found.a, found.b])
     for letter, one in (("A", found.a), ("B", found.b)):
         values = ", ".join(f"{key} {one.params.get(key, '–')}" for key in keys)
-        say(f"{letter}  {one.label}{f': {values}' if values else ''}")
+        print_line(f"{letter}  {one.label}{f': {values}' if values else ''}")
     for sentence in _sentences(found, on):
-        say(sentence)
+        print_line(sentence)
     rows = sorted(found.found.numbers.items(), key=lambda row: row[0] != found.metric)
     print_columns([HEAD, *_rows(dict(rows))])
     if found.by_class:
-        say(f"{found.metric} of each class; these intervals hold for all classes at once")
+        print_line(f"{found.metric} of each class; these intervals hold for all classes at once")
         print_columns([HEAD, *_rows(found.by_class)])
     if found.setbacks:
         better, other = ("A", "B") if found.difference.value < 0 else ("B", "A")
         for line in found.setbacks.describe(better, other):
-            say(line)
+            print_line(line)
     if found.too_few:
-        say(f"too few examples to judge by: {', '.join(found.too_few)}")
+        print_line(f"too few examples to judge by: {', '.join(found.too_few)}")
 
 
 def _sentences(found: "Verdict", on: str | None) -> Iterator[str]:

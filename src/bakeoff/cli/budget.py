@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from bakeoff.cli.terminal import print_columns
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 HEAD = ("", "minutes", "spent", "reserved", "left")
 
@@ -19,7 +19,9 @@ def show_budget(arguments: argparse.Namespace) -> None:
 
     team = load_team()
     if team is None:
-        say(f"{FILE.as_posix()}: no such file, so minutes are not counted; `minutes: 600` in it gives the team 600")
+        print_line(
+            f"{FILE.as_posix()}: no such file, so minutes are not counted; `minutes: 600` in it gives the team 600"
+        )
         return
     accounts = count_minutes(team)
     rows = [(one.owner, one.minutes, one.spent, one.reserved, one.left) for one in accounts]

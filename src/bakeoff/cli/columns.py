@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from bakeoff.cli.terminal import align
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 APART, INDENT = 2, "    "
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -24,19 +24,19 @@ def terminal_width() -> int | None:
 def print_folded(rows: Iterable[tuple[str, str]]) -> None:
     """Say names and what there is to them, which goes on in the next line where it is long."""
     for line in fold(rows, terminal_width()):
-        say(line)
+        print_line(line)
 
 
 def print_wrapped(text: str) -> None:
     """Say a sentence that can be long."""
     width = terminal_width()
     for line in [text] if width is None else wrap(text, width, hanging=INDENT):
-        say(line)
+        print_line(line)
 
 
 def print_fitted(rows: Iterable[Row], *, less: Sequence[str] = (), narrow: str) -> None:
     for line in fit(rows, terminal_width(), less=less, narrow=narrow):
-        say(line)
+        print_line(line)
 
 
 def fold(rows: Iterable[tuple[str, str]], width: int | None) -> list[str]:

@@ -11,7 +11,7 @@ from bakeoff import workspace
 from bakeoff.cli.columns import terminal_width
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import DataError, WorkspaceError, choices
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
 
 if TYPE_CHECKING:
@@ -66,19 +66,19 @@ def show_comparison(arguments: argparse.Namespace) -> None:
         from bakeoff.compare.page import write_page
 
         write_page(arguments.html, table, setbacks)
-        say(f"{len(contenders)} runs: {arguments.html}")
+        print_line(f"{len(contenders)} runs: {arguments.html}")
     if arguments.json:
         print(json.dumps(as_tree(table) | {"slices": setbacks}, indent=1, ensure_ascii=False))
     elif arguments.md:
-        say("\n".join(format_markdown(table)))
+        print_line("\n".join(format_markdown(table)))
     elif not arguments.html:
         width = terminal_width()
         for line in format_lines(table, width):
-            say(line)
+            print_line(line)
         for remark in _remarks(table, all_keys=arguments.all_keys):
-            say("\n".join(wrap(remark, width)))
+            print_line("\n".join(wrap(remark, width)))
         for line in setbacks:
-            say(line)
+            print_line(line)
 
 
 def _describe_setbacks(arguments: argparse.Namespace, gathered: "Gathered", contenders: list["Contender"]) -> list[str]:

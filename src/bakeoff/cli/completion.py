@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bakeoff.cli.parser import Parser
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 SHELLS = ("bash", "zsh")
 EXAMPLE = 'example: eval "$(bakeoff completion bash)" in ~/.bashrc'
@@ -19,6 +19,6 @@ def add_to(commands: Any, whole: Callable[[], Parser]) -> None:
     def write_script(arguments: argparse.Namespace) -> None:
         import shtab
 
-        say(shtab.complete(whole(), shell=arguments.shell))
+        print_line(shtab.complete(whole(), shell=arguments.shell))
 
     completion.set_defaults(run=write_script, anywhere=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import ConfigError, WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.run.options import Mlflow
@@ -46,21 +46,21 @@ def continue_run(arguments: argparse.Namespace) -> None:
         there = work.identity(Path(folder))
         itself = here(there)
         for line in refuse_other_code(there, itself, arguments.which, anyway=arguments.anyway):
-            say(f"continue: {line}")
+            print_line(f"continue: {line}")
         name, step, files = newest_whole(work, Path(folder))
         if not arguments.fetch:
             refuse_other_training(itself, _render(), arguments.which)
         brought = bring(work, itself, name, files, Path(folder))
     if not brought:
-        say("continue: this machine has a checkpoint that is as new; `bakeoff repro` goes on from it")
+        print_line("continue: this machine has a checkpoint that is as new; `bakeoff repro` goes on from it")
         return
     work.take_over()
     steps = itself["derived"]["phases"][-1]
     last = steps["first_step"] + steps["steps"]
-    say(f"continue: {work.name}, run {work.short}: after step {step:,} of {last:,}, from {work.target.shown}")
+    print_line(f"continue: {work.name}, run {work.short}: after step {step:,} of {last:,}, from {work.target.shown}")
     if work.is_running:
-        say("  MLflow says that it still runs; if another machine does train it, stop it there first")
-    say("  `bakeoff repro` goes on with it, as the same run of MLflow")
+        print_line("  MLflow says that it still runs; if another machine does train it, stop it there first")
+    print_line("  `bakeoff repro` goes on with it, as the same run of MLflow")
 
 
 def track_settings(params: Path, conf: Path) -> "Mlflow":

@@ -13,7 +13,7 @@ from bakeoff.cli.own_sweep import add_sweep_options, train_or_resume
 from bakeoff.cli.predict import from_here
 from bakeoff.cli.terminal import print_columns
 from bakeoff.errors import WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.learning_curve.measurements import Measurements
@@ -102,7 +102,7 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         print_wrapped(sentence)
     for remark in remarks:
         print(f"warning: {remark}", file=sys.stderr)
-    say(f"the curve: {os.path.relpath(page)}")
+    print_line(f"the curve: {os.path.relpath(page)}")
 
 
 def _as_tree(manifest: "Manifest", measurements: "Measurements", statement: "Statement") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bakeoff.cli.terminal import print_columns
 from bakeoff.errors import WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 
 def add_to(commands: Any) -> None:
@@ -21,4 +21,4 @@ def _examine(arguments: argparse.Namespace) -> None:
     print_columns(findings.rows)
     if findings.problem:
         raise WorkspaceError(findings.problem)
-    say(findings.remark or "all is well: TensorFlow computes on the GPU")
+    print_line(findings.remark or "all is well: TensorFlow computes on the GPU")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff import workspace
 from bakeoff.cli.terminal import RUN
-from bakeoff.progress import progress, say
+from bakeoff.progress import print_line, progress
 from bakeoff.quiet import load_tensorflow
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ def show_drift(arguments: argparse.Namespace) -> None:
         print(f"{path}: passed over, {why}", file=sys.stderr)
     unread = f"; {len(failures):,} could not be read" if failures else ""
     if len(new.names) < FEWEST:
-        say(f"drift: no statement: {len(new.names)} images in {folder}, {FEWEST} or more are needed{unread}")
+        print_line(f"drift: no statement: {len(new.names)} images in {folder}, {FEWEST} or more are needed{unread}")
         return
     some = {name: store for name, store in stores.items() if store.examples >= FEWEST}
     if not some:
-        say(f"drift: no statement: {called} has no {FEWEST} images of the training or of the validation")
+        print_line(f"drift: no statement: {called} has no {FEWEST} images of the training or of the validation")
         return
     with progress("drift", sum(min(store.examples, MOST) for store in some.values()), "images of the run") as bar:
         samples = [take_sample(read_records(store), looker, bar.advance, *limits) for store in some.values()]
@@ -69,10 +69,10 @@ def show_drift(arguments: argparse.Namespace) -> None:
     own = " and ".join(f"{len(sample.names):,} {name}" for name, sample in zip(some, samples, strict=True))
     of_all = f" of {len(files):,}" if len(files) > MOST else ""
     counted = f"{len(new.names):,}{of_all} images of {folder} beside {own} images of {called}"
-    say(f"drift: {counted}{unread}")
+    print_line(f"drift: {counted}{unread}")
     for line in describe(aspects):
-        say(line)
-    say(f"  most foreign: {', '.join(f'{one.name} ({one.aspect})' for one in foreign[:NAMED])}")
+        print_line(line)
+    print_line(f"  most foreign: {', '.join(f'{one.name} ({one.aspect})' for one in foreign[:NAMED])}")
     page = arguments.html or workspace.main_workspace() / workspace.IN_FLIGHT / "drift" / f"{folder.name}.html"
     write_drift(page, folder, counted, aspects, foreign)
-    say(f"  page: {page}")
+    print_line(f"  page: {page}")

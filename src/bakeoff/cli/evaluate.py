@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError, choices
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.quiet import load_tensorflow
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def show_verdict(verdict: "Verdict") -> None:
 
     material, name = verdict.material, verdict.candidate.name
     count = f"{material.split.examples:,} {material.name} examples of {material.where}"
-    say(f"evaluate: {name}, {count}: {summarize_metrics(verdict.metrics)}")
+    print_line(f"evaluate: {name}, {count}: {summarize_metrics(verdict.metrics)}")
     if not material.is_seen:
         say(f"  this split was {describe_uses(verdict.uses)}")
         if not verdict.is_known:
@@ -65,4 +65,4 @@ def show_verdict(verdict: "Verdict") -> None:
         if verdict.is_tracked
         else "not in MLflow, which has no such run"
     )
-    say(f"  report.html, metrics.json and examples.parquet: {verdict.folder.as_posix()}/ ({where})")
+    print_line(f"  report.html, metrics.json and examples.parquet: {verdict.folder.as_posix()}/ ({where})")

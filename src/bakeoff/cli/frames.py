@@ -7,7 +7,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import ConfigError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 EVERY = 1.0
 CUT_SHORT = 1
@@ -36,10 +36,10 @@ def write_frames(arguments: argparse.Namespace) -> None:
     out = arguments.out or workspace.RAW / film / "images"
     taken = take_frames(arguments.video, out, arguments.every)
     kept, looked_at = len(taken.files), len(taken.files) + taken.alike
-    say(f"frames: {kept:,} pictures of {taken.frames:,} frames in {out}/")
+    print_line(f"frames: {kept:,} pictures of {taken.frames:,} frames in {out}/")
     if taken.alike:
-        say(f"  {taken.alike:,} of {looked_at:,} left out, they look like one before them")
-    say(f"  each name begins with {film}_; `split: {{group: '{FILM}'}}` keeps a film on one side")
+        print_line(f"  {taken.alike:,} of {looked_at:,} left out, they look like one before them")
+    print_line(f"  each name begins with {film}_; `split: {{group: '{FILM}'}}` keeps a film on one side")
     if taken.broken:
         print(f"{arguments.video}: {taken.broken}; what comes after is missing", file=sys.stderr)
         sys.exit(CUT_SHORT)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.cli.terminal import print_columns
 from bakeoff.errors import ConfigError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.intake.bring import Brought
@@ -52,14 +52,14 @@ def import_data(arguments: argparse.Namespace) -> None:
     folder = arguments.into or workspace.RAW / name
     most_bytes = int(arguments.max_gb * 1e9)
     brought = bring_in(Request(arguments.source, name, folder, arguments.kind, most_bytes))
-    say(f"import: {brought.folder.as_posix()}/ from {arguments.source.name}: {brought.survey.layout.name}")
+    print_line(f"import: {brought.folder.as_posix()}/ from {arguments.source.name}: {brought.survey.layout.name}")
     print_columns(_list_counts(brought.survey))
     for line in _list_remarks(brought):
-        say(line)
-    say(f"written: {brought.option.as_posix()}")
-    say(f"next: params.yaml: data: {{use: {name}}}")
-    say(f"      dvc add {brought.folder.as_posix()}")
-    say("      dvc repro build_records")
+        print_line(line)
+    print_line(f"written: {brought.option.as_posix()}")
+    print_line(f"next: params.yaml: data: {{use: {name}}}")
+    print_line(f"      dvc add {brought.folder.as_posix()}")
+    print_line("      dvc repro build_records")
 
 
 def _list_counts(survey: "Survey") -> Iterator[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.cli.predict import from_here
 from bakeoff.errors import ConfigError, WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.run.devices import DEVICES
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def measure_file(arguments: argparse.Namespace) -> None:
         from bakeoff.robot.device_check import check_file
 
         lines = list(check_file(path, arguments.fit))
-        say(f"measure: {path.name} is one that {arguments.fit} takes, as far as the file tells")
+        print_line(f"measure: {path.name} is one that {arguments.fit} takes, as far as the file tells")
         for line in lines:
-            say(f"  {line}")
+            print_line(f"  {line}")
         return
     images = find_images(arguments.images, arguments.count)
     measured, parity = measure_on(host, path, images, arguments.calls, arguments.threads)
@@ -77,12 +77,16 @@ def measure_file(arguments: argparse.Namespace) -> None:
 
 def show(path: Path, host: "Host", measured: dict[str, Any], parity: "Parity") -> None:
     answer, network = measured["answer_ms"], measured["network_ms"]
-    say(f"measure: {path.name} on {host.name}, {measured['machine']}, {measured['system']}, {measured['cores']} cores")
-    say(f"  {1000 / answer['p50']:.1f} frames a second; an answer takes {_in_words(answer)}")
-    say(f"  of which the network {_in_words(network)}; {measured['calls']:,} calls, {measured['threads']} threads")
+    print_line(
+        f"measure: {path.name} on {host.name}, {measured['machine']}, {measured['system']}, {measured['cores']} cores"
+    )
+    print_line(f"  {1000 / answer['p50']:.1f} frames a second; an answer takes {_in_words(answer)}")
+    print_line(
+        f"  of which the network {_in_words(network)}; {measured['calls']:,} calls, {measured['threads']} threads"
+    )
     memory = f"{measured['memory_mb']:.0f} MB of memory, " if measured["memory_mb"] else ""
-    say(f"  {memory}{measured['load_s']:.2f} s to load; {measured['runtime']}, Python {measured['python']}")
-    say(f"  {parity}")
+    print_line(f"  {memory}{measured['load_s']:.2f} s to load; {measured['runtime']}, Python {measured['python']}")
+    print_line(f"  {parity}")
 
 
 def _in_words(milliseconds: dict[str, float]) -> str:
@@ -105,4 +109,4 @@ def keep(path: Path, device: str, measured: dict[str, Any]) -> None:
     numbers[f"{place}.memory_mb"] = measured["memory_mb"]
     with tracker.attach(load(workspace.RUN).track, run_id_of(state)) as copy:
         copy.metrics(state["step"], numbers, revised=True)
-    say(f"  in the run as {place}; `bakeoff compare` shows it")
+    print_line(f"  in the run as {place}; `bakeoff compare` shows it")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.progress import progress, say
+from bakeoff.progress import print_line, progress
 from bakeoff.quiet import load_tensorflow
 
 if TYPE_CHECKING:
@@ -82,19 +82,19 @@ def choose_next(arguments: argparse.Namespace) -> None:
     places = choose_pictures(unsure, own, pool.known(), arguments.count)
     chosen = [(pool.candidates[place], distance) for place, distance in places]
     write_chosen(folder, chosen, out)
-    say(f"next: {len(chosen):,} of {len(tree.images):,} pictures, by {called}")
+    print_line(f"next: {len(chosen):,} of {len(tree.images):,} pictures, by {called}")
     if len(chosen) < arguments.count:
-        say(f"  no more than these are left, --count asked for {arguments.count:,}")
+        print_line(f"  no more than these are left, --count asked for {arguments.count:,}")
     if pool.repeated:
-        say(f"  {len(pool.repeated):,} look like a training example or like another one and were left out")
+        print_line(f"  {len(pool.repeated):,} look like a training example or like another one and were left out")
     if pool.failures:
-        say(f"  {len(pool.failures):,} could not be read")
+        print_line(f"  {len(pool.failures):,} could not be read")
     if tree.videos:
-        say(f"  {len(tree.videos):,} films were passed over; `bakeoff frames` takes pictures of a film")
-    say(f"  {LIST}, {SHEET} and images/: {os.path.relpath(out)}{os.sep}")
+        print_line(f"  {len(tree.videos):,} films were passed over; `bakeoff frames` takes pictures of a film")
+    print_line(f"  {LIST}, {SHEET} and images/: {os.path.relpath(out)}{os.sep}")
     if arguments.format:
         boxes = write_proposals(chosen, out, arguments.format, watcher.model.labels, called)
-        say(f"  {boxes:,} proposed boxes; correct them before you train")
+        print_line(f"  {boxes:,} proposed boxes; correct them before you train")
 
 
 def _require_sense(arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError
-from bakeoff.progress import progress, say
+from bakeoff.progress import print_line, progress
 from bakeoff.quiet import load_tensorflow
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ def predict_paths(arguments: argparse.Namespace) -> None:
         tally = work.run(files, bar)
     for path, why in tally.failures:
         print(f"{_shown(path)}: passed over, {why}", file=sys.stderr)
-    say(f"predict: {called}, {told(model, tally)}")
+    print_line(f"predict: {called}, {told(model, tally)}")
     made = "" if arguments.no_pictures else f", {PICTURES}/"
-    say(f"  results.jsonl, images.jsonl{made}: {_shown(arguments.out)}/")
+    print_line(f"  results.jsonl, images.jsonl{made}: {_shown(arguments.out)}/")
     if tally.failures:
-        say(f"  {len(tally.failures)} of {len(files)} files passed over")
+        print_line(f"  {len(tally.failures)} of {len(files)} files passed over")
         sys.exit(SOME_FAILED)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.progress import progress, say
+from bakeoff.progress import print_line, progress
 from bakeoff.quiet import load_tensorflow
 
 if TYPE_CHECKING:
@@ -64,13 +64,15 @@ def propose_labels(arguments: argparse.Namespace) -> None:
         tally = propose(place, lambda image: _look(model, image, arguments.min_score), called, bar.advance)
     for failure in tally.failures:
         print(f"{failure}: passed over", file=sys.stderr)
-    say(f"propose: {tally.boxes:,} boxes in {tally.images - tally.empty:,} pictures, by {called}")
+    print_line(f"propose: {tally.boxes:,} boxes in {tally.images - tally.empty:,} pictures, by {called}")
     if tally.boxes:
-        say(f"  each box with its score: {arguments.folder / 'proposals.csv'}; correct the labels before you train")
+        print_line(
+            f"  each box with its score: {arguments.folder / 'proposals.csv'}; correct the labels before you train"
+        )
     if tally.empty:
-        say(f"  {tally.empty:,} pictures without a box of score {arguments.min_score:g} got no label")
+        print_line(f"  {tally.empty:,} pictures without a box of score {arguments.min_score:g} got no label")
     if tally.labelled:
-        say(f"  {tally.labelled:,} pictures have a label, which stays")
+        print_line(f"  {tally.labelled:,} pictures have a label, which stays")
     if tally.failures:
         sys.exit(SOME_FAILED)
 

@@ -9,7 +9,7 @@ from bakeoff.cli.places import place_at, require_place
 from bakeoff.cli.sweep_plan import add_search_options, require_search
 from bakeoff.cli.terminal import end_as_by_ctrl_c, print_columns, print_while_heard
 from bakeoff.errors import ConfigError, WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 
 def add_to(commands: Any) -> None:
@@ -55,7 +55,7 @@ def _add(arguments: argparse.Namespace) -> None:
         with lock_minutes():  # others may have added theirs meanwhile
             require_minutes_to_resume(manifest)
             place = add_sweep(manifest)
-        say(f"{manifest.id}: {place} in the queue; `bakeoff queue start` runs it, and what stands before it")
+        print_line(f"{manifest.id}: {place} in the queue; `bakeoff queue start` runs it, and what stands before it")
 
 
 def _start(arguments: argparse.Namespace) -> None:
@@ -69,7 +69,7 @@ def _start(arguments: argparse.Namespace) -> None:
     with one_launcher(workspace.queue()), place_at(arguments.on) as place:
         (run := QueueRun(print_while_heard, rules, wait=arguments.wait, place=place)).run()
     if not run.states:
-        say("the queue is empty; `bakeoff queue add lr=cosine` adds to it")
+        print_line("the queue is empty; `bakeoff queue add lr=cosine` adds to it")
     sweeps.leave_by(run.states)
 
 
@@ -82,7 +82,7 @@ def _list(arguments: argparse.Namespace) -> None:
         manifest = load_manifest(workspace.sweeps() / sweep_id)
         rows.append((str(place), manifest.id, manifest.counts, " ".join(manifest.overrides) or "params.yaml"))
     if len(rows) == 1:
-        say("the queue is empty")
+        print_line("the queue is empty")
     else:
         print_columns(rows)
 
@@ -94,4 +94,4 @@ def _remove(arguments: argparse.Namespace) -> None:
         raise WorkspaceError("queue remove: must be given either ids of sweeps or --all; `bakeoff queue list` has them")
     for sweep_id in list_queued_sweeps() if arguments.all else [find_queued_sweep(name) for name in arguments.which]:
         remove_sweep(sweep_id)
-        say(f"{sweep_id}: is out of the queue; `bakeoff sweep --resume {sweep_id}` runs it by itself")
+        print_line(f"{sweep_id}: is out of the queue; `bakeoff sweep --resume {sweep_id}` runs it by itself")

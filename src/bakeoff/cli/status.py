@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.columns import terminal_width, wrap
 from bakeoff.cli.terminal import RUN
-from bakeoff.progress import SECONDS_BETWEEN_LINES, say
+from bakeoff.progress import SECONDS_BETWEEN_LINES, print_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -80,7 +80,7 @@ def show_status(arguments: argparse.Namespace) -> None:
 
 def _show(lines: list[str]) -> None:
     if not _is_colourful():
-        say("\n".join(lines))
+        print_line("\n".join(lines))
         return
     from rich.console import Console
 
@@ -129,7 +129,7 @@ def _tell(looks: Iterable[list["KnownRun"]]) -> None:
         for run in runs:
             state, at = told.get(run.fingerprint, ("", 0.0))
             if run.state != state or (run.state.is_live and now - at >= SECONDS_BETWEEN_LINES):
-                say(line_of(run))
+                print_line(line_of(run))
                 told[run.fingerprint] = (run.state, now)
 
 
@@ -138,7 +138,7 @@ def _follow(looks: Iterable[list["KnownRun"]]) -> None:
     for runs in looks:
         text = _as_json(runs, indent=None)
         if text != last:
-            say(text)
+            print_line(text)
             last = text
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.cli.terminal import RUN, confirm, print_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.formatting import format_duration, format_names, format_size
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.workspace import STOP_FILE
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def stop_runs(arguments: argparse.Namespace) -> None:
     runs = _choose(arguments.which, everything=arguments.all)
     for run in runs:
         (run.folder / STOP_FILE).touch()
-        say(f"{run.label}: {NOT_BEGIN if run.waits else END}")
+        print_line(f"{run.label}: {NOT_BEGIN if run.waits else END}")
     if arguments.wait and State.FAILED in [_wait_for(run).state for run in runs]:
         sys.exit(SOME_FAILED)
 
@@ -60,7 +60,7 @@ def _choose(which: str | None, *, everything: bool) -> list["KnownRun"]:
             raise WorkspaceError(f"{line_of(run)}; it is not under way, so there is nothing to stop")
         return [run]
     if not live and everything:
-        say("no run is under way")
+        print_line("no run is under way")
     elif not live:
         raise WorkspaceError("no run is under way, so there is nothing to stop; `bakeoff status` lists those that were")
     live = live if everything else [run for run in live if not run.waits] or live
@@ -77,7 +77,7 @@ def _wait_for(run: "KnownRun") -> "KnownRun":
 
     while run.folder.is_dir() and (run := known(run.folder)).state.is_live:
         time.sleep(SECONDS_BETWEEN_LOOKS)
-    say(line_of(run))
+    print_line(line_of(run))
     return run
 
 
@@ -103,23 +103,23 @@ def clean_up(arguments: argparse.Namespace) -> None:
     found = _find(arguments)
     going = [leftover for leftover in found if leftover.stays is None]
     if not found:
-        say("nothing is in .bakeoff/runs or .bakeoff/fetched")
+        print_line("nothing is in .bakeoff/runs or .bakeoff/fetched")
         return
     print_columns([HEAD, *map(_row, found)])
     if not going:
-        say("nothing to remove by these rules")
+        print_line("nothing to remove by these rules")
         return
     wanted = f"{len(going)} of {len(found)}, {format_size(sum(leftover.bytes for leftover in going))}"
     if not arguments.yes and not confirm(f"remove {wanted}? (yes/no) "):
-        say(f"nothing was removed; --yes removes {wanted}")
+        print_line(f"nothing was removed; --yes removes {wanted}")
         return
     freed = 0
     for leftover in going:
         if leftover.remove():
             freed += leftover.bytes
         else:
-            say(f"{_name(leftover)}: a process trains it right now, so it stays")
-    say(f"freed {format_size(freed)}")
+            print_line(f"{_name(leftover)}: a process trains it right now, so it stays")
+    print_line(f"freed {format_size(freed)}")
 
 
 def _find(arguments: argparse.Namespace) -> list["Leftover"]:

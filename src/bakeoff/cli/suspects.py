@@ -9,7 +9,7 @@ from bakeoff.cli.columns import print_fitted
 from bakeoff.cli.own_sweep import add_sweep_options, train_or_resume
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.suspects.listing import Listing
@@ -55,7 +55,7 @@ def show_suspects(arguments: argparse.Namespace) -> None:
         from bakeoff.suspects.right import FILE, mark_right
 
         count = mark_right(arguments.right, Labelled())
-        say(f"{FILE.as_posix()}: {count:,} labels are right as they are; commit it")
+        print_line(f"{FILE.as_posix()}: {count:,} labels are right as they are; commit it")
         return
     if arguments.folds is not None or arguments.resume is not None:
         train_or_resume(arguments, arguments.which, lambda: _make_overrides(arguments))
@@ -122,13 +122,13 @@ def _say(listing: "Listing") -> None:
     quality = f": {listing.findings.quality}" if listing.findings else ""
     say(f"suspects: {len(listing.suspects):,} in {len(listing.rows):,} examples, {listing.held_out.source}{quality}")
     for remark in listing.remarks:
-        say(f"  {remark}")
+        print_line(f"  {remark}")
     if listing.suspects:
         shown = listing.suspects[:SAID]
         rows = [(str(rank), one.file, one.kind, one.label, one.proposal) for rank, one in enumerate(shown, start=1)]
         print_fitted([("", "example", "kind", "label", "proposal"), *rows], narrow="example")
         if len(listing.suspects) > SAID:
-            say(f"  and {len(listing.suspects) - SAID:,} more; --html FILE shows them, --csv FILE lists them")
+            print_line(f"  and {len(listing.suspects) - SAID:,} more; --html FILE shows them, --csv FILE lists them")
 
 
 def _write(arguments: argparse.Namespace, listing: "Listing") -> None:
@@ -137,10 +137,10 @@ def _write(arguments: argparse.Namespace, listing: "Listing") -> None:
 
     if arguments.html:
         write_page(arguments.html, listing, arguments.count)
-        say(f"  page: {arguments.html}")
+        print_line(f"  page: {arguments.html}")
     if arguments.csv:
         write_table(arguments.csv, listing)
-        say(f"  table: {arguments.csv}")
+        print_line(f"  table: {arguments.csv}")
     if arguments.format:
         count = write_proposals(arguments.out, arguments.format, listing)
-        say(f"  {count:,} pictures with the proposed boxes: {arguments.out}; correct them before you train")
+        print_line(f"  {count:,} pictures with the proposed boxes: {arguments.out}; correct them before you train")

@@ -14,7 +14,7 @@ from bakeoff.cli.places import HERE, SLURM, launcher_words, place_at, require_pl
 from bakeoff.cli.sweep_plan import add_search_options, ask_again, plan_search, require_search
 from bakeoff.cli.terminal import end_as_by_ctrl_c, print_while_heard
 from bakeoff.errors import ConfigError, WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.sweep.launch import Rules
@@ -160,10 +160,10 @@ def _resume(arguments: argparse.Namespace) -> None:
             raise WorkspaceError(f"--{option}: must not be given with --resume, for the sweep has its own")
     manifest = find_manifest(arguments.resume or None)
     left = manifest.unfinished
-    say(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
+    print_line(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
     changed = changed_since(manifest.snapshot) if left else []
     if changed and arguments.anew:
-        say(f"{format_files(changed)} changed since, so it begins anew")
+        print_line(f"{format_files(changed)} changed since, so it begins anew")
         ask_again(arguments, manifest.search)
         arguments.person = manifest.person
         _begin(arguments, manifest.overrides, manifest.until)
@@ -195,7 +195,7 @@ def _launch(manifest: "Manifest", rules: "Rules", on: str | None) -> None:
     end_as_by_ctrl_c()
     with one_launcher(manifest.folder), place_at(on) as place:
         manifest = load_manifest(manifest.folder)  # another may have launched it until now
-        say(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
+        print_line(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         with report_to_mlflow(manifest):
             manifest = launch_of(manifest, print_while_heard, rules, place=place).run()
     sweeps.finish(manifest)

@@ -9,7 +9,7 @@ from bakeoff.cli.columns import print_fitted, print_wrapped
 from bakeoff.cli.terminal import confirm, print_columns
 from bakeoff.errors import ConfigError, WorkspaceError
 from bakeoff.formatting import format_duration, format_size
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.planning.estimate import Estimate, Together
@@ -182,9 +182,9 @@ class SearchPlan:
         prunes = search.prunes and self.is_watched and search.kind != "asha"
         print_columns([*rows, ("search", f"{search}{', median pruning' if prunes else ''}")])
         if search.trials < self.asked_for:
-            say(f"there are no more than {search.trials} points, so these are all, instead of {self.asked_for}")
+            print_line(f"there are no more than {search.trials} points, so these are all, instead of {self.asked_for}")
         if search.prunes and not self.is_watched:
-            say(f"warning: nothing is pruned, for training has no looks at {search.watched} on its way")
+            print_line(f"warning: nothing is pruned, for training has no looks at {search.watched} on its way")
         _show_warnings(self.corners)
 
     def estimates(self) -> "list[Estimate]":

@@ -13,7 +13,7 @@ from bakeoff.cli.lines import LINES
 from bakeoff.cli.terminal import confirm, print_columns
 from bakeoff.errors import INTERRUPTED, WorkspaceError, choices
 from bakeoff.formatting import format_duration, format_size
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.sweep.manifest import JobState, Manifest
@@ -36,7 +36,7 @@ def finish(manifest: "Manifest | None") -> None:
     if manifest.search is not None:
         _say_how_it_ended(manifest)
     if any(not state.is_final for state in manifest.states):
-        say(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
+        print_line(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
     leave_by(manifest.states)
 
 
@@ -48,7 +48,7 @@ def _say_how_it_ended(manifest: "Manifest") -> None:
     if (first := find_best(manifest)) is not None:
         say(f"the best is {first.number} of {drawn}: {first.name}, {first.metric}")
     if not manifest.undrawn and drawn < manifest.expected:
-        say(f"the first {drawn} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
+        print_line(f"the first {drawn} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
 
 
 def leave_by(states: Set["JobState"]) -> None:
@@ -100,7 +100,7 @@ def _list() -> None:
         began = f"{format_duration(max(0, time.time() - manifest.began))} ago"
         rows.append((name, began, manifest.counts, " ".join(manifest.overrides)))
     if len(rows) == 1:
-        say("no sweep has begun here yet")
+        print_line("no sweep has begun here yet")
     else:
         print_fitted(rows, narrow="question")
 
@@ -110,7 +110,7 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     if manifest.note:
         print_wrapped(manifest.note)
     if manifest.search is not None:
-        say(f"{manifest.search}; {len(manifest.jobs)} drawn")
+        print_line(f"{manifest.search}; {len(manifest.jobs)} drawn")
     rows = [
         (str(job.number), job.name, job.metric, job.state.value, job.experiment, str(len(job.attempts)), job.why)
         for job in manifest.jobs
@@ -125,12 +125,12 @@ def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     job = require_best(manifest)
     left = sum(not other.state.is_final for other in manifest.jobs)
     among = f", of those that are done; {left} are not" if left else ""
-    say(f"{job.name}: {job.headline} {job.value:.3f}  ({job.experiment}){among}")
+    print_line(f"{job.name}: {job.headline} {job.value:.3f}  ({job.experiment}){among}")
     if arguments.apply:
         apply_configuration(manifest, job)
         say("it is in the workspace now: params.yaml, run.yaml, weights; `dvc repro` has nothing to do")
     else:
-        say("--apply takes it into the workspace")
+        print_line("--apply takes it into the workspace")
 
 
 def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
@@ -147,11 +147,11 @@ def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         )
     wanted = f"{len(going)} of {len(found)}, {format_size(sum(item.bytes for item in going))}"
     if not going:
-        say("nothing to remove; experiments and their weights are DVC's")
+        print_line("nothing to remove; experiments and their weights are DVC's")
     elif arguments.yes or confirm(f"remove {wanted}? (yes/no) "):
-        say(f"freed {format_size(sum(item.bytes for item in going if item.remove()))}")
+        print_line(f"freed {format_size(sum(item.bytes for item in going if item.remove()))}")
     else:
-        say(f"nothing was removed; --yes removes {wanted}")
+        print_line(f"nothing was removed; --yes removes {wanted}")
 
 
 WORDS: dict[str, tuple[str, Run]] = {  # an example of each, and what it runs

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 
 from bakeoff.errors import TakenAway
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.signals import TAKES_AWAY, end_all_below
 
 STANDARD, ERRORS = 1, 2  # outputs
@@ -19,7 +19,7 @@ NOBODY_READS = (errno.EIO, errno.EPIPE)  # of a terminal that was closed, of a p
 
 def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
     for line in align(rows):
-        say(line)
+        print_line(line)
 
 
 def align(rows: Iterable[tuple[str, ...]]) -> list[str]:
@@ -59,7 +59,7 @@ def end_as_by_ctrl_c() -> None:
 def print_while_heard(line: str) -> None:
     """As `say`; if nobody can hear it any more, that is as Ctrl-C."""
     try:
-        say(line)
+        print_line(line)
     except OSError as error:
         if error.errno not in NOBODY_READS:
             raise

@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.cli.terminal import print_columns
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def show_status(arguments: argparse.Namespace) -> None:
     shown = [standing for standing in found if arguments.all or not standing.is_sent]
     if shown:
         print_columns([("run", "name", "store", "not sent", ""), *map(_row, shown)])
-    say(_count(found))
+    print_line(_count(found))
 
 
 def send_all(arguments: argparse.Namespace) -> None:
@@ -47,8 +47,8 @@ def send_all(arguments: argparse.Namespace) -> None:
     from bakeoff.tracking.sync import standings, sync
 
     reconcile()
-    arrived = sync(arguments.uri, say, anew=arguments.anew)
-    say(_count(standings(arguments.uri)))
+    arrived = sync(arguments.uri, print_line, anew=arguments.anew)
+    print_line(_count(standings(arguments.uri)))
     if not arrived:
         sys.exit(NOT_ALL_SENT)
 

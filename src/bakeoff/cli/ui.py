@@ -10,7 +10,7 @@ from typing import Any
 
 from bakeoff.cli.terminal import end_as_by_ctrl_c
 from bakeoff.errors import WorkspaceError, errors_in_one_line
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.tracking.pages import ENVIRONMENT, FIRST_ADDRESS, HOST, serve
 
 FIRST_PORT, PORTS = 5000, 20
@@ -35,7 +35,7 @@ def open_ui(arguments: argparse.Namespace) -> None:
     if store_file().is_file():
         send_beside()
     else:
-        sync(None, say)  # before the server, or both would make the store
+        sync(None, print_line)  # before the server, or both would make the store
     if not store_file().is_file():
         raise WorkspaceError(f"{store_file()}: no run has been tracked here yet; run `make repro`")
     port = _free_port(arguments.port)
@@ -43,8 +43,8 @@ def open_ui(arguments: argparse.Namespace) -> None:
     server = subprocess.Popen([*SERVER, str(port)], env=ENVIRONMENT | os.environ)
     try:
         if address := _wait_for(server, port):
-            say(f"MLflow's UI: http://{HOST}:{port}  (Ctrl-C ends it)")
-            say(f"  it begins with the table of the runs: http://{HOST}:{port}/{address}")
+            print_line(f"MLflow's UI: http://{HOST}:{port}  (Ctrl-C ends it)")
+            print_line(f"  it begins with the table of the runs: http://{HOST}:{port}/{address}")
             if arguments.open:
                 import webbrowser
 
@@ -62,7 +62,7 @@ def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> str | None:
     """Return the table's address when the server answers; None if it ended before."""
     from http.client import HTTPConnection
 
-    say("MLflow's server starts, which takes some seconds")
+    print_line("MLflow's server starts, which takes some seconds")
     while server.poll() is None:
         page = HTTPConnection(HOST, port, timeout=SECONDS_OF_A_LOOK)
         try:

@@ -13,7 +13,7 @@ from bakeoff.cli.predict import from_here
 from bakeoff.cli.terminal import RUN, print_columns
 from bakeoff.errors import WorkspaceError
 from bakeoff.formatting import format_duration, format_names, format_size
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.config.variant import Variant
@@ -163,7 +163,7 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
         print(json.dumps({pair.key: {names[0]: pair.one, names[1]: pair.other} for pair in pairs}, indent=1))
         return
     if not pairs:
-        say(f"{names[0]} and {names[1]} are the same variant")
+        print_line(f"{names[0]} and {names[1]} are the same variant")
         return
     print_columns([("", *names), *((pair.key, _as_text(pair.one), _as_text(pair.other)) for pair in pairs)])
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from bakeoff.errors import ConfigError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 HOST = "127.0.0.1"
 FIRST_PORT, PORTS = 8080, 20
@@ -37,9 +37,11 @@ def serve(arguments: argparse.Namespace) -> None:
     place = bind(arguments.host, arguments.port, range(FIRST_PORT, FIRST_PORT + PORTS))
     token = None if _is_own(arguments.host) else read_token(own_folder("token"))
     door = Door(arguments.host, place.getsockname()[1], token)
-    say(f"bakeoff web: {door.address}  (Ctrl-C ends it)")
+    print_line(f"bakeoff web: {door.address}  (Ctrl-C ends it)")
     if token:
-        say("  whoever has this address may do all that the page does; it is not encrypted, so use a network you trust")
+        print_line(
+            "  whoever has this address may do all that the page does; it is not encrypted, so use a network you trust"
+        )
     if arguments.open:
         webbrowser.open(door.address)
     with suppress(KeyboardInterrupt):  # the way to end it; errands go on

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff import workspace
 from bakeoff.cli.terminal import align
 from bakeoff.formatting import format_names, format_size
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.zoo.catalogue import Entry
@@ -42,15 +42,15 @@ def show_list(arguments: argparse.Namespace) -> None:
         print(json.dumps([asdict(entry) | {"is_here": _is_here(entry.name)} for entry in entries], indent=1))
         return
     table = align([("name", "", "published", "speed", "size"), *map(_numbers, entries)])
-    say(table[0])
+    print_line(table[0])
     for numbers, entry in zip(table[1:], entries, strict=True):
-        say(numbers)
-        say(f"  {_describe_use(entry)}")
-    say("taken from their publishers' pages (addresses: --json), not verified here")
+        print_line(numbers)
+        print_line(f"  {_describe_use(entry)}")
+    print_line("taken from their publishers' pages (addresses: --json), not verified here")
     for drawn in DRAWN.values():
         here = "  here" if _is_here(drawn.name) else ""
-        say(f"{drawn.name}{here}: `get` trains it here, in about {drawn.minutes} minutes")
-        say(f"  {drawn.data}; {drawn.licence}; {drawn.model}")
+        print_line(f"{drawn.name}{here}: `get` trains it here, in about {drawn.minutes} minutes")
+        print_line(f"  {drawn.data}; {drawn.licence}; {drawn.model}")
 
 
 def _numbers(entry: "Entry") -> tuple[str, ...]:
@@ -80,10 +80,10 @@ def get_weights(arguments: argparse.Namespace) -> None:
     found = get(entry, places, licence_accepted=arguments.accept_licence)
     folder = (ZOO / entry.name).as_posix()
     if found is None:
-        say(f"weights: {folder}/ is there already; remove it to fetch it again")
+        print_line(f"weights: {folder}/ is there already; remove it to fetch it again")
         return
     for line in _describe(entry, found):
-        say(line)
+        print_line(line)
 
 
 def _make(drawn: "Drawn") -> None:
@@ -91,13 +91,13 @@ def _make(drawn: "Drawn") -> None:
 
     folder = ZOO / drawn.name
     if not folder.is_dir():
-        say(f"weights: trains {drawn.model} on {drawn.data}, about {drawn.minutes} minutes")
+        print_line(f"weights: trains {drawn.model} on {drawn.data}, about {drawn.minutes} minutes")
     if make_drawn(drawn, ZOO) is None:
-        say(f"weights: {folder.as_posix()}/ is there already; remove it to make it anew")
+        print_line(f"weights: {folder.as_posix()}/ is there already; remove it to make it anew")
         return
-    say(f"weights: {folder.as_posix()}/, licence {drawn.licence}")
+    print_line(f"weights: {folder.as_posix()}/, licence {drawn.licence}")
     start = f"{{init: {{weights: zoo/{drawn.name}, warm_start: [backbone, neck]}}}}"
-    say(f"  params.yaml: train: {start}; for sweeps and clones: `dvc add {folder.as_posix()}`")
+    print_line(f"  params.yaml: train: {start}; for sweeps and clones: `dvc add {folder.as_posix()}`")
 
 
 def _describe(entry: "Entry", found: "Fetched") -> Iterator[str]:

@@ -24,7 +24,7 @@ from bakeoff.elsewhere.ray_connection import connect, parse_address
 from bakeoff.elsewhere.ray_nodes import ask_nodes, require_fitting
 from bakeoff.elsewhere.ray_tasks import Call, Tasks
 from bakeoff.errors import WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.sources.dataset import Dataset
 from bakeoff.workspace import main_workspace
 
@@ -45,7 +45,7 @@ def open_pools(on: str) -> Iterator[MakePool]:
         far = sum(not node.sees_workspace for node in nodes)
         cpus = sum(int(node.cpus) for node in nodes)
         more = f", {far} of which {'gets' if far == 1 else 'get'} files over the network" if far else ""
-        say(f"{TITLE}: on Ray, {counted(len(nodes), 'node')} with {counted(cpus, 'CPU')}{more}")
+        print_line(f"{TITLE}: on Ray, {counted(len(nodes), 'node')} with {counted(cpus, 'CPU')}{more}")
         yield partial(RayPool, Tasks(ray, nodes, Path.cwd(), TITLE))
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from bakeoff.elsewhere import on_node
 from bakeoff.elsewhere.ray_nodes import Node, place_on
 from bakeoff.errors import WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 AHEAD = 2  # tasks on a node for each of its CPUs, so that one waits while another runs
 MOST_CRASHES = 2
@@ -135,4 +135,4 @@ class Tasks:
                 f"{self.title}: the last node of Ray, {lost}, is gone; run the same command again, "
                 "it goes on from what is finished"
             )
-        say(f"{self.title}: node {lost} is gone; others do its work")
+        print_line(f"{self.title}: node {lost} is gone; others do its work")

@@ -11,7 +11,7 @@ from bakeoff.elsewhere.ray_connection import SCHEME, connect, parse_address
 from bakeoff.elsewhere.ray_nodes import Node, ask_nodes, require_fitting
 from bakeoff.elsewhere.ray_tasks import Call
 from bakeoff.errors import ConfigError, WorkspaceError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.runs.workers import gather
 from bakeoff.training.workers import Place
 from bakeoff.workspace import main_workspace
@@ -56,7 +56,7 @@ class _Workers:
         place = Place(0, tuple(self._ray.get(finding)))
         hosts = {address.rpartition(":")[0] for address in place.addresses}
         fewer = "" if len(hosts) == self._count else f", several on one: there are {len(hosts)}"
-        say(f"train: {self._count} workers on nodes of Ray{fewer}: {', '.join(place.addresses)}")
+        print_line(f"train: {self._count} workers on nodes of Ray{fewer}: {', '.join(place.addresses)}")
         self._running = [
             self._submit(rank, (training_tasks.run_worker, (place, rank)), cpus=1) for rank in range(1, self._count)
         ]

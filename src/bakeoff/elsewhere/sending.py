@@ -17,7 +17,7 @@ from bakeoff.elsewhere.copies import NEWEST, File, copies, prune, send_file, sen
 from bakeoff.elsewhere.lease import Lease, Lost
 from bakeoff.elsewhere.store import Store, why
 from bakeoff.input.store import BAD_RECORDS
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.tracking.journal_files import link
 from bakeoff.training.work import Stock
 
@@ -40,7 +40,7 @@ class Trouble:
 
     def is_over(self) -> None:
         if self._is_there:
-            say(f"train: {self._shown} takes copies again")
+            print_line(f"train: {self._shown} takes copies again")
         self._is_there = False
 
 
@@ -113,7 +113,7 @@ class Sender:
         quiet = min(QUIET_S, limit)
         self._thread.join(quiet)
         if self._thread.is_alive() and limit and not is_idle:
-            say(f"train: waits for the last copy in {self._store.shown}, {limit:.0f} s at most")
+            print_line(f"train: waits for the last copy in {self._store.shown}, {limit:.0f} s at most")
         self._thread.join(limit - quiet)
         is_fine = self._is_lost or (self._waiting is None and not self._is_busy)
         if is_fine:

@@ -19,7 +19,7 @@ from bakeoff.elsewhere.sending import Sender, Trouble
 from bakeoff.elsewhere.store import VARIABLE, Store, open_store, why
 from bakeoff.errors import TRY_AGAIN_LATER, BakeoffError, Canceled, TryAgainLater, WorkspaceError, is_disk_full
 from bakeoff.files import write_whole
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.run.options import Track
 from bakeoff.tracking.tracker import expect_earlier_points
 from bakeoff.training.checkpoint import Damaged
@@ -98,7 +98,7 @@ class WorkStore:
             shutil.rmtree(arriving)
             expect_earlier_points(run_id, track)
             self._brought = copy.name
-            say(f"train: the checkpoint of step {copy.step:,} comes from {self._store.shown}")
+            print_line(f"train: the checkpoint of step {copy.step:,} comes from {self._store.shown}")
             return
 
     def forget_earlier(self) -> None:
@@ -163,7 +163,7 @@ def keep_in_store(
         return
     store = open_store(named)
     try:
-        lease = take_lease(store, folder.name, folder / LAST_TOKEN, lambda line: say(f"train: {line}"))
+        lease = take_lease(store, folder.name, folder / LAST_TOKEN, lambda line: print_line(f"train: {line}"))
         kept = WorkStore(store, lease, folder, stop, identity)
         if fresh:
             kept.forget_earlier()

@@ -6,7 +6,7 @@ from typing import Any
 
 from bakeoff import workspace
 from bakeoff.errors import ConfigError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 
 
 def add_to(commands: Any) -> None:
@@ -29,11 +29,11 @@ def import_config(arguments: argparse.Namespace) -> None:
     found = import_pipeline(_read_bytes(path), file, takes_nearest=arguments.nearest)
     written = write_options(found.settings, workspace.CONF, name=name, file=file, force=arguments.force)
     for line in found.report:
-        say(line)
+        print_line(line)
     if found.report:
-        say(f"{len(found.report)} lines above: what the options don't hold, or hold in another form")
+        print_line(f"{len(found.report)} lines above: what the options don't hold, or hold in another form")
     for option in written:
-        say(f"written: {option.as_posix()}")
+        print_line(f"written: {option.as_posix()}")
 
 
 def _read_bytes(path: Path) -> bytes:

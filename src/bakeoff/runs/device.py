@@ -7,7 +7,7 @@ from typing import Any
 
 from bakeoff.libraries import library_version, package_of
 from bakeoff.machine import cores, gpu_names, list_gpus
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.quiet import load_tensorflow
 from bakeoff.run.settings import Run
 from bakeoff.tracking.system import processor
@@ -36,9 +36,11 @@ def print_device(replicas: int) -> None:
     import tensorflow as tf
 
     if details := _details(replicas):
-        say(f"train: computes on {name_gpus([one.get('device_name', 'unnamed') for one in details])}")
+        print_line(f"train: computes on {name_gpus([one.get('device_name', 'unnamed') for one in details])}")
         return
-    say(f"train: computes on the CPU, {cores()} {'core' if cores() == 1 else 'cores'} of {processor().split('; ')[1]}")
+    print_line(
+        f"train: computes on the CPU, {cores()} {'core' if cores() == 1 else 'cores'} of {processor().split('; ')[1]}"
+    )
     if not tf.config.list_physical_devices("GPU") and (unused := gpu_names()):
         print(f"warning: {describe_unused(unused)}", file=sys.stderr)
 

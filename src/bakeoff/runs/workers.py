@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from bakeoff import workspace
 from bakeoff.errors import TRY_AGAIN_LATER, Canceled, ConfigError
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.records.manifest import Manifest
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
@@ -41,7 +41,7 @@ def gather(count: int, place: Place | None) -> Iterator[Place | None]:
         yield place
         return
     place = Place(0, tuple(f"{HERE}:{port}" for port in _free_ports(count)))
-    say(f"train: {count} workers on this machine")
+    print_line(f"train: {count} workers on this machine")
     others = [subprocess.Popen(STAGE, env=os.environ | place.environment(rank)) for rank in range(1, count)]
     try:
         yield place
@@ -89,7 +89,7 @@ def begin_again(lost: WorkerLost, place: Place | None) -> NoReturn:
     restarts = int(os.environ.get(RESTARTS, "0")) + 1
     if place is not None or restarts > MOST_RESTARTS:
         raise Canceled(f"{lost}; start all workers again, they go on from the checkpoint", TRY_AGAIN_LATER)
-    say(f"{lost}; all workers begin again from the checkpoint")
+    print_line(f"{lost}; all workers begin again from the checkpoint")
     sys.stdout.flush()
     os.execve(STAGE[0], STAGE, os.environ | {RESTARTS: str(restarts)})
 

@@ -9,7 +9,7 @@ import numpy as np
 from bakeoff import workspace
 from bakeoff.errors import errors_in_one_line
 from bakeoff.planning.whole import keep_stage
-from bakeoff.progress import progress, say
+from bakeoff.progress import print_line, progress
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.report import examples, headline, page, plots, weak_slices
@@ -93,15 +93,15 @@ def main() -> None:
         metrics = evaluate(run, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
         bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
         count = f"{run.derived.validation_examples:,} validation examples{bad}"
-        say(f"evaluate: {count}, {run.evaluate.weights} weights: {page.summarize_metrics(metrics)}")
-        say(f"  {weak_slices.read_statement(workspace.EVALUATION)}")
+        print_line(f"evaluate: {count}, {run.evaluate.weights} weights: {page.summarize_metrics(metrics)}")
+        print_line(f"  {weak_slices.read_statement(workspace.EVALUATION)}")
         files = ", ".join(
             [page.FILE, examples.METRICS, headline.FILE, weak_slices.FILE, examples.FILE, f"{plots.FOLDER}/"]
         )
-        say(f"  {files} and {examples.PICTURE}: {workspace.EVALUATION.as_posix()}/")
+        print_line(f"  {files} and {examples.PICTURE}: {workspace.EVALUATION.as_posix()}/")
         if copy := keep_page(workspace.EVALUATION, read_state(workspace.TRAINED)):
             name = f"{workspace.IN_FLIGHT}/{copy.parent.name}/{copy.name}"
-            say(f"  {page.FILE} with run, commit and date: {name}")
+            print_line(f"  {page.FILE} with run, commit and date: {name}")
         keep_stage("evaluate", run, state=read_state(workspace.TRAINED))
 
 

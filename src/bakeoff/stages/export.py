@@ -11,7 +11,7 @@ from bakeoff.errors import errors_in_one_line
 from bakeoff.files import building
 from bakeoff.input.shape import View
 from bakeoff.planning.whole import keep_stage
-from bakeoff.progress import progress, say
+from bakeoff.progress import print_line, progress
 from bakeoff.quiet import load_tensorflow
 from bakeoff.records.record import TRAIN, VALIDATION
 from bakeoff.run.devices import DEVICES
@@ -61,7 +61,7 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
         with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:
             report, timing = compare_files(network, task, settings, validation, shape, partial, bar.advance)
         if RKNN in settings.formats:
-            say(f"export: {TOOLKIT} converts and simulates, which may take minutes")
+            print_line(f"export: {TOOLKIT} converts and simulates, which may take minutes")
             report["files"][RKNN] = write_rknn(
                 network, task, manifest.classes, settings, partial,
                 representative=representative, store=validation, shape=shape,
@@ -143,10 +143,10 @@ def main() -> None:
         workspace.require_own_code()
         run = load(workspace.RUN)
         first, *rest = describe_export(*export(run, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
-        say(f"export: {first}")
+        print_line(f"export: {first}")
         for line in rest:
-            say(f"  {line}")
-        say(f"  these, labels.txt, label_map.pbtxt, {REPORT} and README.md: {workspace.EXPORTED.as_posix()}/")
+            print_line(f"  {line}")
+        print_line(f"  these, labels.txt, label_map.pbtxt, {REPORT} and README.md: {workspace.EXPORTED.as_posix()}/")
         keep_stage("export", run, state=read_state(workspace.TRAINED))
 
 

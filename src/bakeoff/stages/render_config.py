@@ -12,7 +12,7 @@ from bakeoff.files import sync, write_whole
 from bakeoff.pipeline_config.pipeline import format_pipeline
 from bakeoff.planning.plan import check_best_by
 from bakeoff.planning.whole import keep_stage
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.records.manifest import read_manifest
 from bakeoff.run.file import write
 from bakeoff.run.settings import Run
@@ -49,10 +49,10 @@ def main() -> None:
         length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"
         memory = f"{numbers.memory_estimate_bytes / 1e9:.1f} of {numbers.memory_budget_bytes / 1e9:.1f} GB"
         classes = f"{numbers.num_classes} {'class' if numbers.num_classes == 1 else 'classes'}"
-        say(f"render_config: {run.name}: {length}, {classes}; memory about {memory}")
+        print_line(f"render_config: {run.name}: {length}, {classes}; memory about {memory}")
         if device := run.export.device:
-            say(f"  {device} takes this network; `bakeoff plan` measures the file it will get")
-        say(f"  {workspace.RUN.as_posix()}, {PICTURE} and {PIPELINE} beside it")
+            print_line(f"  {device} takes this network; `bakeoff plan` measures the file it will get")
+        print_line(f"  {workspace.RUN.as_posix()}, {PICTURE} and {PIPELINE} beside it")
         keep_stage("render_config", key="network built" if "tensorflow" in sys.modules else "")
 
 

@@ -19,7 +19,7 @@ from bakeoff.input.store import BadRecords
 from bakeoff.planning.pace import known_seconds, remember_paces
 from bakeoff.planning.room import require_gpu_room_for, require_room_for
 from bakeoff.planning.whole import Looks
-from bakeoff.progress import progress, say
+from bakeoff.progress import print_line, progress
 from bakeoff.records.manifest import Manifest
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.settings import Run, as_tree
@@ -223,7 +223,7 @@ def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> Found:
     ends = [phase.span.end_step for phase in plan_phases(run)]
     found, more = taken_up(start.parent, work, run.train, start.identity, ends)
     for line in [*remarks, *lineage.remarks(start.starts), *more, *found.describe(run.derived.steps, work.folder)]:
-        say(f"train: {line}")
+        print_line(f"train: {line}")
     return found
 
 
@@ -268,7 +268,7 @@ def _measure(run: Run, desk: Desk, outcome: "Outcome", limit: TimeLimit, *, took
 
 def evaluate_here() -> None:
     """Run what DVC will not run after this, though the result is as good as any."""
-    say("  DVC runs stages by a shell that Ctrl-C ends, and will call this a failure; SHELL=/bin/bash avoids that")
+    print_line("  DVC runs stages by a shell that Ctrl-C ends, and calls this a failure; SHELL=/bin/bash avoids that")
     for stage in ("evaluate", "export"):
         subprocess.run([sys.executable, "-m", f"bakeoff.stages.{stage}"], check=False)  # each says what is wrong itself
 
@@ -286,13 +286,13 @@ def main() -> None:
         except WorkerLost as lost:
             begin_again(lost, given)
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
-        say(f"train: {describe_end(state, measured)}")
+        print_line(f"train: {describe_end(state, measured)}")
         if state["state"] == "STOPPED":
-            again = "`dvc repro` again goes on, or `bakeoff repro` where DVC refuses"
-            say(f"  stopped after step {state['step']:,}; evaluation takes what is there, {again}")
+            again = "evaluation takes what is there, `dvc repro` again goes on, or `bakeoff repro` where DVC refuses"
+            print_line(f"  stopped after step {state['step']:,}; {again}")
             if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
                 evaluate_here()
-        say(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id'][:SHOWN_OF_ID]}")
+        print_line(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id'][:SHOWN_OF_ID]}")
         looks.keep(run, state, measured)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.run.options import Mlflow, Track
 from bakeoff.tracking.git import make_patch
 from bakeoff.tracking.in_mlflow import describe_changes
@@ -90,14 +90,16 @@ class Tracker:
             model = exported_model(folder, state, self._settings, weights=weights, task=task, multi_label=multi_label)
             self._tell_model(self._journal, model)
         elif self._journal and self._settings.register:
-            say(f"nothing is registered as {self._settings.register}: {(folder / SAVED_MODEL).as_posix()} is not there")
+            print_line(
+                f"nothing is registered as {self._settings.register}: {(folder / SAVED_MODEL).as_posix()} is not there"
+            )
 
     def _tell_model(self, journal: Journal, model: Mapping[str, Any]) -> None:
         journal.model(model)
         if model["by_reference"]:
             size, most = sum(file["bytes"] for file in model["files"]) / 1e6, self._settings.largest_model_mb
-            say(f"MLflow gets only the digest of the model {model['name']}: it has {size:.0f} MB")
-            say(f"  the files stay in this workspace; track.largest_model_mb={most:g} is the limit")
+            print_line(f"MLflow gets only the digest of the model {model['name']}: it has {size:.0f} MB")
+            print_line(f"  the files stay in this workspace; track.largest_model_mb={most:g} is the limit")
 
     def checkpoint(self, stock: Stock) -> None:
         """Tell of the newest checkpoint, from the thread that wrote it. Training goes on whatever comes of this."""
@@ -113,7 +115,7 @@ class Tracker:
             if not self._told_of_checkpoints and (stock.folder / IDENTITY).is_file():
                 journal.file(stock.folder / IDENTITY, STORED_IDENTITY)
             for line in [] if self._told_of_checkpoints else describe_sending(told, self._settings):
-                say(line)
+                print_line(line)
             self._told_of_checkpoints = True
 
     def dataset(

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from threading import Event, Thread
 
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.tracking import system
 from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.sender import is_far, is_running, start_sender
@@ -46,7 +46,7 @@ class Watch:
                 self._warn(self._place.trouble)
             elif not self._warned:
                 where = f"MLflow ({self._target.shown})"
-                say(f"{where} is being sent the rest of this run; `bakeoff track sync` waits for it")
+                print_line(f"{where} is being sent the rest of this run; `bakeoff track sync` waits for it")
 
     def _run(self) -> None:
         looked_at = time.monotonic()
