@@ -28,7 +28,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("[core]\n    remote = r\n['remote \"r\"']\n    url = s3://b/%20\n", "no settings", ".dvc/cache"),
     ],
 )
-def test_the_cache_is_where_the_settings_say(place: Path, shared: str, own: str, expected: str) -> None:
+def test_the_cache_is_where_the_settings_put_it(place: Path, shared: str, own: str, expected: str) -> None:
     (place / ".dvc/config").write_text(shared)
     (place / ".dvc/config.local").write_text(own)
     assert dvc.cache() == place / expected
@@ -44,7 +44,7 @@ def test_a_folder_in_the_cache_is_its_listing(place: Path) -> None:
     assert dvc.cached_folder(DIGEST) is None and dvc.cached_file(DIGEST) is None
 
 
-def test_what_dvc_refuses_is_said_in_its_words(place: Path) -> None:
+def test_a_refusal_of_dvc_is_repeated_as_it_prints_it(place: Path) -> None:
     (place / ".dvc").rmdir()
     with pytest.raises(WorkspaceError, match=r"^dvc exp list: ERROR: you are not inside of a DVC repository"):
         dvc.answer("exp", "list")

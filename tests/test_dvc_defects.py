@@ -31,9 +31,9 @@ def run_script(text: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.partition("\n")[0])
 def test_a_defect_shows_itself(section: str, tmp_path: Path) -> None:
-    [script], [words] = (re.findall(rf"```{kind}\n(.*?)```", section, re.DOTALL) for kind in ("sh", "text"))
-    said = run_script(FIRST + script, tmp_path)
-    assert [line for line in words.splitlines() if line not in said] == [], said
+    [script], [expected] = (re.findall(rf"```{kind}\n(.*?)```", section, re.DOTALL) for kind in ("sh", "text"))
+    output = run_script(FIRST + script, tmp_path)
+    assert [line for line in expected.splitlines() if line not in output] == [], output
 
 
 def test_experiments_travel_in_the_order_of_the_guide_and_older_ones_with_its_remedy(tmp_path: Path) -> None:
@@ -47,19 +47,20 @@ def test_experiments_travel_in_the_order_of_the_guide_and_older_ones_with_its_re
         "git add . && git commit --quiet -m base && git remote add origin ../there.git && git push -q origin HEAD:main"
     )
     early, late = (
-        f"echo {word} > given && dvc exp run --quiet --name {word} && git checkout -q ." for word in ("early", "late")
+        f"echo {one} > given && dvc exp run --quiet --name {one} && git checkout -q ." for one in ("early", "late")
     )
     first = FIRST.replace('"$(mktemp -d)"', str(tmp_path / "here"))
     (tmp_path / "here").mkdir()
     lines = [git, first, make, early, name, commit, late, push, push_git.replace("HEAD", "HEAD:main")]
-    said = run_script(
-        "\n".join([*lines, *(push_experiment.replace("NAME", word) for word in ("late", "early"))]), tmp_path
+    output = run_script(
+        "\n".join([*lines, *(push_experiment.replace("NAME", one) for one in ("late", "early"))]), tmp_path
     )
-    assert said.count("Pushed experiment") == 2, said
+    assert output.count("Pushed experiment") == 2, output
     clone = "git clone --quiet --branch main there.git there\ncd there\ndvc pull"
-    apply = "\n".join(f"dvc exp pull origin {word}\ndvc exp apply {word}\ncat made" for word in ("late", "early"))
-    said = run_script(f"{clone}\ncat made\n{apply}\ngit checkout .\ndvc checkout\ncat made", tmp_path)
-    assert "\nlate\n" in said and "Checkout failed" in said and "\nearly\n" not in said and said.endswith("\n1\n"), said
+    apply = "\n".join(f"dvc exp pull origin {one}\ndvc exp apply {one}\ncat made" for one in ("late", "early"))
+    output = run_script(f"{clone}\ncat made\n{apply}\ngit checkout .\ndvc checkout\ncat made", tmp_path)
+    assert "\nlate\n" in output and "Checkout failed" in output, output
+    assert "\nearly\n" not in output and output.endswith("\n1\n"), output
     run_script("\n".join(["cd here", remedy[0], remedy[1].replace("NAME", "early")]), tmp_path)
     there = ["cd there", remedy[0], "dvc exp pull origin early", "dvc exp apply early", "cat made"]
     assert run_script("\n".join(there), tmp_path).endswith("\nearly\n")

@@ -26,17 +26,17 @@ def write_pipeline(place: Path) -> None:
     (place / "given").write_text("1")
     (place / "dvc.yaml").write_text("stages: {copy: {cmd: cp given made, deps: [given], outs: [made]}}")
     subprocess.run(["git", "init", "--quiet"], check=True, env=environment())
-    assert plain("init", "--quiet", "--force").returncode == 0
+    assert run_plain_dvc("init", "--quiet", "--force").returncode == 0
 
 
-def plain(*words: str) -> subprocess.CompletedProcess[str]:
+def run_plain_dvc(*arguments: str) -> subprocess.CompletedProcess[str]:
     """DVC by itself, run in this process."""
-    return subprocess.CompletedProcess(words, *run_dvc(*words, folder=Path.cwd(), program=dvc_by_itself.main))
+    return subprocess.CompletedProcess(arguments, *run_dvc(*arguments, folder=Path.cwd(), program=dvc_by_itself.main))
 
 
-def mended(*words: str) -> subprocess.CompletedProcess[str]:
+def run_dvc_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command `dvc` of this project, run in this process."""
-    return subprocess.CompletedProcess(words, *run_dvc(*words, folder=Path.cwd()))
+    return subprocess.CompletedProcess(arguments, *run_dvc(*arguments, folder=Path.cwd()))
 
 
 def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared(
@@ -56,10 +56,10 @@ def test_what_a_kill_left_half_written_in_the_run_cache_is_cleared(
 
 
 @pytest.mark.parametrize("left", [".half.tmp", None])
-def test_plain_repro_goes_on_after_a_kill_in_the_run_cache(place: Path, left: str | None) -> None:
+def test_plain_repro_works_after_a_kill_in_the_run_cache(place: Path, left: str | None) -> None:
     """DVC by itself fails on what is left there."""
     write_pipeline(place)
-    assert plain("repro").returncode == 0
+    assert run_plain_dvc("repro").returncode == 0
     [entry] = Path(".dvc/cache/runs").glob("*/*/*")
     text = entry.read_text()
     entry.unlink()
@@ -69,8 +69,8 @@ def test_plain_repro_goes_on_after_a_kill_in_the_run_cache(place: Path, left: st
         os.utime(path, (1e9, 1e9))
     for path in ("dvc.lock", "made"):
         Path(path).unlink()
-    assert plain("repro").returncode != 0
-    assert mended("repro").returncode == 0 and Path("made").read_text() == "1"
+    assert run_plain_dvc("repro").returncode != 0
+    assert run_dvc_command("repro").returncode == 0 and Path("made").read_text() == "1"
 
 
 LOCK = "schema: '2.0'\nstages:\n  copy:\n    cmd: cp given made\n    deps:\n    - path: given\n      md5: '12'\n"
@@ -125,28 +125,28 @@ def test_a_lock_that_was_never_kept_is_as_in_git(place: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("half", ["", "schema: '2.0'\nstages:\n  copy:\n"])
-def test_plain_repro_goes_on_after_a_kill_in_the_lock(place: Path, half: str) -> None:
+def test_plain_repro_works_after_a_kill_in_the_lock(place: Path, half: str) -> None:
     """DVC by itself fails on it."""
     write_pipeline(place)
-    assert mended("repro").returncode == 0
+    assert run_dvc_command("repro").returncode == 0
     lock = dvc_repair.LOCK.read_text()
     dvc_repair.LOCK.write_text(half)
     os.utime(dvc_repair.LOCK, (1e9, 1e9))
-    failed = plain("repro")
+    failed = run_plain_dvc("repro")
     assert failed.returncode != 0 and "dvc.lock' validation failed" in failed.stderr
-    assert mended("repro").returncode == 0 and dvc_repair.LOCK.read_text() == lock
+    assert run_dvc_command("repro").returncode == 0 and dvc_repair.LOCK.read_text() == lock
 
 
 @pytest.mark.parametrize("half", [b"", b'{"write": {"/a": {"pid": 1', b"\0\0\0"])
-def test_plain_repro_goes_on_after_a_kill_in_the_list_of_holders(place: Path, half: bytes) -> None:
+def test_plain_repro_works_after_a_kill_in_the_list_of_holders(place: Path, half: bytes) -> None:
     """DVC by itself fails on it for ever."""
     write_pipeline(place)
     dvc_repair.HOLDERS.parent.mkdir(exist_ok=True)
     dvc_repair.HOLDERS.write_bytes(half)
     os.utime(dvc_repair.HOLDERS, (1e9, 1e9))
-    failed = plain("repro")
+    failed = run_plain_dvc("repro")
     assert failed.returncode == 255 and "JSON structure is corrupted" in failed.stderr
-    done = mended("repro")
+    done = run_dvc_command("repro")
     assert done.returncode == 0 and "mended: .dvc/tmp/rwlock was left half written, and is gone\n" in done.stderr
 
 
@@ -174,9 +174,9 @@ def damage(path: Path, how: str) -> None:
 def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(place: Path) -> None:
     """DVC by itself takes it, and leaves it in the place of what a stage made."""
     write_pipeline(place)
-    assert mended("repro").returncode == 0
+    assert run_dvc_command("repro").returncode == 0
     Path("given").write_text("another, which is on no disk yet")
-    assert plain("repro").returncode == 0
+    assert run_plain_dvc("repro").returncode == 0
     [new] = [path for path in objects() if path.read_bytes() == Path("given").read_bytes()]
     for how in ("half", "zeros", "empty"):
         damage(new, how)
@@ -186,27 +186,27 @@ def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(pla
         new.write_bytes(whole)
     damage(new, "empty")
     Path("made").unlink()
-    assert plain("checkout", "--quiet").returncode == 0
+    assert run_plain_dvc("checkout", "--quiet").returncode == 0
     assert Path("made").read_bytes() == b""
     Path("made").unlink()
-    done = mended("checkout")
+    done = run_dvc_command("checkout")
     assert done.returncode != 0 and not Path("made").exists()
     assert "mended: 1 files of DVC's cache were not whole, and are gone; `dvc repro` makes" in done.stderr
-    done = mended("repro")
+    done = run_dvc_command("repro")
     assert done.returncode == 0 and Path("made").read_text() == "another, which is on no disk yet"
     assert "mended" not in done.stderr
 
 
 def test_objects_that_are_on_the_disk_are_not_read_again(place: Path) -> None:
     write_pipeline(place)
-    assert plain("repro").returncode == 0
+    assert run_plain_dvc("repro").returncode == 0
     mark = dvc.cache() / dvc_repair.MARK
     assert not mark.exists() and len([*dvc_repair._newer_objects(dvc.cache(), 0)]) == len(objects()) == 1
-    assert mended("repro").returncode == 0
+    assert run_dvc_command("repro").returncode == 0
     since = mark.stat().st_mtime_ns
     assert [*dvc_repair._newer_objects(dvc.cache(), since)] == dvc_repair._newer_keys(dvc.cache(), since) == []
     Path("given").write_text("2")
-    assert plain("repro").returncode == 0
+    assert run_plain_dvc("repro").returncode == 0
     assert [path.read_text() for path in dvc_repair._newer_objects(dvc.cache(), since)] == ["2"]
     assert len(dvc_repair._newer_keys(dvc.cache(), since)) == 1
     dvc_repair.settle(dvc.cache())
@@ -215,11 +215,11 @@ def test_objects_that_are_on_the_disk_are_not_read_again(place: Path) -> None:
     assert not [*mark.parent.glob("*.partial")]
 
 
-def test_of_a_cache_that_was_never_looked_at_what_is_empty_goes_at_once(place: Path) -> None:
+def test_empty_files_of_a_cache_that_was_never_checked_are_removed_at_once(place: Path) -> None:
     write_pipeline(place)
     Path("empty").touch()
-    assert plain("add", "--quiet", "empty").returncode == 0
-    assert plain("repro").returncode == 0 and len(objects()) == 2
+    assert run_plain_dvc("add", "--quiet", "empty").returncode == 0
+    assert run_plain_dvc("repro").returncode == 0 and len(objects()) == 2
     [made] = [path for path in objects() if path.stat().st_size]
     damage(made, "empty")
     assert dvc.cached_file(made.parent.name + made.name) is None and dvc.cached_file(dvc.OF_NOTHING) is not None
@@ -248,7 +248,7 @@ def test_an_entry_of_the_run_cache_that_lost_its_end_is_gone_and_whole_ones_stay
     stage = {"cmd": "python two.py", "deps": ["two.py"], "params": [*params], "outs": ["one", "two"]}
     write_pipeline(place)
     (place / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"make": stage}}))
-    assert plain("repro").returncode == 0
+    assert run_plain_dvc("repro").returncode == 0
     [entry] = Path(".dvc/cache/runs").glob("*/*/*")
     text = entry.read_text()
     assert dvc_repair._is_whole_entry(entry)
@@ -262,14 +262,14 @@ def test_an_entry_of_the_run_cache_that_lost_its_end_is_gone_and_whole_ones_stay
     assert dvc_repair._is_whole_entry(entry)  # others who mend now
 
 
-def test_a_command_in_a_folder_of_the_workspace_mends_as_well(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_in_a_folder_of_the_workspace_repairs_as_well(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pipeline(place)
-    assert mended("repro").returncode == 0
+    assert run_dvc_command("repro").returncode == 0
     dvc_repair.LOCK.write_text("")
     os.utime(dvc_repair.LOCK, (1e9, 1e9))
     (place / "deep").mkdir()
     monkeypatch.chdir(place / "deep")
-    done = mended("status")
+    done = run_dvc_command("status")
     assert done.returncode == 0 and "dvc.lock was left half written" in done.stderr
 
 
@@ -295,40 +295,40 @@ def test_bakeoff_repro_is_dvc_s_own_with_its_options_and_exit_codes(place: Path)
     assert failed.returncode == 255 and "exited with 75" in failed.stderr
 
 
-def test_with_nothing_to_mend_no_entry_is_looked_at_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_nothing_to_repair_no_entry_is_checked_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pipeline(place)
-    assert mended("repro").returncode == 0
+    assert run_dvc_command("repro").returncode == 0
     for number in range(256):
         (dvc.cache() / dvc_repair.OBJECTS / f"{number:02x}").mkdir(exist_ok=True)
         (dvc.cache() / "runs" / f"{number:02x}" / "key").mkdir(parents=True, exist_ok=True)
         (dvc.cache() / "runs" / f"{number:02x}" / "key" / "entry").touch()
     time.sleep(0.05)  # a system's clock for files is coarse
     dvc_repair.settle(dvc.cache())
-    looked_at, look = [], dvc_repair._is_whole_entry
+    checked, real = [], dvc_repair._is_whole_entry
 
     def note(entry: Path) -> bool:
-        looked_at.append(entry)
-        return look(entry)
+        checked.append(entry)
+        return real(entry)
 
     monkeypatch.setattr(dvc_repair, "_is_whole_entry", note)
     dvc_repair.repair(dvc.cache())
     dvc_repair.settle(dvc.cache())
-    assert looked_at == []
+    assert checked == []
     later = dvc.cache() / "runs/00/key/later"
     later.touch()
     dvc_repair.repair(dvc.cache())
-    assert looked_at
+    assert checked
 
 
-def test_a_mistake_in_params_that_dvc_meets_first_is_told_with_its_file(place: Path) -> None:
+def test_a_mistake_in_params_that_dvc_meets_first_is_reported_with_its_file(place: Path) -> None:
     write_pipeline(place)
     text = "lr: {use: cosine}\ntrack: {use: mlflow, uri: http://localhost:5000}\n"
     (place / "params.yaml").write_text(text)
     (place / "dvc.yaml").write_text("stages: {copy: {cmd: cp given made, deps: [given], outs: [made], params: [lr]}}")
-    done = mended("repro")
+    done = run_dvc_command("repro")
     assert done.returncode == 255
     assert (
         done.stderr == "params.yaml:2: not valid YAML: found unexpected ':'; put a text that holds a colon in quotes\n"
     )
     (place / "params.yaml").write_text(text.replace("http://localhost:5000", "'http://localhost:5000'"))
-    assert mended("repro").returncode == 0
+    assert run_dvc_command("repro").returncode == 0

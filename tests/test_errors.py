@@ -36,7 +36,7 @@ def test_nothing_is_offered_for_a_name_that_is_like_none() -> None:
         ),
     ],
 )
-def test_what_a_user_can_mend_is_one_line_and_a_code(
+def test_an_error_that_a_user_can_repair_is_one_line_and_a_code(
     error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended, errors_in_one_line():

@@ -87,7 +87,7 @@ def test_figures_of_this_machine_are_sensible(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
-def test_free_memory_of_gpus_is_nvidias_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_free_memory_of_gpus_is_what_nvidias_tool_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,2")
     tool = tmp_path / "nvidia-smi"

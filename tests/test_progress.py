@@ -155,7 +155,7 @@ def test_bar_is_gone_from_the_terminal_when_the_work_is_done(terminal: io.String
     assert terminal.getvalue().endswith(up + erase_line)
 
 
-def test_said_lines_lose_what_trails_and_are_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printed_lines_lose_trailing_blanks_and_appear_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     written, sent = io.BytesIO(), io.BytesIO()
 
     class Pipe(io.TextIOWrapper):

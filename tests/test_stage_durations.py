@@ -46,7 +46,7 @@ def test_lines_that_hold_no_time_are_passed_over() -> None:
         file.write(b'{"what": "train", "key": "a", "command": "", "cores": 0, "seconds": 1}\n')
         file.write(b'{"what": "train", "key": "a", "command": "", "cores": 2, "seconds": 1, "rest": "x"}\n')
     [row] = read_durations()
-    assert (row.seconds, row.rest, row.look, row.steps) == (6.0, 2.0, 0.5, 9.0)
+    assert (row.seconds, row.rest, row.validation, row.steps) == (6.0, 2.0, 0.5, 9.0)
 
 
 def test_a_result_is_no_failure_for_want_of_a_place_to_note_its_time(place: Path) -> None:

@@ -29,31 +29,31 @@ class Duration:
     seconds: float
     cores: int
     command: str = ""
-    rest: float | None = None  # of a training: seconds without its steps and looks; None: their pace is not known
-    look: float = 0.0  # seconds of one look at validation
+    rest: float | None = None  # of a training: seconds without its steps and validation passes; None: no pace is known
+    validation: float = 0.0  # seconds of one validation pass; the file calls it `look`
     steps: float = 0
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> "Duration":
-        """Raises an error of several kinds where a line holds anything else."""
+    def from_row(cls, row: Mapping[str, Any]) -> "Duration":
+        """Return the duration that a line of the file holds. A line of anything else raises one of several errors."""
         rest = None if row.get("rest") is None else float(row["rest"])
         numbers = [float(row["seconds"]), rest or 0.0, float(row.get("look", 0)), float(row.get("steps", 0))]
         if not all(0 <= number < math.inf for number in numbers) or int(row["cores"]) < 1:
             raise ValueError(row)
-        seconds, _, look, steps = numbers
-        words = {name: str(row[name]) for name in ("what", "key", "command")}
-        return cls(**words, seconds=seconds, cores=int(row["cores"]), rest=rest, look=look, steps=steps)
+        seconds, _, validation, steps = numbers
+        texts = {name: str(row[name]) for name in ("what", "key", "command")}
+        return cls(**texts, seconds=seconds, cores=int(row["cores"]), rest=rest, validation=validation, steps=steps)
 
 
 def seconds_here() -> float:
-    """Of this process so far, with the start of Python and everything that it loaded."""
+    """Return how long this process has run, with the start of Python and everything that it loaded."""
     import psutil
 
     return max(0.0, time.time() - float(psutil.Process().create_time()))
 
 
 def keep_duration(what: str, key: str, seconds: float, **more: Any) -> None:
-    """Note it for plans. A result is worth more than that: a disk that is full, or read only, is no failure."""
+    """Append a duration to the file, for later plans. A disk that is full, or read only, is no failure."""
     row = {"what": what, "key": key, "seconds": round(seconds, 3), "cores": machine.cores()}
     row |= {"command": os.environ.get(COMMAND, "")} | more
     with suppress(OSError):
@@ -61,21 +61,21 @@ def keep_duration(what: str, key: str, seconds: float, **more: Any) -> None:
 
 
 def read_durations() -> list[Duration]:
-    """Return them in their order; lines that a crash cut off, or that hold no time, are passed over."""
-    file, found = workspace.durations(), list[Duration]()
+    """Return all durations of the file in their order, without lines that a crash cut off or that hold no time."""
+    file, rows = workspace.durations(), list[Duration]()
     for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
         with suppress(ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            found.append(Duration.of(json.loads(line)))
-    return found
+            rows.append(Duration.from_row(json.loads(line)))
+    return rows
 
 
 def begin_command() -> None:
-    """Let the stages that this process runs say that they run below it."""
+    """Give the stages that this process runs a name of the command, which they note with their durations."""
     os.environ[COMMAND] = f"{os.getpid()}-{time.time():.3f}"
 
 
 def end_command(what: str) -> None:
-    """Note what it took besides those stages. The key is their number, for DVC does its part for each."""
+    """Note the seconds of the command besides its stages. The key is their number, for DVC does its part for each."""
     name = os.environ.pop(COMMAND)
     below = [row.seconds for row in read_durations() if row.command == name]
     keep_duration(what, str(len(below)), max(0.0, seconds_here() - sum(below)))

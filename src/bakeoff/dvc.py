@@ -44,8 +44,8 @@ def answer(*arguments: str, folder: Path | None = None) -> str:
     """What it prints. Raises WorkspaceError with the last of what it says if it fails."""
     done = subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        words = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
-        raise WorkspaceError(f"dvc {words}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+        name = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
+        raise WorkspaceError(f"dvc {name}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
     return done.stdout.strip()
 
 
@@ -58,8 +58,8 @@ def asking_status() -> Iterator[Callable[[], dict[str, Any]]]:
     process = subprocess.Popen([sys.executable, "-c", STATUS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def status() -> dict[str, Any]:
-        told, _ = process.communicate()
-        return dict(json.loads((told if process.returncode == 0 else answer("status", "--json")) or "{}"))
+        output, _ = process.communicate()
+        return dict(json.loads((output if process.returncode == 0 else answer("status", "--json")) or "{}"))
 
     try:
         yield status

@@ -16,7 +16,7 @@ from stat import S_IMODE
 
 from bakeoff.files import sync_disk, sync_names, write_whole
 
-SECONDS_TO_WRITE, SECONDS_BETWEEN_LOOKS = 5.0, 0.1  # of a small file
+SECONDS_TO_WRITE, SECONDS_BETWEEN_CHECKS = 5.0, 0.1  # of a small file
 LOCK, KEPT_LOCK = Path("dvc.lock"), Path(".dvc/tmp/dvc.lock")  # the second as a command found or left the first
 BEFORE = "before the last command"
 HOLDERS = Path(".dvc/tmp/rwlock")  # which process reads and writes what
@@ -50,7 +50,7 @@ def repair_cache(cache: Path) -> None:
         for key in keys:
             with suppress(OSError):  # it has other entries
                 os.rmdir(key)
-        _say(f"{len(damaged)} files of DVC's cache were not whole, and are gone; `dvc repro` makes them again")
+        _report(f"{len(damaged)} files of DVC's cache were not whole, and are gone; `dvc repro` makes them again")
     if keys or objects or not since:
         _sync(cache)
 
@@ -143,9 +143,9 @@ def clear_half_written(cache: Path) -> None:
                 if time.time() - path.stat().st_mtime > SECONDS_TO_WRITE:
                     path.rmdir() if path.is_dir() else path.unlink()
                     removed += 1
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(SECONDS_BETWEEN_CHECKS)
     if removed:
-        _say(f"{removed} half-written entries of DVC's run cache are gone")
+        _report(f"{removed} half-written entries of DVC's run cache are gone")
 
 
 def _half_written(cache: Path) -> Iterator[Path]:
@@ -164,9 +164,9 @@ def repair_holders() -> None:
         except ValueError:
             if time.time() - HOLDERS.stat().st_mtime > SECONDS_TO_WRITE:
                 HOLDERS.unlink()
-                _say(f"{HOLDERS.as_posix()} was left half written, and is gone")
+                _report(f"{HOLDERS.as_posix()} was left half written, and is gone")
             else:  # of a process that writes it now
-                time.sleep(SECONDS_BETWEEN_LOOKS)
+                time.sleep(SECONDS_BETWEEN_CHECKS)
 
 
 def repair_lock() -> None:
@@ -175,11 +175,11 @@ def repair_lock() -> None:
         if _is_whole(LOCK.read_bytes()):
             keep_lock()
         elif time.time() - LOCK.stat().st_mtime < SECONDS_TO_WRITE:  # of a process that writes it now
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(SECONDS_BETWEEN_CHECKS)
         else:
             content, source = _last_whole_lock()
             write_whole(LOCK, content.decode(), lasting=True) if content else LOCK.unlink()
-            _say(f"dvc.lock was left half written; it is again as {source}")
+            _report(f"dvc.lock was left half written; it is again as {source}")
 
 
 def keep_lock() -> None:
@@ -214,5 +214,5 @@ def _is_whole(content: bytes) -> bool:
     return False
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(f"mended: {text}", file=sys.stderr, flush=True)

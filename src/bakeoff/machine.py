@@ -146,7 +146,7 @@ def _limited_folders() -> Iterator[tuple[Path, Path, str]]:
 def _figures(file: Path) -> dict[str, int]:
     """Of lines `name number`; nothing of a file that is not there."""
     try:
-        words = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
+        rows = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
     except OSError:
         return {}
-    return {parts[0]: int(parts[1]) for parts in words if len(parts) > 1 and parts[1].isdigit()}
+    return {parts[0]: int(parts[1]) for parts in rows if len(parts) > 1 and parts[1].isdigit()}

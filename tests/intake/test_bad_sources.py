@@ -203,7 +203,7 @@ def test_a_folder_is_not_copied_into_itself(workspace: Path) -> None:
         bring(workspace)
 
 
-def test_a_web_page_called_jpg_is_told_and_comes_in_as_what_it_is(workspace: Path) -> None:
+def test_a_web_page_called_jpg_is_reported_and_imported_as_what_it_is(workspace: Path) -> None:
     label_studio_yolo(workspace.parent / "exported")
     write(workspace.parent / "exported/images/page.jpg", "<!DOCTYPE html><html><script>alert(1)</script></html>")
     write(workspace.parent / "exported/labels/page.txt", "0 0.5 0.5 0.2 0.2\n")

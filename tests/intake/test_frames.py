@@ -62,7 +62,7 @@ def test_a_rate_above_the_films_takes_every_frame(tmp_path: Path) -> None:
     assert len(taken.files) == 7
 
 
-def test_what_looks_the_same_is_left_out_and_what_moves_is_kept(tmp_path: Path) -> None:
+def test_frames_that_do_not_change_are_left_out_and_frames_with_motion_are_kept(tmp_path: Path) -> None:
     still, moved = with_dot(10), with_dot(30)
     path = film(tmp_path / "a.avi", [still, still, moved, moved, still, pixels(9, *SIZE)])
     taken = take_frames(path, tmp_path / "out", every=0.1)
@@ -121,9 +121,9 @@ def test_the_command_says_what_it_took_and_what_is_missing(
     (tmp_path / "w/dvc.yaml").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path / "w")
     path = film(tmp_path / "a.avi", [with_dot(10), with_dot(10), with_dot(30)])
-    code, said, _ = run_bakeoff(monkeypatch, capsys, "frames", str(path), "--every", "0.1")
+    code, output, _ = run_bakeoff(monkeypatch, capsys, "frames", str(path), "--every", "0.1")
     assert code == 0
-    assert said.splitlines() == [
+    assert output.splitlines() == [
         "frames: 2 pictures of 3 frames in data/raw/a/images/",
         "  1 of 3 left out, they look like one before them",
         r"  each name begins with a_; `split: {group: '([^/]+)_\d+ms[._]'}` keeps a film on one side",
@@ -133,8 +133,8 @@ def test_the_command_says_what_it_took_and_what_is_missing(
     assert (code, errors) == (2, "--every: must be between 0.001 and 86400 seconds, got 0\n")
     data = film(tmp_path / "cut.avi", [pixels(number, *SIZE) for number in range(30)]).read_bytes()
     write(tmp_path / "cut.avi", data[: len(data) * 3 // 5])
-    code, said, errors = run_bakeoff(monkeypatch, capsys, "frames", str(tmp_path / "cut.avi"), "--every", "0.1")
+    code, output, errors = run_bakeoff(monkeypatch, capsys, "frames", str(tmp_path / "cut.avi"), "--every", "0.1")
     kept = len(list(Path("data/raw/cut/images").iterdir()))
     assert code == 1 and 10 < kept < 30
-    assert said.startswith(f"frames: {kept} pictures of {kept} frames in data/raw/cut/images/\n")
+    assert output.startswith(f"frames: {kept} pictures of {kept} frames in data/raw/cut/images/\n")
     assert errors.startswith(f"{tmp_path}/cut.avi: broken") and errors.endswith("; what comes after is missing\n")

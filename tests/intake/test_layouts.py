@@ -53,9 +53,9 @@ def test_what_an_exporter_wrote_comes_in(
     export, kind, layout = BOXES[name]
     export(tmp_path / "exported")
     packed = pack(tmp_path / "exported", tmp_path / "Our Field.v3i.zip", "field/")
-    code, said, errors = run_bakeoff(monkeypatch, capsys, "import", str(packed), "--name", "field")
+    code, output, errors = run_bakeoff(monkeypatch, capsys, "import", str(packed), "--name", "field")
     assert (code, errors) == (0, "")
-    lines = said.splitlines()
+    lines = output.splitlines()
     assert lines[0] == f"import: data/raw/field/ from Our Field.v3i.zip: {layout}"
     written = Path("conf/data/field.yaml").read_text(encoding="utf-8")
     assert written.startswith(f"# From Our Field.v3i.zip ({layout}), by `bakeoff import`.\nkind: {kind}\n")
@@ -64,7 +64,7 @@ def test_what_an_exporter_wrote_comes_in(
     )
     numbers = {TRAIN: (0, 1, 2, 3), VALIDATION: (4, 5) if TEST in sides else (4, 5, 6), TEST: (6,), "no side": range(7)}
     assert lines[1].split() == " ".join(sides).split()
-    table = {line.split()[0]: [int(word) for word in line.split()[1:]] for line in lines[2:5]}
+    table = {line.split()[0]: [int(cell) for cell in line.split()[1:]] for line in lines[2:5]}
     assert table["images"] == table["ball"] == [len(numbers[side]) for side in sides]
     assert table["cube"] == [sum(number % 2 == 0 for number in numbers[side]) for side in sides]
     assert lines[-4:] == [
@@ -93,7 +93,7 @@ def test_what_an_exporter_wrote_comes_in(
     assert not [path for path in Path("data/raw").rglob("*") if path.name.endswith((".partial", ".old", ".unpacked"))]
 
 
-def test_what_cannot_be_used_and_what_else_is_there_is_said(
+def test_unusable_files_and_other_layouts_are_reported(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     label_studio_yolo(tmp_path / "exported")
@@ -103,9 +103,9 @@ def test_what_cannot_be_used_and_what_else_is_there_is_said(
     write(tmp_path / "exported/annotations/3f2a-frame_0.xml", voc_xml("", 0))
     write(tmp_path / "exported/proposals.csv", "image,class,score\n")
     write(tmp_path / "exported/classes.txt", "<script>\ncube\n")
-    code, said, _ = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "exported"), "--name", "field")
+    code, output, _ = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "exported"), "--name", "field")
     assert code == 0
-    assert said.splitlines()[1:14] == [
+    assert output.splitlines()[1:14] == [
         "            no side",
         "  images    7",
         "  <script>  7",
@@ -116,10 +116,10 @@ def test_what_cannot_be_used_and_what_else_is_there_is_said(
         "    and 1 more",
         "  proposals.csv is in it: a model proposed labels; correct them before you train",
     ]
-    assert said.splitlines()[14].endswith("fits, too, with 1 examples: for that add --as pascal_voc and --name")
+    assert output.splitlines()[14].endswith("fits, too, with 1 examples: for that add --as pascal_voc and --name")
 
 
-def test_a_mistake_in_the_words_is_said(
+def test_a_mistake_in_the_arguments_is_reported(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _, errors = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "x.zip"), "--max-gb", "0")

@@ -43,18 +43,18 @@ def test_labels_are_what_the_model_answers(
     (tmp_path / "conf").symlink_to(ROOT / "conf")
     (tmp_path / "dvc.yaml").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    words = ["propose", str(exported), str(folder), "--as", kind, "--min-score"]
-    code, said, errors = run_bakeoff(monkeypatch, capsys, *words, "0.2")
+    arguments = ["propose", str(exported), str(folder), "--as", kind, "--min-score"]
+    code, output, errors = run_bakeoff(monkeypatch, capsys, *arguments, "0.2")
     assert (code, errors) == (0, "")
     model = opened(exported / "saved_model")
     expected = {}
     for number in range(2):
-        found = model.answer(read_image(folder / f"images/{number}.png"))
+        predictions = model.answer(read_image(folder / f"images/{number}.png"))
         sides = np.array([HEIGHT, WIDTH, HEIGHT, WIDTH])
-        chosen = [place for place, score in enumerate(found["scores"]) if round(float(score), 5) >= 0.2]
-        corners = {place: (found["boxes"][place] * sides)[[1, 0, 3, 2]] for place in chosen}
+        chosen = [place for place, score in enumerate(predictions["scores"]) if round(float(score), 5) >= 0.2]
+        corners = {place: (predictions["boxes"][place] * sides)[[1, 0, 3, 2]] for place in chosen}
         expected[f"images/{number}.png"] = [
-            (model.labels[int(found["classes"][place]) - 1], *corners[place])
+            (model.labels[int(predictions["classes"][place]) - 1], *corners[place])
             for place in chosen
             if (corners[place][2:] - corners[place][:2]).min() >= 0.01
         ]
@@ -66,5 +66,5 @@ def test_labels_are_what_the_model_answers(
         read = [(box[4], *np.multiply(box[:4], (width, height) * 2)) for box in items[name].boxes]
         assert [box[0] for box in read] == [box[0] for box in boxes]
         np.testing.assert_allclose([box[1:] for box in read], [box[1:] for box in boxes], atol=0.02)
-    assert said.splitlines()[0].startswith(f"propose: {sum(map(len, expected.values()))} boxes in 2 pictures, by ")
-    assert run_bakeoff(monkeypatch, capsys, *words, "2")[2] == "--min-score: must be between 0 and 1, got 2\n"
+    assert output.splitlines()[0].startswith(f"propose: {sum(map(len, expected.values()))} boxes in 2 pictures, by ")
+    assert run_bakeoff(monkeypatch, capsys, *arguments, "2")[2] == "--min-score: must be between 0 and 1, got 2\n"

@@ -45,11 +45,11 @@ def test_settings_hold_only_what_differs_from_the_defaults(tmp_path: Path) -> No
     coco_sides = {key: file.replace(".csv", ".coco.json") for key, file in sides.items()}
     assert settings_of(tmp_path / "roboflow_csv") == sides | {"images": ""}
     assert settings_of(tmp_path / "roboflow_coco") == coco_sides | {"skip_supercategories": True}
-    found = settings_of(tmp_path / "cvat_coco")
-    assert found == {"annotations": "annotations/instances_default.json", "images": "images/default"}
+    settings = settings_of(tmp_path / "cvat_coco")
+    assert settings == {"annotations": "annotations/instances_default.json", "images": "images/default"}
     lists = {"train_list": "ImageSets/Main/train.txt", "validation_list": "ImageSets/Main/val.txt"}
-    found = settings_of(tmp_path / "cvat_voc")
-    assert found == {"images": "JPEGImages", "annotations": "Annotations", "split": lists}
+    settings = settings_of(tmp_path / "cvat_voc")
+    assert settings == {"images": "JPEGImages", "annotations": "Annotations", "split": lists}
     beside = {"images": "", "annotations": ""}
     assert settings_of(tmp_path / "label_img_yolo") == beside | {"labels": "shots/classes.txt"}
     assert settings_of(tmp_path / "roboflow_yolo") == {}
@@ -184,7 +184,7 @@ def test_of_two_layouts_the_larger_is_taken_and_the_other_can_be_asked_for(tmp_p
         ),
     ],
 )  # fmt: skip
-def test_what_is_lacking_is_said(files: dict[str, bytes], message: str, tmp_path: Path) -> None:
+def test_missing_parts_are_reported(files: dict[str, bytes], message: str, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     for name, content in files.items():
         write(tmp_path / "set" / name, content)
@@ -192,7 +192,7 @@ def test_what_is_lacking_is_said(files: dict[str, bytes], message: str, tmp_path
         survey_folder(tmp_path / "set")
 
 
-def test_images_of_which_none_can_be_used_are_told_with_the_reason(tmp_path: Path) -> None:
+def test_a_folder_without_usable_images_is_reported_with_the_reason(tmp_path: Path) -> None:
     write(tmp_path / "images/1.jpg", "<html>")
     write(tmp_path / "annotations/1.xml", voc_xml("", 1))
     message = (

@@ -19,7 +19,7 @@ def steps_of(written: Callable[..., tuple[Any, str]]) -> Callable[[dict[str, Any
     return steps
 
 
-def test_augmentation_is_said_in_that_apis_steps(steps_of: Callable[[dict[str, Any]], tuple[Any, str]]) -> None:
+def test_augmentation_is_written_as_steps_of_that_api(steps_of: Callable[[dict[str, Any]], tuple[Any, str]]) -> None:
     augment = {
         "zoom": {"smallest": 0.5, "largest": 2.0, "stretch": 1.25},
         "turn": {"mirror": 0.3},
@@ -41,7 +41,7 @@ def test_augmentation_is_said_in_that_apis_steps(steps_of: Callable[[dict[str, A
     assert alone.random_crop_image.min_area == pytest.approx(0.25)
 
 
-def test_crops_and_canvases_are_said_field_by_field(steps_of: Callable[[dict[str, Any]], tuple[Any, str]]) -> None:
+def test_crops_and_canvases_are_written_field_by_field(steps_of: Callable[[dict[str, Any]], tuple[Any, str]]) -> None:
     """With a comment for what that API has no word for."""
     augment = {
         "expand": {"probability": 0.5, "smallest": 1.5, "largest": 3},

@@ -41,9 +41,9 @@ def test_the_model_block_has_the_figures_of_the_mobile_retinanet(written: Write)
     assert (ssd.loss.classification_weight, ssd.loss.localization_weight) == (1.0, 1.0)
     assert ssd.normalize_loss_by_num_matches and ssd.normalize_loc_loss_by_codesize
     assert ssd.encode_background_as_zeros
-    found = ssd.post_processing.batch_non_max_suppression
-    assert (found.score_threshold, found.iou_threshold) == (pytest.approx(1e-8), pytest.approx(0.6))
-    assert (found.max_detections_per_class, found.max_total_detections) == (100, 100)
+    suppression = ssd.post_processing.batch_non_max_suppression
+    assert (suppression.score_threshold, suppression.iou_threshold) == (pytest.approx(1e-8), pytest.approx(0.6))
+    assert (suppression.max_detections_per_class, suppression.max_total_detections) == (100, 100)
     assert ssd.post_processing.score_converter == 1  # SIGMOID
 
 

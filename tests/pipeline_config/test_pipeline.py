@@ -90,7 +90,7 @@ def test_the_memory_knobs_stand_in_both_readers(written: Write) -> None:
     assert text.count("The next two are deprecated: its training programs do not read them") == 2
 
 
-def test_memory_knobs_that_are_stated_are_said_as_stated(written: Write) -> None:
+def test_memory_knobs_that_are_stated_are_written_as_stated(written: Write) -> None:
     knobs = {"shuffle_buffer_size": 256, "queue_capacity": 1000, "min_after_dequeue": 500}
     read, text = written(memory={"budget": "4GB", "shuffle": "buffer", **knobs})
     for reader in (read.train_input_reader, read.eval_input_reader[0]):

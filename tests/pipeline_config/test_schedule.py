@@ -26,40 +26,40 @@ def rates_of(learning_rate: Any, steps: int) -> np.ndarray:
     """Rates at steps 0 to `steps` - 1: utils/learning_schedules.py of that API, in NumPy."""
     step = np.arange(steps)
     which = learning_rate.WhichOneof("learning_rate")
-    said = getattr(learning_rate, which)
+    message = getattr(learning_rate, which)
     if which == "constant_learning_rate":
-        return np.full(steps, said.learning_rate)
+        return np.full(steps, message.learning_rate)
     if which == "exponential_decay_learning_rate":
-        power = (step - said.burnin_steps) / said.decay_steps
-        power = np.floor(power) if said.staircase else power
-        rate = said.initial_learning_rate * said.decay_factor**power
-        burn_in = said.burnin_learning_rate or said.initial_learning_rate
-        return np.maximum(np.where(step < said.burnin_steps, burn_in, rate), said.min_learning_rate)
+        power = (step - message.burnin_steps) / message.decay_steps
+        power = np.floor(power) if message.staircase else power
+        rate = message.initial_learning_rate * message.decay_factor**power
+        burn_in = message.burnin_learning_rate or message.initial_learning_rate
+        return np.maximum(np.where(step < message.burnin_steps, burn_in, rate), message.min_learning_rate)
     if which == "cosine_decay_learning_rate":
-        return _cosine(said, step)
-    return _manual(said, step)
+        return _cosine(message, step)
+    return _manual(message, step)
 
 
-def _cosine(said: Any, step: np.ndarray) -> np.ndarray:
-    base, warmup, total = said.learning_rate_base, said.warmup_steps, said.total_steps
-    held = warmup + said.hold_base_rate_steps
+def _cosine(message: Any, step: np.ndarray) -> np.ndarray:
+    base, warmup, total = message.learning_rate_base, message.warmup_steps, message.total_steps
+    held = warmup + message.hold_base_rate_steps
     assert total >= warmup
     rate = 0.5 * base * (1 + np.cos(np.pi * (step - held) / (total - held)))
-    if said.hold_base_rate_steps:
+    if message.hold_base_rate_steps:
         rate = np.where(step > held, rate, base)
     if warmup:
-        assert base >= said.warmup_learning_rate
-        line = said.warmup_learning_rate + (base - said.warmup_learning_rate) / warmup * step
+        assert base >= message.warmup_learning_rate
+        line = message.warmup_learning_rate + (base - message.warmup_learning_rate) / warmup * step
         rate = np.where(step < warmup, line, rate)
     return np.where(step > total, 0.0, rate)
 
 
-def _manual(said: Any, step: np.ndarray) -> np.ndarray:
-    boundaries = [entry.step for entry in said.schedule]
-    rates = [said.initial_learning_rate, *(entry.learning_rate for entry in said.schedule)]
+def _manual(message: Any, step: np.ndarray) -> np.ndarray:
+    boundaries = [entry.step for entry in message.schedule]
+    rates = [message.initial_learning_rate, *(entry.learning_rate for entry in message.schedule)]
     assert boundaries and boundaries[0] > 0 and all(np.diff(boundaries) > 0)
     rate = np.array(rates)[np.searchsorted(boundaries, step, side="right")]
-    if said.warmup:
+    if message.warmup:
         line = rates[0] + (rates[1] - rates[0]) / boundaries[0] * step
         rate = np.where(step < boundaries[0], line, rate)
     return rate
@@ -147,20 +147,20 @@ SAMPLED = {
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_what_that_api_cannot_say_is_sampled_and_says_how_far_it_is_off(name: str) -> None:
+def test_a_schedule_that_api_lacks_is_sampled_and_its_error_is_reported(name: str) -> None:
     ours = SAMPLED[name].over(STEPS, steps_per_epoch=50)
     theirs, text = as_that_api(ours, STEPS)
     expected = np.array([ours(step) for step in range(STEPS)])
     rates = rates_of(theirs, STEPS)
     off = 100 * np.abs(rates - expected).max() / expected.max()
-    said = float(re.sub(r"\s*#\s*", " ", text).split("at most ")[1].split(" %")[0])
-    assert said == pytest.approx(off, abs=0.051)
+    message = float(re.sub(r"\s*#\s*", " ", text).split("at most ")[1].split(" %")[0])
+    assert message == pytest.approx(off, abs=0.051)
     assert 0 < off < 3
     assert f"no such one ({type(ours).__name__})" in re.sub(r"\s*#\s*", " ", text)
     assert len(theirs.manual_step_learning_rate.schedule) <= 100
 
 
-def test_a_run_shorter_than_the_samples_is_said_step_by_step() -> None:
+def test_a_run_shorter_than_the_samples_is_written_step_by_step() -> None:
     ours = Polynomial(0.1).over(7, steps_per_epoch=50)
     theirs, _ = as_that_api(ours, 7)
     np.testing.assert_allclose(rates_of(theirs, 7), [0.1 * (1 - step / 7) for step in range(7)], rtol=FLOAT32)

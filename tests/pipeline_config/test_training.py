@@ -64,7 +64,7 @@ def test_rmsprop_warns_of_what_tensorflow_2_makes_of_its_decay(written: Write) -
     assert "hands `decay` to Keras, which divides the rate by 1 + decay * step" in text
 
 
-def test_an_optimizer_that_can_be_said_has_no_excuse(written: Write) -> None:
+def test_an_optimizer_that_can_be_written_has_no_comment(written: Write) -> None:
     assert "cannot" not in written()[1]
     read, text = written(optimizer={"kind": "adam", "epsilon": 0.01, "clip_norm": 5.0})
     assert "cannot" not in text
@@ -81,7 +81,7 @@ def test_an_optimizer_of_ones_own_is_named(variant: Callable[..., Run], manifest
     assert "# That API has no optimizer like ToyOptimizer.\n" in text
 
 
-def test_training_that_cannot_be_said_is_named(written: Write) -> None:
+def test_training_that_cannot_be_written_is_named(written: Write) -> None:
     train = {"batch_size": 4, "steps": 2000, "accumulate_batches": 3, "mixed_precision": True, "trainable": ["head"]}
     read, text = written(train=train)
     assert read.train_config.batch_size == 4
@@ -121,19 +121,19 @@ def test_the_checkpoint_to_start_from_is_named_with_its_part(init: dict, kind: s
 
 
 @pytest.mark.parametrize(
-    "init, said",
+    "init, comment",
     [
         ({"weights": "imagenet"}, "starts from ImageNet's weights of keras.applications"),
         ({"weights": "models/best.weights.h5"}, "starts from 'models/best.weights.h5', which is no TensorFlow checkpoint"),
     ],
 )  # fmt: skip
-def test_a_start_that_is_no_checkpoint_is_a_comment(init: dict, said: str, written: Write) -> None:
+def test_a_start_that_is_no_checkpoint_is_a_comment(init: dict, comment: str, written: Write) -> None:
     read, text = written(train={"batch_size": 4, "steps": 2000, "init": init})
     assert not read.train_config.HasField("fine_tune_checkpoint")
-    assert said in text
+    assert comment in text
 
 
-def test_a_pattern_that_cannot_be_said_is_named(written: Write) -> None:
+def test_a_pattern_that_cannot_be_written_is_named(written: Write) -> None:
     init = {"weights": "ckpt-3", "warm_start": ["block_1_*"]}
     read, text = written(train={"batch_size": 4, "steps": 2000, "init": init})
     assert read.train_config.fine_tune_checkpoint_type == "full"

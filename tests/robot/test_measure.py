@@ -64,7 +64,7 @@ def test_a_machine_that_ssh_reaches_leaves_nothing_behind(
     assert not list((tmp_path / "there").iterdir())
 
 
-def test_a_machine_without_a_fitting_python_is_said(
+def test_a_machine_without_a_fitting_python_is_reported(
     model: Path, pictures: list[np.ndarray], robot: Host, tmp_path: Path
 ) -> None:
     missing = "ssh://pi@robot:2222: has no python9; install Python 3.11 or newer there, or name it with --python"
@@ -91,7 +91,7 @@ def test_a_machine_without_numpy_or_runtime_says_what_to_install(
         measure_on(replace(robot, python=bare), model, pictures, 2, 1)
 
 
-def test_an_unreachable_machine_is_said(model: Path, pictures: list[np.ndarray], tmp_path: Path) -> None:
+def test_an_unreachable_machine_is_reported(model: Path, pictures: list[np.ndarray], tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match=r"ssh://nobody@127.0.0.1:9: cannot be reached \(.+\); `ssh ssh://nobody"):
         measure_on(Host("ssh://nobody@127.0.0.1:9", "python3"), model, pictures, 2, 1)
 
@@ -123,8 +123,8 @@ def test_images_are_taken_at_even_distances(tmp_path: Path) -> None:
         find_images([str(tmp_path / "film.mp4")], 3)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["bakeoff", "measure", *words])
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["bakeoff", "measure", *arguments])
     try:
         cli.main()
     except SystemExit as end:
@@ -144,7 +144,7 @@ def test_the_command_needs_no_workspace_for_a_file_and_images(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["model.onnx", "--images", "a.png", "--calls", "0"], "--calls: must be between 1 and 100,000, got 0"),
         (["model.onnx", "--images", "a.png", "--as", "my pi"], "--as: must be letters, digits, '.', '-' and '_'"),
@@ -152,10 +152,14 @@ def test_the_command_needs_no_workspace_for_a_file_and_images(
         (["model.onnx"], "not in a bakeoff workspace"),
     ],
 )
-def test_wrong_words_are_refused(
-    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_wrong_arguments_are_refused(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(monkeypatch, *words) == 2
+    assert run(monkeypatch, *arguments) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1

@@ -25,9 +25,9 @@ class Halves:
         return {"boxes": boxes, "classes": np.array([1, 2]), "scores": np.array([0.75, 0.25], np.float32)}
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr(reader, "Small", Halves)
-    monkeypatch.setattr(sys, "argv", ["reader", *words])
+    monkeypatch.setattr(sys, "argv", ["reader", *arguments])
     try:
         reader.main()
     except SystemExit as end:
@@ -45,7 +45,7 @@ def test_each_frame_is_a_line_with_the_sure_objects_and_their_numbers(
     assert all(line["objects"] == [{"id": 1, "label": "left", "score": 0.75, "box": [0, 0, 1, 0.5]}] for line in lines)
 
 
-def test_what_is_no_film_is_said_in_a_line(
+def test_a_file_that_is_no_film_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "film.mp4").write_bytes(b"no film")

@@ -36,7 +36,7 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         "ListenAddress": "127.0.0.1", "Port": port, "HostKey": tmp_path / "host", "PidFile": "none", "UsePAM": "no",
         "AuthorizedKeysFile": tmp_path / "user.pub", "StrictModes": "no", "PasswordAuthentication": "no",
     }  # fmt: skip
-    options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+    options = [text for key, value in settings.items() for text in ("-o", f"{key}={value}")]
     server = subprocess.Popen([str(SSHD), "-D", "-e", "-f", "/dev/null", *options], stderr=subprocess.DEVNULL)
     known = (tmp_path / "host.pub").read_text(encoding="utf-8").split()[:2]
     (tmp_path / "known").write_text(f"[127.0.0.1]:{port} {' '.join(known)}\n", encoding="utf-8")

@@ -68,8 +68,8 @@ def test_a_name_that_is_not_there_is_refused_with_what_fits() -> None:
     assert find_entry("zoo/keras_resnet50", ENTRIES).name == "keras_resnet50"
 
 
-def run(*words: str) -> None:
-    arguments = parse(["weights", *words])
+def run(*command: str) -> None:
+    arguments = parse(["weights", *command])
     arguments.run(arguments)
 
 
@@ -84,11 +84,11 @@ def test_the_command_lists_and_fetches_from_a_folder(
         for name in ("model.ckpt-7.index", "model.ckpt-7.data-00000-of-00001"):
             archive.add(tmp_path / "a", f"kinetics/{name}")
     run("get", "s3dg_kinetics_600")
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == f"weights: data/weights/zoo/s3dg_kinetics_600/ from {tmp_path}/mirror/s3dg_kinetics_600.tar.gz"
-    assert said[2].startswith("  no published sum is known to check it by; all else is taken from ")
-    assert said[3] == "  trained on Kinetics 600, licence not known"
-    assert said[4].startswith("  params.yaml: train: {init: {weights: zoo/s3dg_kinetics_600}}; ")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"weights: data/weights/zoo/s3dg_kinetics_600/ from {tmp_path}/mirror/s3dg_kinetics_600.tar.gz"
+    assert lines[2].startswith("  no published sum is known to check it by; all else is taken from ")
+    assert lines[3] == "  trained on Kinetics 600, licence not known"
+    assert lines[4].startswith("  params.yaml: train: {init: {weights: zoo/s3dg_kinetics_600}}; ")
     assert not list((tmp_path / ".bakeoff/zoo").glob("*.gz"))
     run("get", "s3dg_kinetics_600")
     assert "is there already; remove it to fetch it again" in capsys.readouterr().out

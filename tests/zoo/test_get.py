@@ -156,20 +156,20 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     return Places(Path("data/weights/zoo"), Path("parts"))
 
 
-def entry_of(server: Server, **said: Any) -> Entry:
+def entry_of(server: Server, **fields: Any) -> Entry:
     values = {
         "licence": "Apache-2.0",
         "data": "COCO 2017",
         "classes": 90,
         "source": f"{server.address}/models/net.tar.gz",
     }
-    return Entry(**{"name": "net", "page": PAGE, "models": ("ssd_tiny",), **values, **said})
+    return Entry(**{"name": "net", "page": PAGE, "models": ("ssd_tiny",), **values, **fields})
 
 
-def fetch(server: Server, places: Places, **said: Any) -> Fetched:
-    found = get(entry_of(server, **said), places, patience=QUICK)
-    assert found is not None
-    return found
+def fetch(server: Server, places: Places, **fields: Any) -> Fetched:
+    fetched = get(entry_of(server, **fields), places, patience=QUICK)
+    assert fetched is not None
+    return fetched
 
 
 def require_whole(places: Places) -> None:
@@ -186,9 +186,9 @@ def require_whole(places: Places) -> None:
 
 
 def test_a_checkpoint_arrives_whole_with_a_card_that_says_whose_it_is(server: Server, places: Places) -> None:
-    found = fetch(server, places)
+    fetched = fetch(server, places)
     sha256 = hashlib.sha256(ARCHIVE).hexdigest()
-    assert (found.sha256, found.is_verified, server.asked) == (sha256, False, [None])
+    assert (fetched.sha256, fetched.is_verified, server.asked) == (sha256, False, [None])
     require_whole(places)
     card = yaml.safe_load((places.zoo / "net" / CARD).read_text(encoding="utf-8"))
     assert (card["licence"], card["data"], card["sha256"], card["verified"]) == (
@@ -212,7 +212,7 @@ def test_what_a_cut_leaves_is_gone_on_with(server: Server, places: Places) -> No
     require_whole(places)
 
 
-def test_a_second_command_goes_on_where_the_first_gave_up(server: Server, places: Places) -> None:
+def test_a_second_command_continues_where_the_first_gave_up(server: Server, places: Places) -> None:
     server.moods = [cut_after(100_000), answer(503), answer(503)]
     kept = (
         r"^http://.*/net\.tar\.gz: the server answers 503; 100,000 bytes are kept, run the same command again to go on$"
@@ -321,9 +321,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_what_was_promised_is_refused(name: str, server: Server, places: Places) -> None:
-    said, message = REFUSED[name]
+    fields, message = REFUSED[name]
     with pytest.raises(BakeoffError, match=message) as refused:
-        fetch(server, places, **said)
+        fetch(server, places, **fields)
     assert refused.value.exit_code == 2 and not (places.zoo / "net").exists()
     assert not list(places.parts.glob("*.gz"))
 
@@ -393,15 +393,15 @@ def test_a_folder_in_place_of_the_network(places: Places, tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match=r"^\$BAKEOFF_WEIGHTS: mirror has no net\.tar\.gz; put it there, or unset"):
         get(entry, replace(places, mirror="mirror"))
     (tmp_path / "mirror/net.tar.gz").write_bytes(ARCHIVE)
-    found = get(entry, replace(places, mirror="mirror"))
-    assert found and found.came_from == "mirror/net.tar.gz"
+    fetched = get(entry, replace(places, mirror="mirror"))
+    assert fetched and fetched.came_from == "mirror/net.tar.gz"
     require_whole(places)
 
 
 def test_a_server_in_place_of_the_source(server: Server, places: Places) -> None:
     there = replace(places, mirror=f"{server.address}/our weights/".replace(" ", "%20"))
-    found = get(entry_of(Server(address="http://zoo.example")), there, patience=QUICK)
-    assert found and found.came_from == f"{server.address}/our%20weights/net.tar.gz"
+    fetched = get(entry_of(Server(address="http://zoo.example")), there, patience=QUICK)
+    assert fetched and fetched.came_from == f"{server.address}/our%20weights/net.tar.gz"
     assert server.paths == ["/our%20weights/net.tar.gz"]
     require_whole(places)
 

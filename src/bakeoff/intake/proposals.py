@@ -196,7 +196,7 @@ def _make_table(scenes: Sequence[Scene]) -> str:
 
 
 def propose(
-    place: Place, look: Callable[[Path], Scene], source: str, advance: Callable[[], None] = lambda: None
+    place: Place, find_objects: Callable[[Path], Scene], source: str, advance: Callable[[], None] = lambda: None
 ) -> Tally:
     """Let `look` find boxes in each picture without a label, and write them as proposals."""
     tally, scenes = Tally(), []
@@ -206,7 +206,7 @@ def propose(
             tally.labelled += 1
             continue
         try:
-            scene = look(place.folder / image)
+            scene = find_objects(place.folder / image)
         except DataError as error:
             tally.failures.append(f"{image}: {error}")
             continue

@@ -97,8 +97,8 @@ def count(root: Path, layout: Layout) -> Survey:
         listed = read_lists(source.split, root)
         for item in source.items(root):
             survey.add(item, item.problem or judge_head(root, item), listed)
-        found = {label for label, _ in survey.objects}
-        survey.classes = source.declared_classes(root) or sorted(found)
+        labels = {label for label, _ in survey.objects}
+        survey.classes = source.declared_classes(root) or sorted(labels)
     except BakeoffError as error:
         survey.layout = replace(layout, lacks=str(error).removeprefix(f"{root.as_posix()}/"))
     return survey

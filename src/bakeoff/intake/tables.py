@@ -21,7 +21,7 @@ KEYS = {TRAIN: "annotations", VALIDATION: "validation_annotations", TEST: "test_
 
 
 def find_coco(tree: Tree) -> Layout | None:
-    trees = {path: found for path in tree.find(".json")[:MOST_TABLES] if (found := _read_coco(tree, path))}
+    trees = {path: content for path in tree.find(".json")[:MOST_TABLES] if (content := _read_coco(tree, path))}
     files = choose_sides(tree, [*trees])
     if not files:
         return None
@@ -89,12 +89,12 @@ def _name_coco(files: dict[str, PurePosixPath]) -> str:
 
 
 def _has_empty_supercategories(trees: list[dict[str, Any]]) -> bool:
-    """Whether some category stands above others and has no box in any of the files."""
-    found = [
+    """Return whether some category stands above others and has no box in any of the files."""
+    by_file = [
         {repr(tree["categories"][place]["id"]) for place in find_supercategories(tree["categories"])} for tree in trees
     ]
     used = {repr(row.get("category_id")) for tree in trees for row in tree["annotations"]}
-    above = set().union(*found)
+    above = set().union(*by_file)
     return bool(above) and not above & used
 
 

@@ -74,10 +74,10 @@ def _is_voc(tree: Tree, path: PurePosixPath) -> bool:
 
 
 def _is_yolo(tree: Tree, path: PurePosixPath) -> bool:
-    """Whether a text has lines of a class and four or more shares."""
+    """Return whether each line of a text holds a class and four or more shares."""
     try:
         lines = [line.split() for line in read_text(tree.root / path).splitlines() if line.strip()]
-        return bool(lines) and all(len([parse_number(word, "") for word in words]) >= 5 for words in lines)
+        return bool(lines) and all(len([parse_number(cell, "") for cell in cells]) >= 5 for cells in lines)
     except ValueError:
         return False
 
@@ -99,7 +99,7 @@ def _find_pair(tree: Tree, files: Iterable[PurePosixPath]) -> tuple[str, str] | 
         by_stem.setdefault(image.stem, []).append(image)
     for path in files:
         for image in sorted(by_stem.get(path.stem, ()), key=lambda image: image.parent != path.parent):
-            one, other = (_below_side(found.parts[:-1]) for found in (image, path))
+            one, other = (_below_side(file.parts[:-1]) for file in (image, path))
             while one and other and one[-1] == other[-1]:
                 one, other = one[:-1], other[:-1]
             return "/".join(one), "/".join(other)
@@ -112,14 +112,14 @@ def _below_side(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 def _find_lists(tree: Tree) -> dict[str, str]:
     """Return the lists of the sides as VOC has them, if they name files in a way that can be read."""
-    found = {key: f"{LISTS}/{name}" for key, name in LIST_KEYS.items() if (tree.root / LISTS / name).is_file()}
+    lists = {key: f"{LISTS}/{name}" for key, name in LIST_KEYS.items() if (tree.root / LISTS / name).is_file()}
     stems = {path.name for path in tree.image_stems}
-    if not {"train_list", "validation_list"} <= found.keys():
+    if not {"train_list", "validation_list"} <= lists.keys():
         return {}
     try:
-        words = [
-            [line.split()[0] for line in read_lines(tree.root, file, "") if line.split()] for file in found.values()
+        columns = [
+            [line.split()[0] for line in read_lines(tree.root, file, "") if line.split()] for file in lists.values()
         ]
     except DataError:
         return {}
-    return found if all(listed and set(listed) <= stems for listed in words) else {}
+    return lists if all(listed and set(listed) <= stems for listed in columns) else {}

@@ -36,8 +36,8 @@ class Tree:
 
     def find_side_of(self, path: PurePosixPath) -> str | None:
         """Return the side that a file's folders name, or the words of its own name: `instances_val2017.json`."""
-        words = [*path.parts[:-1], path.stem, *re.split(r"[_.-]+", path.stem)]
-        return next((side for side in map(find_side, words) if side), None)
+        parts = [*path.parts[:-1], path.stem, *re.split(r"[_.-]+", path.stem)]
+        return next((side for side in map(find_side, parts) if side), None)
 
     def find_dates(self) -> list[str]:
         """Return the folders of the first level, if images lie in them alone and all are called as dates are."""

@@ -61,24 +61,24 @@ def _build_pool() -> descriptor_pool.DescriptorPool:
     file = descriptor_pb2.FileDescriptorProto(name="pipeline.proto", package=PACKAGE, syntax="proto2")
     tables = [table.read_text(encoding="utf-8") for table in sorted(SCHEMA.glob("*.txt"))]
     lines = [line.split() for table in tables for line in table.splitlines()]
-    messages = dict.fromkeys([*OPAQUE, *(words[1] for words in lines if words[0] == "message")])
-    enums = {words[1] for words in lines if words[0] == "enum"}
+    messages = dict.fromkeys([*OPAQUE, *(parts[1] for parts in lines if parts[0] == "message")])
+    enums = {parts[1] for parts in lines if parts[0] == "enum"}
     owners: dict[str, Any] = {"": file}
     for name in sorted(messages, key=lambda name: name.count(".")):
         outer, _, inner = name.rpartition(".")
         owners[name] = (owners[outer].nested_type if outer else file.message_type).add(name=inner)
     made: dict[str, Any] = {}
     current = file
-    for first, *words in lines:
+    for first, *parts in lines:
         if first == "message":
-            current = owners[words[0]]
+            current = owners[parts[0]]
         elif first == "enum":
-            outer, _, inner = words[0].rpartition(".")
-            enum = made.get(words[0]) or made.setdefault(words[0], owners[outer].enum_type.add(name=inner))
-            for value, _, number in (word.partition("=") for word in words[1:]):
+            outer, _, inner = parts[0].rpartition(".")
+            enum = made.get(parts[0]) or made.setdefault(parts[0], owners[outer].enum_type.add(name=inner))
+            for value, _, number in (pair.partition("=") for pair in parts[1:]):
                 enum.value.add(name=value, number=int(number))
         else:
-            _add_field(current, int(first), *words, enums=enums)
+            _add_field(current, int(first), *parts, enums=enums)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     return pool

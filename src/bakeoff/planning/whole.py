@@ -179,7 +179,7 @@ def _training(run: Run, pace: Pace | None, measured: Measured) -> tuple[tuple[fl
     split = replace(measured, rows=[row for row in measured.rows if row.rest is not None])
     rest, known_from = split.seconds(TRAIN, key, lambda row: row.rest or 0.0)
     has_look = bool(split.newest(TRAIN))
-    look = split.seconds(TRAIN, key, lambda row: row.look)[0] if has_look else ROUGH_LOOK
+    look = split.seconds(TRAIN, key, lambda row: row.validation)[0] if has_look else ROUGH_LOOK
     looks = looks_of(run) * look
     steps = seconds_of(run, pace, looks)
     return (rest + (looks if steps is None else steps), known_from), steps is not None

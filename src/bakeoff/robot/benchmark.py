@@ -57,13 +57,13 @@ def measure(path: Path, images: "np.ndarray", calls: int, threads: int) -> tuple
         network.append(time.perf_counter() - between)
         whole.append(between - before)
 
-    def tell(seconds: list[float]) -> dict[str, float]:
-        found = np.percentile(seconds, PERCENTILES) * 1000
-        return {f"p{share}": float(value) for share, value in zip(PERCENTILES, found, strict=True)} | {
+    def summarise(seconds: list[float]) -> dict[str, float]:
+        percentiles = np.percentile(seconds, PERCENTILES) * 1000
+        return {f"p{share}": float(value) for share, value in zip(PERCENTILES, percentiles, strict=True)} | {
             "most": max(seconds) * 1000
         }
 
-    measured = {"answer_ms": tell(whole), "network_ms": tell(network), "memory_mb": _peak_memory() / 1e6}
+    measured = {"answer_ms": summarise(whole), "network_ms": summarise(network), "memory_mb": _peak_memory() / 1e6}
     return {"load_s": loaded, "calls": len(whole), "threads": threads, **measured, **_describe(path)}, answers
 
 

@@ -28,7 +28,7 @@ trap 'rm -rf "$folder"' EXIT HUP INT TERM
 cd "$folder"
 tar xf -
 {python} -c 'import sys; sys.exit({too_old} if sys.version_info < {needed} else 0)' || exit $?
-PYTHONPATH={bundle} {python} -m {benchmark} {words} > {measured}
+PYTHONPATH={bundle} {python} -m {benchmark} {arguments} > {measured}
 tar cf - {measured} {answers}
 """
 
@@ -42,17 +42,17 @@ class Host:
     def name(self) -> str:
         return urlsplit(self.address).hostname or "" if self.address else "this machine"
 
-    def run(self, files: Mapping[str, bytes], words: list[str]) -> dict[str, bytes]:
+    def run(self, files: Mapping[str, bytes], arguments: list[str]) -> dict[str, bytes]:
         """Run the benchmark on these files and return those that it made."""
-        return self._run_there(files, words) if self.address else self._run_here(files, words)
+        return self._run_there(files, arguments) if self.address else self._run_here(files, arguments)
 
-    def _run_here(self, files: Mapping[str, bytes], words: list[str]) -> dict[str, bytes]:
+    def _run_here(self, files: Mapping[str, bytes], arguments: list[str]) -> dict[str, bytes]:
         with TemporaryDirectory() as name:
             folder = Path(name)
             for file, data in files.items():
                 (folder / file).write_bytes(data)
             environment = os.environ | {"PYTHONPATH": BUNDLE}
-            command = [self.python, "-m", BENCHMARK, *words]
+            command = [self.python, "-m", BENCHMARK, *arguments]
             try:
                 done = subprocess.run(command, cwd=folder, env=environment, capture_output=True)
             except OSError as error:
@@ -61,8 +61,13 @@ class Host:
                 raise WorkspaceError(f"{self.name}: {self._explain(done)}")
             return {MEASURED: done.stdout, ANSWERS: (folder / ANSWERS).read_bytes()}
 
-    def _run_there(self, files: Mapping[str, bytes], words: list[str]) -> dict[str, bytes]:
-        named = {"python": shlex.quote(self.python), "too_old": TOO_OLD, "needed": NEEDED, "words": shlex.join(words)}
+    def _run_there(self, files: Mapping[str, bytes], arguments: list[str]) -> dict[str, bytes]:
+        named = {
+            "python": shlex.quote(self.python),
+            "too_old": TOO_OLD,
+            "needed": NEEDED,
+            "arguments": shlex.join(arguments),
+        }
         script = SCRIPT.format(bundle=BUNDLE, benchmark=BENCHMARK, measured=MEASURED, answers=ANSWERS, **named)
         try:
             done = subprocess.run(

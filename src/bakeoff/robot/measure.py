@@ -59,12 +59,12 @@ def measure_on(
     np.save(packed, shown)
     name = f"model{path.suffix}"
     files = {name: path.read_bytes(), IMAGES: packed.getvalue(), BUNDLE: make_bundle()}
-    words = [name, IMAGES, ANSWERS, "--calls", str(calls), "--threads", str(threads)]
-    made = host.run(files, words)
+    arguments = [name, IMAGES, ANSWERS, "--calls", str(calls), "--threads", str(threads)]
+    made = host.run(files, arguments)
     try:
         measured = json.loads(made[MEASURED].decode().splitlines()[-1])
         with np.load(io.BytesIO(made[ANSWERS])) as answers:
-            there = [{key: answers[f"{at}.{key}"] for key in found} for at, found in enumerate(own)]
+            there = [{key: answers[f"{at}.{key}"] for key in detections} for at, detections in enumerate(own)]
     except (KeyError, ValueError, IndexError, zipfile.BadZipFile) as error:
         raise WorkspaceError(f"{host.name}: its answer cannot be read ({error!r}); measure again") from None
     return measured, compare_answers(own, there)
@@ -112,7 +112,7 @@ def _read_validation(count: int) -> list[np.ndarray]:
         (RECORDS / shard.file, int(offset), int(length))
         for shard in split.shards for offset, length in np.load(RECORDS / name_index(shard.file))
     ]  # fmt: skip
-    found = []
+    examples = []
     for place in _choose(len(spans), count):
         file, offset, length = spans[place]
         try:
@@ -120,10 +120,10 @@ def _read_validation(count: int) -> list[np.ndarray]:
         except (OSError, ValueError) as error:
             raise DataError(f"{file.as_posix()}: {error}; build the records anew") from None
         if "image/encoded" in features:
-            found.append(decode_stored(bytes(features["image/encoded"][0])))  # type: ignore[arg-type]
+            examples.append(decode_stored(bytes(features["image/encoded"][0])))  # type: ignore[arg-type]
         else:
-            found.append(np.stack([decode_stored(frame) for frame in features["clip/frames"]]))  # type: ignore[arg-type]
-    return found
+            examples.append(np.stack([decode_stored(frame) for frame in features["clip/frames"]]))  # type: ignore[arg-type]
+    return examples
 
 
 def _choose(available: int, count: int) -> list[int]:

@@ -37,8 +37,9 @@ def read_frames(name: str) -> Iterator[tuple[float, np.ndarray]]:
 
 
 def find_objects(model: Small, tracks: Tracks, pixels: np.ndarray, least: float) -> list[dict[str, Any]]:
-    found = model.answer(pixels)
-    rows = zip(tracks.follow(found), found["classes"], found["scores"], found["boxes"], strict=True)
+    predictions = model.answer(pixels)
+    columns = (predictions[key] for key in ("classes", "scores", "boxes"))
+    rows = zip(tracks.follow(predictions), *columns, strict=True)
     return [
         {"id": number, "label": model.labels[label - 1], "score": round(float(score), 3), "box": box.round(4).tolist()}
         for number, label, score, box in rows if number and score >= least

@@ -51,8 +51,8 @@ def read_catalogue(file: Path = FILE) -> Mapping[str, Entry]:
     tree = yaml.safe_load(file.read_text(encoding="utf-8"))
     pages = {key: Page(**page) for key, page in tree["pages"].items()}
     return {
-        name: Entry(**{"name": name, **said, "page": pages[said["page"]], "models": tuple(said["models"])})
-        for name, said in tree["weights"].items()
+        name: Entry(**{"name": name, **fields, "page": pages[fields["page"]], "models": tuple(fields["models"])})
+        for name, fields in tree["weights"].items()
     }
 
 

@@ -167,8 +167,8 @@ def _refused(address: str, error: HTTPError, part: Path) -> NoReturn:
 def _extent(status: int, headers: Message, have: int) -> tuple[int, int | None]:
     """Return at which byte the answer begins, and how many the whole file has."""
     if status == PARTIAL:
-        found = RANGE.fullmatch(headers.get("Content-Range", ""))
-        return (int(found[1]), int(found[2])) if found else (have + 1, None)  # as if it had changed
+        match = RANGE.fullmatch(headers.get("Content-Range", ""))
+        return (int(match[1]), int(match[2])) if match else (have + 1, None)  # as if it had changed
     length = headers.get("Content-Length", "")
     return 0, int(length) if length.isdigit() else None
 

@@ -93,5 +93,5 @@ def _train(place: Path, code: Path, params: Mapping[str, Any], first: Path | Non
 
 def _card(drawn: Drawn, weights: Path) -> str:
     sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
-    told = {"name": drawn.name, "source": "made here", "licence": drawn.licence, "data": drawn.data, "sha256": sha256}
-    return yaml.safe_dump(told | {"verified": True}, sort_keys=False)
+    card = {"name": drawn.name, "source": "made here", "licence": drawn.licence, "data": drawn.data, "sha256": sha256}
+    return yaml.safe_dump(card | {"verified": True}, sort_keys=False)

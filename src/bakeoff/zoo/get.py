@@ -54,15 +54,15 @@ def get(
         came_from = _bring(entry, places, part, patience or Patience())
         try:
             sha256 = _check(part, entry, came_from)
-            found = Fetched(folder, came_from, sha256, bool(entry.sha256 or entry.md5))
+            fetched = Fetched(folder, came_from, sha256, bool(entry.sha256 or entry.md5))
             with building(folder) as partial:
                 unpack(part, partial)
-                (partial / CARD).write_text(HEAD + _card(entry, found, licence_accepted), encoding="utf-8")
+                (partial / CARD).write_text(HEAD + _card(entry, fetched, licence_accepted), encoding="utf-8")
         except DataError:
             drop(part)  # or the next try would go on with what is no good
             raise
         drop(part)
-    return found
+    return fetched
 
 
 def _bring(entry: Entry, places: Places, part: Path, patience: Patience) -> str:
@@ -96,22 +96,22 @@ def _check(part: Path, entry: Entry, came_from: str) -> str:
         while piece := file.read(PIECE):
             sha256.update(piece)
             md5.update(piece)
-    for name, said, found in (("SHA-256", entry.sha256, sha256), ("MD5", entry.md5, md5)):
-        if said is not None and found.hexdigest() != said:
+    for name, stated, digest in (("SHA-256", entry.sha256, sha256), ("MD5", entry.md5, md5)):
+        if stated is not None and digest.hexdigest() != stated:
             raise DataError(
-                f"{came_from}: must have the {name} {said}, has {found.hexdigest()}; it is damaged or another file, "
+                f"{came_from}: must have the {name} {stated}, has {digest.hexdigest()}; it is damaged or another file, "
                 "and nothing is kept"
             )
     return sha256.hexdigest()
 
 
-def _card(entry: Entry, found: Fetched, licence_accepted: bool) -> str:
-    said = {
-        "name": entry.name, "source": entry.source, "came_from": found.came_from, "page": entry.page.name,
+def _card(entry: Entry, fetched: Fetched, licence_accepted: bool) -> str:
+    card = {
+        "name": entry.name, "source": entry.source, "came_from": fetched.came_from, "page": entry.page.name,
         "licence": entry.licence, "forbids": entry.forbids, "accepted": licence_accepted, "data": entry.data,
-        "classes": entry.classes, "sha256": found.sha256, "verified": found.is_verified,
+        "classes": entry.classes, "sha256": fetched.sha256, "verified": fetched.is_verified,
     }  # fmt: skip
-    return yaml.safe_dump(said, sort_keys=False)
+    return yaml.safe_dump(card, sort_keys=False)
 
 
 @contextmanager
