@@ -65,7 +65,7 @@ def test_a_killed_process_is_shown_at_once(tmp_path: Path) -> None:
     run = known(folder)
     message = f"process {child.pid} was killed: it ended without a word"
     assert (run.state, run.failure) == (State.FAILED, Failure("error", message))
-    assert run.said and run.said.state.is_live  # it had no time to say otherwise
+    assert run.status and run.status.state.is_live  # it had no time to say otherwise
 
 
 def test_a_run_that_was_cut_off_with_the_machine_says_so(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_a_kill_by_the_kernel_for_want_of_memory_is_seen_by_its_counter(
     assert failure and failure.kind == "error"
     monkeypatch.setattr(module, "oom_kills", lambda: 4)
     failure = known(folder).failure
-    words = "was killed, and the kernel has ended processes for want of memory since; it took 5.1 GB"
-    assert failure == Failure("out of memory", f"process {os.getpid()} {words}")
+    message = "was killed, and the kernel has ended processes for want of memory since; it took 5.1 GB"
+    assert failure == Failure("out of memory", f"process {os.getpid()} {message}")
 
 
 def test_a_run_on_another_machine_counts_as_lost_when_it_is_silent_for_too_long(tmp_path: Path) -> None:
@@ -92,13 +92,13 @@ def test_a_run_on_another_machine_counts_as_lost_when_it_is_silent_for_too_long(
     assert (run.state, run.failure) == (State.FAILED, Failure("error", "no word from elsewhere for 10 minutes"))
 
 
-def test_a_last_word_that_comes_while_one_looks_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_last_status_that_is_written_meanwhile_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = made(tmp_path, "5d1c", process=NOBODY)
     real = module._why_lost
 
-    def meanwhile(said):  # type: ignore[no-untyped-def]
-        write_status(folder, replace(said, state=State.SUCCEEDED))
-        return real(said)
+    def meanwhile(status):  # type: ignore[no-untyped-def]
+        write_status(folder, replace(status, state=State.SUCCEEDED))
+        return real(status)
 
     monkeypatch.setattr(module, "_why_lost", meanwhile)
     assert known(folder).state == State.SUCCEEDED
@@ -108,7 +108,7 @@ def test_what_cannot_be_read_is_unspecified(tmp_path: Path) -> None:
     folder = made(tmp_path, "5d1c")
     (folder / "status.json").write_text('{"version": 99}', encoding="utf-8")
     run = known(folder)
-    assert (run.state, run.said) == (State.STATE_UNSPECIFIED, None)
+    assert (run.state, run.status) == (State.STATE_UNSPECIFIED, None)
     assert run.unreadable == "status.json is of version 99, and this one reads 1"
     assert run.as_tree()["state"] == "STATE_UNSPECIFIED" and run.as_tree()["steps"] is None
 
@@ -134,7 +134,7 @@ def test_those_under_way_come_first_then_those_that_wait_in_their_order(folder: 
     assert [run.fingerprint for run in known_runs()] == ["going", "sweep-2", "sweep-3", "new", "old"]
 
 
-def test_a_run_goes_by_fingerprint_variant_or_experiment(folder: Path) -> None:
+def test_a_run_is_named_by_fingerprint_variant_or_experiment(folder: Path) -> None:
     made(folder, "5d1c9a3e", name="ssd_tiny · cosine", experiment="tall-kite")
     made(folder, "5d77aaaa", name="ssd_small · cosine")
     runs = known_runs()

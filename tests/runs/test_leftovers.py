@@ -40,7 +40,7 @@ def fates(runs: Path, rules: Rules, names: dict[str, list[str]] | None = None) -
     return {left.path.name: left.stays for left in old_runs(known_runs(), rules, names or {})}
 
 
-def test_by_default_what_is_finished_and_not_the_newest_goes(runs: Path) -> None:
+def test_by_default_finished_runs_but_the_newest_are_removed(runs: Path) -> None:
     assert fates(runs, Rules(keep=2)) == {
         "going": "is under way", "newest": "of the 2 newest", "done": None, "stopped": "can go on",
         "killed": "can go on", "canceled": None, "older": None,
@@ -48,28 +48,28 @@ def test_by_default_what_is_finished_and_not_the_newest_goes(runs: Path) -> None
 
 
 def test_rules_must_all_hold(runs: Path) -> None:
-    goes = {name for name, stays in fates(runs, Rules(keep=1, older_than=30 * DAY)).items() if stays is None}
-    assert goes == {"older"}
-    goes = {
+    removed = {name for name, stays in fates(runs, Rules(keep=1, older_than=30 * DAY)).items() if stays is None}
+    assert removed == {"older"}
+    removed = {
         name for name, stays in fates(runs, Rules(keep=0, states=(State.STOPPED, State.FAILED))).items() if not stays
     }
-    assert goes == {"stopped", "killed"}
+    assert removed == {"stopped", "killed"}
     assert fates(runs, Rules(keep=1, older_than=30 * DAY))["done"] == "too young"
     assert fates(runs, Rules(states=(State.STOPPED,)))["done"] == "in another state"
 
 
-def test_what_the_results_of_the_workspace_came_from_stays_and_what_a_branch_has_is_said(runs: Path) -> None:
+def test_the_run_behind_the_results_stays_and_runs_of_branches_are_named(runs: Path) -> None:
     names = {"done": ["workspace"], "older": ["main", "tall-kite"]}
     assert fates(runs, Rules(), names)["done"] == "models/train is its"
     [older] = [left for left in old_runs(known_runs(), Rules(), names) if left.path.name == "older"]
     assert older.stays is None and older.named_by == ("main", "tall-kite")
 
 
-def test_named_runs_go_whatever_the_rules_say_unless_they_are_under_way(runs: Path) -> None:
+def test_named_runs_are_removed_by_any_rules_unless_they_are_under_way(runs: Path) -> None:
     chosen = [run for run in known_runs() if run.fingerprint in ("going", "stopped", "newest")]
     left = these_runs(chosen, known_runs(), {"newest": ["workspace"]})
-    found = {leftover.path.name: leftover.stays for leftover in left}
-    assert found == {"going": "is under way", "stopped": None, "newest": None}
+    reasons = {leftover.path.name: leftover.stays for leftover in left}
+    assert reasons == {"going": "is under way", "stopped": None, "newest": None}
 
 
 def test_a_run_that_an_unfinished_one_continues_stays(runs: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_run_that_an_unfinished_one_continues_stays(runs: Path) -> None:
     assert fates(runs, Rules())["older"] is None
 
 
-def test_a_removed_run_is_gone_and_its_size_was_told(runs: Path) -> None:
+def test_a_removed_run_is_gone_and_its_size_was_reported(runs: Path) -> None:
     before = sum(file.stat().st_size for file in (runs / "done").rglob("*") if file.is_file())
     [done] = [left for left in old_runs(known_runs(), Rules(), {}) if left.path.name == "done"]
     assert done.bytes == before > 1000
@@ -107,12 +107,12 @@ def test_records_of_other_data_are_found_unless_they_are_being_built(runs: Path,
         (folder / "manifest.json").write_text("{}", encoding="utf-8")
         folder.with_name(f"{name}.lock").touch()
     with FileLock(tmp_path / ".bakeoff/judged/3c11.lock"):
-        found = list(other_leftovers(0))
-        assert [(left.path.name, left.what, left.stays) for left in found] == [
+        leftovers = list(other_leftovers(0))
+        assert [(left.path.name, left.what, left.stays) for left in leftovers] == [
             ("0b9f", "records of other data, judged on", None),
             ("3c11", "records of other data, judged on", "is being built"),
         ]
-        assert found[0].remove()
+        assert leftovers[0].remove()
     assert [left.path.name for left in other_leftovers(0)] == ["3c11"]
 
 
@@ -124,8 +124,8 @@ def test_fetched_weights_and_half_written_files_are_found(runs: Path, tmp_path: 
         file = runs / "going" / name
         file.write_bytes(bytes(70))
         os.utime(file, (time.time() - age, time.time() - age))
-    found = [(left.path.name, left.bytes, left.stays) for left in other_leftovers(0)]
-    assert found == [("0b9f", 500, None), ("00000100.partial", 70, None)]
+    leftovers = [(left.path.name, left.bytes, left.stays) for left in other_leftovers(0)]
+    assert leftovers == [("0b9f", 500, None), ("00000100.partial", 70, None)]
     assert next(other_leftovers(3600)).stays == "too young"
     for left in other_leftovers(0):
         assert left.remove() and not left.path.exists()

@@ -50,19 +50,19 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def awaited(folder: Path, state: State) -> Status:
     """Once the thread has written it."""
     deadline = time.monotonic() + 20
-    while (said := read_status(folder)).state != state:
+    while (status := read_status(folder)).state != state:
         assert time.monotonic() < deadline
         time.sleep(0.005)
-    return said
+    return status
 
 
 def test_a_run_says_that_it_prepares_before_anything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DVC_EXP_NAME", "tall-kite")
     with opened(tmp_path / "5d1c"):
-        said = read_status(tmp_path / "5d1c")
-    assert (said.state, said.fingerprint, said.name, said.steps) == (State.PREPARING, "5d1c", "ssd_tiny", 200)
-    assert said.process.is_alive() and said.experiment == "tall-kite" and said.workspace == str(Path.cwd())
-    assert said.machine.available_bytes and said.machine.disk_free_bytes and said.memory_estimate_bytes == 10**9
+        status = read_status(tmp_path / "5d1c")
+    assert (status.state, status.fingerprint, status.name, status.steps) == (State.PREPARING, "5d1c", "ssd_tiny", 200)
+    assert status.process.is_alive() and status.experiment == "tall-kite" and status.workspace == str(Path.cwd())
+    assert status.machine.available_bytes and status.machine.disk_free_bytes and status.memory_estimate_bytes == 10**9
 
 
 def test_lines_are_written_by_a_thread_without_being_waited_for(tmp_path: Path, quick: None) -> None:
@@ -70,10 +70,15 @@ def test_lines_are_written_by_a_thread_without_being_waited_for(tmp_path: Path, 
         report.running(40, 30.0)
         report.line(50, {"train/loss": 0.5, "learning_rate": 0.1, "examples_per_second": 80.0}, "head")
         report.line(50, {"validation/mAP": 0.25, "validation/odd": float("nan")}, "head")
-        said = awaited(tmp_path, State.RUNNING)
-    assert (said.steps_done, said.phase, said.learning_rate, said.examples_per_second) == (50, "head", 0.1, 80.0)
-    assert said.metrics == {"train/loss": 0.5, "validation/mAP": 0.25}
-    assert 30 <= said.training_seconds < 90
+        status = awaited(tmp_path, State.RUNNING)
+    assert (status.steps_done, status.phase, status.learning_rate, status.examples_per_second) == (
+        50,
+        "head",
+        0.1,
+        80.0,
+    )
+    assert status.metrics == {"train/loss": 0.5, "validation/mAP": 0.25}
+    assert 30 <= status.training_seconds < 90
 
 
 def test_time_left_is_that_of_the_steps_since_the_first_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +90,7 @@ def test_time_left_is_that_of_the_steps_since_the_first_line(tmp_path: Path, mon
             for step, then in ((50, 1300.0), (60, 1304.0)):
                 now[0] = then
                 report.line(step, {"train/loss": 0.5}, None)
-                left = report._said.seconds_left
+                left = report._status.seconds_left
                 assert left is None if step == 50 else left == pytest.approx(56.0)
 
 
@@ -98,7 +103,7 @@ def test_a_time_limit_ends_before_the_steps_do(tmp_path: Path, monkeypatch: pyte
     for step, then in ((50, 1016.0), (60, 1020.0)):
         now[0] = then
         report.line(step, {"train/loss": 0.5}, None)
-    assert report._said.seconds_left == pytest.approx(10.0)
+    assert report._status.seconds_left == pytest.approx(10.0)
 
 
 def test_time_that_was_taken_over_is_not_spent_and_time_that_a_kill_took_back_is(
@@ -115,11 +120,11 @@ def test_time_that_was_taken_over_is_not_spent_and_time_that_a_kill_took_back_is
 
     for at, seconds, spent in ((100.0, 30.0, 30.0), (110.0, 5.0, 35.0)):
         train(at, seconds)
-        said = read_status(tmp_path)
-        assert (said.training_seconds, said.spent, said.longest_seconds) == (at + seconds, spent, 240)
+        status = read_status(tmp_path)
+        assert (status.training_seconds, status.spent, status.longest_seconds) == (at + seconds, spent, 240)
 
 
-def test_what_is_left_goes_down_between_two_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seconds_left_shrink_between_two_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now, stretches = [1000.0], [Stretch(60), Stretch(200, 2.0)]
     report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_go_on=lambda: True, stretches=stretches)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
@@ -134,7 +139,7 @@ def test_what_is_left_goes_down_between_two_lines(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("earlier", [State.SUCCEEDED, State.RUNNING])
-def test_a_life_without_a_step_leaves_what_a_run_that_succeeded_said(tmp_path: Path, earlier: State) -> None:
+def test_a_process_without_a_step_keeps_the_status_of_a_run_that_succeeded(tmp_path: Path, earlier: State) -> None:
     folder = made(
         tmp_path, "5d1c", earlier, ago=7200, metrics={"train/loss": 0.5}, training_seconds=99.0, process=NOBODY
     )
@@ -162,7 +167,7 @@ def test_a_life_that_ends_before_its_first_step_leaves_it_too(
     assert (folder / FILE).read_bytes() == before
 
 
-def test_a_run_that_succeeded_and_lost_its_checkpoints_says_how_it_goes_now(tmp_path: Path) -> None:
+def test_a_run_that_succeeded_and_lost_its_checkpoints_reports_its_new_state(tmp_path: Path) -> None:
     folder = made(tmp_path, "5d1c", State.SUCCEEDED, ago=7200, process=NOBODY)
     with suppress(DataError), opened(folder) as report:
         assert report.has_succeeded
@@ -187,29 +192,29 @@ def test_a_run_that_succeeded_and_lost_its_checkpoints_says_how_it_goes_now(tmp_
 def test_every_way_to_end_has_its_state(
     tmp_path: Path, error: BaseException | None, has_checkpoint: bool, stopped_at: int, state: State
 ) -> None:
-    said = ended(tmp_path, error, has_checkpoint=has_checkpoint, stopped_at=stopped_at)
-    assert said.state == state
-    assert (said.failure is not None) == (state in (State.FAILED, State.TRY_AGAIN_LATER))
-    assert said.steps_done == stopped_at and said.seconds_left is None
+    status = ended(tmp_path, error, has_checkpoint=has_checkpoint, stopped_at=stopped_at)
+    assert status.state == state
+    assert (status.failure is not None) == (state in (State.FAILED, State.TRY_AGAIN_LATER))
+    assert status.steps_done == stopped_at and status.seconds_left is None
 
 
 @pytest.mark.parametrize("by", ["steps", "max_minutes", "early_stopping"])
 def test_a_run_that_ends_by_its_own_settings_succeeded_and_says_by_which(tmp_path: Path, by: str) -> None:
-    said = ended(tmp_path, None, stopped_at=120, ended_by=by)
-    assert (said.state, said.ended_by, said.steps_done) == (State.SUCCEEDED, by, 120)
+    status = ended(tmp_path, None, stopped_at=120, ended_by=by)
+    assert (status.state, status.ended_by, status.steps_done) == (State.SUCCEEDED, by, 120)
 
 
-def test_a_failure_is_said_with_its_kind(tmp_path: Path) -> None:
+def test_a_failure_is_reported_with_its_kind(tmp_path: Path) -> None:
     failure = ended(tmp_path, OSError(errno.ENOSPC, "No space left on device")).failure
     assert failure and (failure.kind, failure.message) == ("disk", "[Errno 28] No space left on device")
 
 
-def test_the_first_begin_stays_when_a_run_goes_on(tmp_path: Path) -> None:
+def test_the_first_start_stays_when_a_run_resumes(tmp_path: Path) -> None:
     folder = made(tmp_path, "5d1c", ago=7200)
     began = read_status(folder).began
     with opened(folder):
-        said = read_status(folder)
-    assert said.began == began and time.time() - said.started < 60
+        status = read_status(folder)
+    assert status.began == began and time.time() - status.started < 60
 
 
 def test_mlflow_has_each_state_once_and_the_last_within_the_block(tmp_path: Path) -> None:
@@ -226,10 +231,10 @@ def test_mlflow_has_each_state_once_and_the_last_within_the_block(tmp_path: Path
     assert read_status(tmp_path / "5d1c").run_id == "0b9f"
 
 
-def test_a_run_goes_on_if_its_status_cannot_be_written(
+def test_a_run_continues_if_its_status_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(folder: Path, said: Status) -> None:
+    def broken(folder: Path, status: Status) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(module, "write_status", broken)

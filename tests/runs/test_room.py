@@ -17,12 +17,12 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Says what is left."""
     monkeypatch.delenv("BAKEOFF_START_ANYWAY", raising=False)
 
-    def say(memory: int = 100 * GB, disk: int | None = 100 * GB, gpus: list[int] | None = None) -> None:
+    def set_room(memory: int = 100 * GB, disk: int | None = 100 * GB, gpus: list[int] | None = None) -> None:
         monkeypatch.setattr(room, "available_memory", lambda: memory)
         monkeypatch.setattr(room, "disk_free", lambda folder: disk)
         monkeypatch.setattr(room, "free_on_gpus", lambda: gpus)
 
-    return say
+    return set_room
 
 
 def test_an_estimate_is_an_upper_bound_so_a_part_of_it_is_enough(left: Callable[..., None]) -> None:
@@ -55,7 +55,7 @@ def test_what_a_run_wrote_before_counts_as_written(left: Callable[..., None], tm
         require_room(memory_bytes=1, disk_bytes={tmp_path: -50, tmp_path / "out": 101})
 
 
-def test_a_disk_that_does_not_say_what_is_left_is_no_reason(left: Callable[..., None], tmp_path: Path) -> None:
+def test_a_disk_of_unknown_free_space_is_no_reason(left: Callable[..., None], tmp_path: Path) -> None:
     left(disk=None)
     require_room(memory_bytes=1, disk_bytes={tmp_path: 10**15})
 

@@ -20,9 +20,9 @@ WHOLE = Status(
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    for said in (WHOLE, replace(WHOLE, failure=None, experiment=None, state=State.RUNNING)):
-        write_status(tmp_path, said)
-        assert read_status(tmp_path) == said
+    for status in (WHOLE, replace(WHOLE, failure=None, experiment=None, state=State.RUNNING)):
+        write_status(tmp_path, status)
+        assert read_status(tmp_path) == status
     assert [file.name for file in tmp_path.iterdir()] == ["status.json"]
 
 
@@ -59,7 +59,7 @@ def test_work_without_a_status_is_of_an_earlier_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_on_a_full_disk_the_last_word_goes_where_the_one_before_is(
+def test_on_a_full_disk_the_last_status_overwrites_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     write_status(tmp_path, replace(WHOLE, state=State.RUNNING))

@@ -23,7 +23,7 @@ def test_a_phase_to_come_counts_at_its_own_pace() -> None:
     assert left.after(120, 280.0) == pytest.approx(30 * 8.0)  # as it is now
 
 
-def test_nothing_is_said_before_every_pace_is_known() -> None:
+def test_no_time_is_returned_before_every_pace_is_known() -> None:
     left = TimeLeft([Stretch(100), Stretch(150)])
     assert left.after(10, 10.0) is left.after(20, 15.0) is left.after(100, 55.0) is None
     assert left.after(110, 200.0) is None
@@ -34,11 +34,11 @@ def test_a_pace_that_is_known_is_taken_from_the_first_line_on() -> None:
     assert TimeLeft([Stretch(100, 2.0), Stretch(150, 6.0)]).after(10, 900.0) == pytest.approx(90 * 2.0 + 50 * 6.0)
 
 
-def test_the_last_steps_say_the_pace() -> None:
+def test_the_last_steps_decide_the_pace() -> None:
     """A thousand steps of a second each, then sixty lines of ten steps that take two seconds each."""
     left = TimeLeft([Stretch(2000)])
     for line in range(101):
         assert left.after(10 * line, 10.0 * line) is None or line
     for line in range(1, 61):
-        said = left.after(1000 + 10 * line, 1000.0 + 20.0 * line)
-    assert said == pytest.approx(400 * 2.0)
+        seconds = left.after(1000 + 10 * line, 1000.0 + 20.0 * line)
+    assert seconds == pytest.approx(400 * 2.0)

@@ -251,7 +251,7 @@ def test_a_detector_is_trained_by_its_loss_on_validation(enter_trained: Enter, m
         parts = line["validation/loss_classes"] + line["validation/loss_boxes"]
         assert line["validation/loss"] == pytest.approx(parts, rel=1e-5)
     [run] = known_runs()
-    assert run.said and run.said.metrics["validation/loss"] == pytest.approx(losses[2], rel=1e-5)
+    assert run.status and run.status.metrics["validation/loss"] == pytest.approx(losses[2], rel=1e-5)
     tags = {
         (value.tag.partition("/")[0] if value.HasField("histo") else value.tag)
         for file in run.folder.glob("tensorboard/*")
@@ -307,8 +307,8 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
     folder, _ = enter_trained("classification")
     [run] = known_runs()
     assert (run.state, run.can_go_on()) == (State.SUCCEEDED, True)
-    assert run.said and (run.said.steps_done, run.said.steps) == (2, 2)
-    assert {"train/loss", "validation/accuracy"} <= run.said.metrics.keys()
+    assert run.status and (run.status.steps_done, run.status.steps) == (2, 2)
+    assert {"train/loss", "validation/accuracy"} <= run.status.metrics.keys()
 
     def too_much(*given: object) -> None:
         raise MemoryError

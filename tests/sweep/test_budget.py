@@ -80,7 +80,7 @@ def test_a_job_that_has_started_and_does_not_train_yet_reserves_it_as_well(folde
 def test_what_a_training_did_not_use_comes_back_when_it_ends(folder: Path, state: State) -> None:
     run = make_trained(folder, "a", State.RUNNING)
     assert left() == 70
-    status = known(run).said
+    status = known(run).status
     assert status is not None
     write_status(run, replace(status, state=state))
     assert (accounts()["the team"].spent, accounts()["the team"].reserved, left()) == (12, 0, 88)

@@ -37,11 +37,11 @@ def settings(new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def sent(settings: Mlflow) -> Callable[..., str]:
     """Has a run told of and sent. Returns the id that MLflow gave it."""
 
-    def sent(run_id: str, tell: Callable[[Journal], None]) -> str:
+    def sent(run_id: str, write: Callable[[Journal], None]) -> str:
         journal, target = Journal(run_id), Target.of(settings)
         target.write(journal.folder)
         journal.run("a run")
-        tell(journal)
+        write(journal)
         journal.close()
         assert Courier(target).send([journal.folder])
         return str(place_in(journal.folder, target).run)
@@ -58,10 +58,10 @@ def test_the_best_weights_of_a_run_are_fetched_once_by_either_of_its_ids(
     settings: Mlflow, sent: Callable[..., str]
 ) -> None:
     for run_id in ("0f" * 16, sent("0f" * 16, weights)):
-        found = fetch_weights(settings, run_id)
-        assert found == Path(".bakeoff/fetched").resolve() / run_id / "best.weights.h5"
-        assert found.read_bytes() == b"weights" and list(found.parent.iterdir()) == [found]
-    found.write_bytes(b"as it was fetched")
+        path = fetch_weights(settings, run_id)
+        assert path == Path(".bakeoff/fetched").resolve() / run_id / "best.weights.h5"
+        assert path.read_bytes() == b"weights" and list(path.parent.iterdir()) == [path]
+    path.write_bytes(b"as it was fetched")
     assert fetch_weights(settings, run_id).read_bytes() == b"as it was fetched"
 
 
@@ -99,10 +99,10 @@ def test_what_a_run_started_from_comes_along_with_its_weights(settings: Mlflow, 
     own = {"run": "2f", "data": "6 examples of 2 classes"}
     Path("state.json").write_text(json.dumps({"step": 3, "lineage": {"starts": starts, "own": own}}), encoding="utf-8")
 
-    def tell(journal: Journal) -> None:
+    def write(journal: Journal) -> None:
         weights(journal)
         journal.file(Path("state.json"), "train/state.json")
 
-    sent("2f" * 16, tell)
+    sent("2f" * 16, write)
     path = fetch_weights(settings, "2f" * 16)
     assert lineage_of("2f" * 16, path, "77") == [*starts, own | {"steps": 3}]

@@ -89,13 +89,13 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[Journal, Target], str]:
+def warning_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[Journal, Target], str]:
     """All that a stage says on the screen while its store takes nothing, try after try."""
     monkeypatch.setattr(watch, "start_sender", lambda key: None)
-    monkeypatch.setattr(watch, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(watch, "MEASURE_EVERY_S", 0.01)
     monkeypatch.setattr(watch, "TROUBLE_AFTER_S", -1.0)
 
-    def said(journal: Journal, target: Target) -> str:
+    def warning_of(journal: Journal, target: Target) -> str:
         target.write(journal.folder)
         stage = watch.Watch(journal, target, 0)
         courier = Courier(target)
@@ -105,15 +105,15 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         stage.end(wait_s=5)  # that nobody waits for a store which takes nothing, test_tracker shows by numbers
         return capsys.readouterr().err
 
-    return said
+    return warning_of
 
 
 def arrived(store: Path, experiment: str = "bakeoff") -> list[tuple[int, float]]:
     """The points of the only run in a store."""
     client = MlflowClient(tracking_uri=f"sqlite:///{store}")
-    found = client.get_experiment_by_name(experiment)
-    assert found
-    [run] = client.search_runs([found.experiment_id])
+    stored = client.get_experiment_by_name(experiment)
+    assert stored
+    [run] = client.search_runs([stored.experiment_id])
     return [(point.step, point.value) for point in client.get_metric_history(run.info.run_id, "train/loss")]
 
 
@@ -128,40 +128,38 @@ def arrived(store: Path, experiment: str = "bakeoff") -> list[tuple[int, float]]
         (0, "the server does not answer in time"),
     ],
 )
-def test_a_server_that_fails_is_said_once_and_why(
-    code: int, reason: str, journal: Journal, server: Broken, said: Callable, monkeypatch: pytest.MonkeyPatch
+def test_a_server_that_fails_is_reported_once_with_the_reason(
+    code: int, reason: str, journal: Journal, server: Broken, warning_of: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
     server.code = code
     uri = f"http://127.0.0.1:{server.server_port}"
-    assert (
-        said(journal, Target(uri, "bakeoff")) == f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
-    )
+    expected = f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
+    assert warning_of(journal, Target(uri, "bakeoff")) == expected
     assert place_in(journal.folder, Target(uri, "bakeoff")).tries == 2
 
 
-def test_nobody_who_answers_is_said_once_and_the_run_can_be_had_by_another_store(
-    journal: Journal, store: Path, said: Callable
+def test_a_server_that_is_down_is_reported_once_and_another_store_takes_the_run(
+    journal: Journal, store: Path, warning_of: Callable
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         uri = f"http://127.0.0.1:{nobody.getsockname()[1]}"
     reason = "no server answers (Connection refused)"
-    assert (
-        said(journal, Target(uri, "bakeoff")) == f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
-    )
+    expected = f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
+    assert warning_of(journal, Target(uri, "bakeoff")) == expected
     lines: list[str] = []
     assert sync(f"sqlite:///{store}", lines.append) and lines == []
     assert arrived(store) == [(1, 0.5), (2, 0.25), (3, 0.5 / 3)]
 
 
-def test_a_wrong_password_is_said_without_it(
-    journal: Journal, server: Broken, said: Callable, monkeypatch: pytest.MonkeyPatch
+def test_a_wrong_password_is_reported_without_it(
+    journal: Journal, server: Broken, warning_of: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "me")
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "wrong")
     server.code = 401
     uri = f"http://127.0.0.1:{server.server_port}"
-    warning = said(journal, Target(uri, "bakeoff"))
+    warning = warning_of(journal, Target(uri, "bakeoff"))
     assert warning == (
         f"warning: MLflow ({uri}) does not take this run yet (it refuses the user or the password; "
         f"$MLFLOW_TRACKING_USERNAME and $MLFLOW_TRACKING_PASSWORD must hold them where you train or sync{LATER}"
@@ -176,14 +174,14 @@ def test_an_experiment_that_does_not_exist_is_made(journal: Journal, store: Path
     assert arrived(store, "of another name") == [(1, 0.5)]
 
 
-def test_a_deleted_experiment_is_said_with_the_command_that_brings_it_back(
-    journal: Journal, store: Path, said: Callable
+def test_a_deleted_experiment_is_reported_with_the_command_that_restores_it(
+    journal: Journal, store: Path, warning_of: Callable
 ) -> None:
     uri = f"sqlite:///{store}"
     client = MlflowClient(tracking_uri=uri)
     experiment = client.create_experiment("bakeoff")
     client.delete_experiment(experiment)
-    assert said(journal, Target(uri, "bakeoff")) == (
+    assert warning_of(journal, Target(uri, "bakeoff")) == (
         f"warning: MLflow ({uri}) does not take this run yet (the experiment bakeoff was deleted there; `mlflow "
         f"experiments restore --experiment-id {experiment}` brings it back, or choose another in track.experiment"
         + LATER
@@ -193,7 +191,7 @@ def test_a_deleted_experiment_is_said_with_the_command_that_brings_it_back(
 
 
 def test_a_run_that_is_deleted_while_it_trains_loses_nothing_if_it_is_brought_back(
-    journal: Journal, store: Path, said: Callable, capsys: pytest.CaptureFixture[str]
+    journal: Journal, store: Path, warning_of: Callable, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = Target(f"sqlite:///{store}", "bakeoff")
     target.write(journal.folder)
@@ -204,7 +202,7 @@ def test_a_run_that_is_deleted_while_it_trains_loses_nothing_if_it_is_brought_ba
     journal.metrics(2, {"train/loss": 0.25})
     assert courier.send([journal.folder]) and courier.deleted == {journal.folder}
     assert place_in(journal.folder, target).refused == ()
-    assert said(journal, target) == (
+    assert warning_of(journal, target) == (
         f"warning: MLflow ({target.uri}) does not take this run yet (the run was deleted there; "
         f"`mlflow runs restore --run-id {run}` brings it back{LATER}"
     )
@@ -213,12 +211,12 @@ def test_a_run_that_is_deleted_while_it_trains_loses_nothing_if_it_is_brought_ba
 
 
 @pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is installed")
-def test_files_that_go_to_s3_without_boto3_are_said(journal: Journal, store: Path, said: Callable) -> None:
+def test_files_for_s3_without_boto3_are_reported(journal: Journal, store: Path, warning_of: Callable) -> None:
     Path("note.txt").write_text("kept")
     journal.file(Path("note.txt"), "config/note.txt")
     target = Target(f"sqlite:///{store}", "bakeoff", "s3://bucket/runs")
     reason = "it needs a package that is not here: pip install boto3"
-    assert said(journal, target) == f"warning: MLflow ({target.uri}) does not take this run yet ({reason}{LATER}"
+    assert warning_of(journal, target) == f"warning: MLflow ({target.uri}) does not take this run yet ({reason}{LATER}"
 
 
 @pytest.mark.parametrize(
@@ -228,8 +226,8 @@ def test_files_that_go_to_s3_without_boto3_are_said(journal: Journal, store: Pat
         ("f" * 12, "its database is of a newer MLflow than the {version} here; install that one, or use another store"),
     ],
 )
-def test_a_database_of_another_mlflow_is_said_with_what_to_do(
-    schema: str, reason: str, journal: Journal, store: Path, said: Callable
+def test_a_database_of_another_mlflow_is_reported_with_the_remedy(
+    schema: str, reason: str, journal: Journal, store: Path, warning_of: Callable
 ) -> None:
     import mlflow
 
@@ -237,9 +235,8 @@ def test_a_database_of_another_mlflow_is_said_with_what_to_do(
         database.execute("UPDATE alembic_version SET version_num = ?", (schema,))
     uri = f"sqlite:///{store}"
     reason = reason.format(uri=uri, version=mlflow.__version__)
-    assert (
-        said(journal, Target(uri, "bakeoff")) == f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
-    )
+    expected = f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
+    assert warning_of(journal, Target(uri, "bakeoff")) == expected
 
 
 def test_a_store_that_was_restored_from_an_older_copy_gets_what_it_lacks_once(journal: Journal, store: Path) -> None:
@@ -271,8 +268,8 @@ def test_the_id_of_another_projects_run_leads_to_a_run_of_ones_own(journal: Jour
 
 
 @pytest.mark.slow
-def test_a_full_disk_of_the_store_is_said_and_what_is_left_goes_later(
-    journal: Journal, new_store: Path, said: Callable, tmp_path: Path
+def test_a_full_disk_of_the_store_is_reported_and_the_rest_is_sent_later(
+    journal: Journal, new_store: Path, warning_of: Callable, tmp_path: Path
 ) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -286,7 +283,7 @@ def test_a_full_disk_of_the_store_is_said_and_what_is_left_goes_later(
             while True:
                 file.write(bytes(4096))
         target = Target(f"sqlite:///{store}", "bakeoff")
-        assert said(journal, target) == (
+        assert warning_of(journal, target) == (
             f"warning: MLflow ({target.uri}) does not take this run yet "
             f"(the disk is full (database or disk is full){LATER}"
         )

@@ -41,9 +41,9 @@ def deliver(journal: Path, target: Target, through: Callable[[MlflowClient], Any
 def stored(target: Target) -> dict[str, Any]:
     """The models of checkpoints that the store has, by name; of two with one name nothing."""
     client, experiment = open_store(target)
-    found = [model for model in client.search_logged_models([experiment]) if model.model_type == "checkpoint"]
-    assert len({model.name for model in found}) == len(found)
-    return {model.name: model for model in found}
+    models = [model for model in client.search_logged_models([experiment]) if model.model_type == "checkpoint"]
+    assert len({model.name for model in models}) == len(models)
+    return {model.name: model for model in models}
 
 
 def files(target: Target) -> dict[str, int]:
@@ -57,12 +57,12 @@ def kept(journal: Path) -> list[str]:
     return sorted(path.name for path in journal.glob("files/checkpoint-*"))
 
 
-def test_a_checkpoint_has_its_step_what_it_goes_with_and_the_metrics_known_then(target: Target) -> None:
+def test_a_checkpoint_has_its_step_its_companions_and_the_metrics_known_then(target: Target) -> None:
     journal = trained(target, (10, 20))
     deliver(journal, target)
-    found = stored(target)
-    assert sorted(found) == ["best-so-far-10", "checkpoint-10", "checkpoint-20"]
-    newest = found["checkpoint-20"]
+    models = stored(target)
+    assert sorted(models) == ["best-so-far-10", "checkpoint-10", "checkpoint-20"]
+    newest = models["checkpoint-20"]
     assert newest.params == {"step": "20"} and str(newest.status) == "READY"
     assert (
         newest.tags["bakeoff.checkpoint"] == "1-all/00000020" and newest.tags["bakeoff.needs"] == "1-all/best-00000010"
@@ -157,16 +157,16 @@ class Slow:
         return getattr(self._client, name)
 
 
-def test_a_large_one_goes_in_parts_and_after_a_cut_only_those_that_are_missing(
+def test_a_large_checkpoint_is_sent_in_parts_and_after_a_cut_only_the_missing_ones(
     target: Target, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(checkpoints, "PART_BYTES", 100_000)
     monkeypatch.setattr("bakeoff.tracking.journal_checkpoints.PART_BYTES", 100_000)
     journal = trained(target, {10: 80_000})  # of four bytes
-    said = (
+    line = (
         "MLflow gets checkpoints, of which one has 0 MB, in parts of 0 MB, and after a failure those that are missing"
     )
-    assert capsys.readouterr().out == f"{said}\n"
+    assert capsys.readouterr().out == f"{line}\n"
     first: list[str] = []
     second: list[str] = []
     with pytest.raises(ConnectionError, match="^cut$"):
@@ -183,13 +183,13 @@ def test_a_large_one_goes_in_parts_and_after_a_cut_only_those_that_are_missing(
 
 def test_of_one_above_the_limit_mlflow_gets_the_place(target: Target, capsys: pytest.CaptureFixture[str]) -> None:
     journal = trained(target, {10: 80_000}, Mlflow(largest_model_mb=0.1))
-    said = "MLflow gets only the place of checkpoints, of which one has 0 MB: track.largest_model_mb=0.1 is the limit"
-    assert capsys.readouterr().out == f"{said}\n"
+    line = "MLflow gets only the place of checkpoints, of which one has 0 MB: track.largest_model_mb=0.1 is the limit"
+    assert capsys.readouterr().out == f"{line}\n"
     deliver(journal, target)
     assert sorted(files(target)) == ["best-00000010"]
-    told = stored(target)["checkpoint-10"].tags["bakeoff.reference"]
+    reference = stored(target)["checkpoint-10"].tags["bakeoff.reference"]
     here = Path(".bakeoff/runs", FINGERPRINT, "1-all/00000010").resolve()
-    assert told == f"larger than track.largest_model_mb, so it is only where it was made: {here}"
+    assert reference == f"larger than track.largest_model_mb, so it is only where it was made: {here}"
     trained(target, {20: 3, 30: 3})  # a reference goes without files to delete
     deliver(journal, target)
     assert place_in(journal, target).refused == () and "checkpoint-10" not in stored(target)
@@ -205,7 +205,7 @@ def test_a_step_that_is_taken_again_replaces_the_checkpoint_of_the_first_time(ta
     assert there.read_bytes() == Path(".bakeoff/runs", FINGERPRINT, "1-all/00000020").read_bytes()
 
 
-def test_an_attempt_that_goes_on_sends_nothing_anew(target: Target) -> None:
+def test_an_attempt_that_resumes_sends_nothing_anew(target: Target) -> None:
     journal = trained(target, (10, 20))
     deliver(journal, target)
     sent: list[str] = []
@@ -214,7 +214,9 @@ def test_an_attempt_that_goes_on_sends_nothing_anew(target: Target) -> None:
     assert sent == [] and len(list(entries_of(journal, "checkpoint"))) == 3
 
 
-def test_files_that_do_not_go_are_named_and_the_model_goes(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_refused_are_named_and_the_model_is_sent(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
     journal = trained(target, (10, 20))
     deliver(journal, target)
     trained(target, (30,))
@@ -278,7 +280,7 @@ def test_what_the_fingerprint_is_a_hash_of_is_among_the_artifacts(target: Target
     assert IDENTITY["seed"] == 1
 
 
-def test_to_another_store_goes_what_is_still_here(target: Target, new_store: Path) -> None:
+def test_another_store_gets_the_checkpoints_that_are_still_here(target: Target, new_store: Path) -> None:
     journal = trained(target, (10, 20))
     deliver(journal, target)
     other = replace(target, uri=f"sqlite:///{Path(shutil.copy(new_store, 'other.db')).resolve()}")
@@ -316,7 +318,7 @@ def test_telling_that_fails_ends_no_training_and_is_the_journals_trouble(
     journal.close()
 
 
-def test_best_weights_that_are_told_again_after_they_were_sent_are_no_loss(target: Target) -> None:
+def test_best_weights_that_are_reported_again_after_they_were_sent_are_no_loss(target: Target) -> None:
     journal = trained(target, (10,))
     deliver(journal, target)
     trained(target, (20,))

@@ -59,8 +59,8 @@ class Store:
     def do_search_runs(self, experiments: list[str], wanted: str, run_view_type: int = 1, max_results: int = 1) -> Any:
         pairs = re.findall(r"tags\.`([\w.]+)` = '([^']*)'", wanted)
         return [
-            found for found in self.runs
-            if all(self.tags[found.info.run_id].get(key) == value for key, value in pairs)
+            run for run in self.runs
+            if all(self.tags[run.info.run_id].get(key) == value for key, value in pairs)
         ]  # fmt: skip
 
     def do_create_run(self, experiment: str, start_time: int = 0, run_name: str = "", tags: Any = ()) -> Any:
@@ -76,7 +76,7 @@ class Store:
         return self.runs[-1]
 
     def do_get_run(self, run: str) -> Any:
-        return next(found for found in self.runs if found.info.run_id == run)
+        return next(one for one in self.runs if one.info.run_id == run)
 
     def do_log_batch(self, run: str, metrics: Any = (), params: Any = (), tags: Any = ()) -> None:
         if any(metric.key == "forbidden" for metric in metrics):
@@ -106,7 +106,7 @@ class Store:
         self.tags[run][key] = value
 
     def do_delete_run(self, run: str) -> None:
-        next(found for found in self.runs if found.info.run_id == run).info.lifecycle_stage = "deleted"
+        next(one for one in self.runs if one.info.run_id == run).info.lifecycle_stage = "deleted"
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def holds_everything(store: Store) -> bool:
     return dataset == ("digits", "9f" * 18, '{"train": 600}')  # MLflow takes 36 characters
 
 
-def test_a_run_arrives_with_all_that_was_told(journal: Journal) -> None:
+def test_a_run_arrives_with_all_entries_of_its_journal(journal: Journal) -> None:
     store = Store()
     deliver(journal, store)
     assert holds_everything(store)
@@ -275,7 +275,7 @@ def test_a_place_that_cannot_be_read_is_the_beginning(left: str, journal: Journa
     assert target_in(journal.folder) is None
 
 
-def test_a_run_that_goes_on_on_another_machine_has_each_point_once(
+def test_a_run_that_resumes_on_another_machine_has_each_point_once(
     journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its journal begins there anew, with the history so far, and grows while it is sent."""
@@ -295,9 +295,7 @@ def test_a_run_that_goes_on_on_another_machine_has_each_point_once(
     assert sorted(store.points) == sorted({*store.points}) and len(store.points) == 2 * 9
 
 
-def test_what_another_machine_told_while_the_store_was_out_of_reach_is_not_told_twice(
-    journal: Journal, tmp_path: Path
-) -> None:
+def test_entries_that_another_machine_sent_after_an_outage_are_not_sent_twice(journal: Journal, tmp_path: Path) -> None:
     store = Store()
     deliver(journal, store)
     behind = Journal("0f")
@@ -311,7 +309,7 @@ def test_what_another_machine_told_while_the_store_was_out_of_reach_is_not_told_
     assert sorted(store.points) == sorted({*store.points})
 
 
-def test_trouble_that_is_over_is_not_told_any_more(journal: Journal) -> None:
+def test_trouble_that_is_over_is_not_reported_any_more(journal: Journal) -> None:
     store = Store()
     deliver(journal, store)
     replace(place_in(journal.folder, TARGET), trouble="no server answers", tries=3).write(journal.folder, TARGET)
@@ -319,7 +317,7 @@ def test_trouble_that_is_over_is_not_told_any_more(journal: Journal) -> None:
     assert (place_in(journal.folder, TARGET).trouble, place_in(journal.folder, TARGET).tries) == (None, 0)
 
 
-def test_what_a_killed_sender_put_together_goes_when_nobody_sends_it_any_more(journal: Journal) -> None:
+def test_files_that_a_killed_sender_put_together_are_removed_once_unused(journal: Journal) -> None:
     files = journal.folder / "files"
     for name, age in (("sending-old", 7200), ("sending-new", 60)):
         (files / name).mkdir()
@@ -409,7 +407,7 @@ def test_a_restored_run_tells_a_store_nothing_that_has_it(journal: Journal) -> N
 
 
 @pytest.mark.parametrize(("weights", "runs"), [("5d", 1), ("6e", 2)])
-def test_a_result_of_another_clone_goes_to_the_run_that_made_it(journal: Journal, weights: str, runs: int) -> None:
+def test_a_result_of_another_clone_is_added_to_the_run_that_made_it(journal: Journal, weights: str, runs: int) -> None:
     """It has an id of its own here; the run is known by its fingerprint and its weights."""
     Journal("0f").tags({"bakeoff.fingerprint": "ab12", "bakeoff.weights_sha256": "5d"})
     store = Store()
@@ -438,7 +436,7 @@ def test_a_revised_result_is_added_once(journal: Journal) -> None:
     assert [value for key, _, value in store.points if key == "evaluation/accuracy"] == [0.5, 0.75]
 
 
-def test_many_points_go_in_as_few_requests_as_mlflow_allows(journal: Journal) -> None:
+def test_many_points_are_sent_in_as_few_requests_as_mlflow_allows(journal: Journal) -> None:
     again = Journal("0f")
     for step in range(7, 1007):
         again.metrics(step, {"train/loss": 0.5, "learning_rate": 0.5})
@@ -471,15 +469,15 @@ def test_the_id_of_the_run_that_made_a_result_is_found_in_the_store(journal: Jou
     assert store.tags["mlflow-1"]["bakeoff.made_by_mlflow_run"] == "mlflow-0"
 
 
-def test_the_points_of_a_sweep_stand_under_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jobs_of_a_sweep_stand_under_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     store = Store()
     for number in (1, 2):
         monkeypatch.setenv("DVC_EXP_NAME", f"sweep-20260731-120000-{number}")
         monkeypatch.setattr(tracker, "Watch", lambda *given: SimpleNamespace(end=lambda wait_s: None))
-        point = tracker.start(Mlflow(uri="http://somewhere"), "ssd", {}, run_id=f"{number}f")
-        point.close()
+        job = tracker.start(Mlflow(uri="http://somewhere"), "ssd", {}, run_id=f"{number}f")
+        job.close()
         deliver(SimpleNamespace(folder=tmp_path / ".bakeoff/journal" / f"{number}f"), store)  # type: ignore[arg-type]
     assert [run.info.run_name for run in store.runs] == [
         "ssd (sweep-20260731-120000-1)", "sweep-20260731-120000", "ssd (sweep-20260731-120000-2)",

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 
 
 @pytest.mark.parametrize("step", [4, 8])
-def test_a_run_goes_on_from_mlflow_alone_to_the_same_bits(
+def test_a_run_resumes_from_mlflow_alone_to_the_same_bits(
     step: int, tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three phases with dropout, Adam, averages; the end of each is saved whatever else is being written then."""

@@ -43,8 +43,12 @@ def shares(images: tf.Tensor) -> tf.Tensor:
 
 
 def one_label(images: tf.Tensor) -> dict[str, tf.Tensor]:
-    found = shares(images)
-    return {"classes": tf.argmax(found, axis=1) + 1, "scores": tf.reduce_max(found, axis=1), "probabilities": found}
+    probabilities = shares(images)
+    return {
+        "classes": tf.argmax(probabilities, axis=1) + 1,
+        "scores": tf.reduce_max(probabilities, axis=1),
+        "probabilities": probabilities,
+    }
 
 
 @pytest.mark.parametrize("given", [list, lambda rows: pd.DataFrame({"image": rows}), lambda rows: rows[0]])
@@ -52,22 +56,22 @@ def test_one_label_is_answered_with_its_text_and_all_probabilities(
     given: Callable[[list[bytes]], Any], tmp_path: Path
 ) -> None:
     predictor = exported(tmp_path, 4, one_label)
-    found = predictor.predict(given([file_of(square((150, 0, 50))), file_of(square(BLUE, 5))])).to_dict("records")
-    assert found[0] == {"class": 1, "text": "red one", "score": 0.75, "probabilities": [0.75, 0.25]}
-    assert found[1:] in ([], [{"class": 2, "text": "blue", "score": 1.0, "probabilities": [0.0, 1.0]}])
+    predictions = predictor.predict(given([file_of(square((150, 0, 50))), file_of(square(BLUE, 5))])).to_dict("records")
+    assert predictions[0] == {"class": 1, "text": "red one", "score": 0.75, "probabilities": [0.75, 0.25]}
+    assert predictions[1:] in ([], [{"class": 2, "text": "blue", "score": 1.0, "probabilities": [0.0, 1.0]}])
 
 
 def test_several_labels_are_all_answered(tmp_path: Path) -> None:
     predictor = exported(tmp_path, 4, lambda images: {"scores": shares(images)})
-    [found] = predictor.predict([file_of(square(RED))]).to_dict("records")
-    assert found == {"texts": ["red one", "blue"], "scores": [1.0, 0.0]}
+    [predictions] = predictor.predict([file_of(square(RED))]).to_dict("records")
+    assert predictions == {"texts": ["red one", "blue"], "scores": [1.0, 0.0]}
 
 
 def test_a_clip_is_a_list_of_frames(tmp_path: Path) -> None:
     predictor = exported(tmp_path, 5, one_label)
     frames = [file_of(square(colour)) for colour in (RED, BLUE, BLUE, BLUE)]
-    [found] = predictor.predict(pd.DataFrame({"clip": [frames]})).to_dict("records")
-    assert (found["text"], found["probabilities"]) == ("blue", [0.25, 0.75])
+    [predictions] = predictor.predict(pd.DataFrame({"clip": [frames]})).to_dict("records")
+    assert (predictions["text"], predictions["probabilities"]) == ("blue", [0.25, 0.75])
 
 
 def test_boxes_are_those_that_count(tmp_path: Path) -> None:
@@ -78,8 +82,8 @@ def test_boxes_are_those_that_count(tmp_path: Path) -> None:
             "count": tf.shape(images)[:1],
         }  # fmt: skip
 
-    [found] = exported(tmp_path, 4, detect).predict([file_of(square(RED))]).to_dict("records")
-    assert found == {"boxes": [[0.0, 0.25, 0.5, 1.0]], "classes": [2], "texts": ["blue"], "scores": [0.5]}
+    [predictions] = exported(tmp_path, 4, detect).predict([file_of(square(RED))]).to_dict("records")
+    assert predictions == {"boxes": [[0.0, 0.25, 0.5, 1.0]], "classes": [2], "texts": ["blue"], "scores": [0.5]}
 
 
 @pytest.fixture(scope="module")

@@ -69,8 +69,8 @@ def test_any_bytes_are_read_to_their_end(folder: Path, content: bytes, cut: int)
     file = folder / FILE
     file.write_bytes(content[: max(0, len(content) - cut)] if cut < len(content) else content)
     whole = [line for line in file.read_bytes().split(b"\n")[:-1] if parse_line(line) is not None]
-    found = [one for one, _ in entries(folder)]
-    assert len([one for one in found if one is not None]) == len(whole)
+    read = [one for one, _ in entries(folder)]
+    assert len([one for one in read if one is not None]) == len(whole)
     assert journaled_in_full(folder).run_id == "0f"
 
 
@@ -98,15 +98,15 @@ def test_any_place_in_any_journal_is_one_from_which_can_be_sent(
     for text in (place, json.dumps({"offset": offset, "refused": [], "tries": 0}).encode()):
         (folder / f"sent-{target.key}.json").write_bytes(text)
         (folder / "target.json").write_bytes(text)
-        found = place_in(folder, target)
-        assert isinstance(found, Place) and 0 <= found.offset <= len(content)
-        assert is_sent(folder, target) == (found.offset >= len(content))
+        sent = place_in(folder, target)
+        assert isinstance(sent, Place) and 0 <= sent.offset <= len(content)
+        assert is_sent(folder, target) == (sent.offset >= len(content))
         assert target_in(folder) is None or target_in(folder).uri  # type: ignore[union-attr]
 
 
 @given(values=st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=8), cut=st.integers(1, 300))
 @WRITING
-def test_after_any_cut_the_points_that_are_told_again_are_there_once(
+def test_after_any_cut_the_points_that_are_written_again_are_there_once(
     folder: Path, values: list[float], cut: int
 ) -> None:
     (folder / FILE).unlink(missing_ok=True)
@@ -118,8 +118,8 @@ def test_after_any_cut_the_points_that_are_told_again_are_there_once(
         if not again:
             file = folder / FILE
             file.write_bytes(file.read_bytes()[:-cut])
-    told = [(one["step"], one["values"]["loss"]) for one, _ in entries(folder) if one]
-    assert told == list(enumerate(values))
+    values_by_step = [(one["step"], one["values"]["loss"]) for one, _ in entries(folder) if one]
+    assert values_by_step == list(enumerate(values))
 
 
 def test_a_hole_of_two_gigabytes_is_passed_over_without_being_held(
@@ -134,7 +134,7 @@ def test_a_hole_of_two_gigabytes_is_passed_over_without_being_held(
         file.seek(0, 2)
         file.write(b"\n" + line)
     tracemalloc.start()
-    found = [one for one, _ in entries(folder)]
+    read = [one for one, _ in entries(folder)]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert [one is not None for one in found] == [True, False, True] and peak < 2**20
+    assert [one is not None for one in read] == [True, False, True] and peak < 2**20

@@ -62,8 +62,8 @@ def models(target: Target) -> dict[str, dict[str, Any]]:
     history = {key: len(client.get_metric_history(run.info.run_id, key)) for key in run.data.metrics}
     assert history == {"train/loss": 3, "validation/accuracy": 3, "evaluation/accuracy": 1}  # no point is there twice
     steps = {output.model_id: output.step for output in run.outputs.model_outputs}
-    found = client.search_logged_models([experiment])
-    assert len(steps) == len(run.outputs.model_outputs) == len(found)
+    stored = client.search_logged_models([experiment])
+    assert len(steps) == len(run.outputs.model_outputs) == len(stored)
     return {
         model.name: {
             "step": steps[model.model_id], "status": str(model.status), "type": model.model_type,
@@ -73,7 +73,7 @@ def models(target: Target) -> dict[str, dict[str, Any]]:
                 for path in Path(model.artifact_location.removeprefix("file://")).rglob("*.h5")
             ),
         }
-        for model in found
+        for model in stored
     }  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def test_a_request_that_is_cut_is_made_good(at: int, when: str, journal: Journal
 def test_a_model_is_made_once_though_its_making_seemed_to_fail(journal: Journal, target: Target) -> None:
     requests: list[str] = []
 
-    class Told(Cut):
+    class CutAfter(Cut):
         def __getattr__(self, name: str) -> Any:
             requests.append(name)
             if name == "create_logged_model" and requests.count(name) == 1:
@@ -137,12 +137,12 @@ def test_a_model_is_made_once_though_its_making_seemed_to_fail(journal: Journal,
             return super().__getattr__(name)
 
     with pytest.raises(ConnectionError, match="^cut$"):
-        deliver(journal, target, lambda client: Told(client, 0, "after"))
-    deliver(journal, target, lambda client: Told(client, 0, "after"))
+        deliver(journal, target, lambda client: CutAfter(client, 0, "after"))
+    deliver(journal, target, lambda client: CutAfter(client, 0, "after"))
     assert models(target) == WEIGHTS and requests.count("create_logged_model") == 2
 
 
-def test_what_was_sent_is_not_told_again_and_goes_to_another_store_from_the_first(
+def test_sent_models_are_not_sent_again_and_another_store_gets_them_from_the_first(
     journal: Journal, target: Target, new_store: Path
 ) -> None:
     deliver(journal, target)
@@ -153,8 +153,8 @@ def test_what_was_sent_is_not_told_again_and_goes_to_another_store_from_the_firs
     for name in ("final", "best"):
         Path(f"{name}.weights.h5").write_bytes(b"of the next run")
     other = f"sqlite:///{Path(shutil.copy(new_store, 'other.db')).resolve()}"
-    said: list[str] = []
-    assert sync(other, said.append) and said == []
+    lines: list[str] = []
+    assert sync(other, lines.append) and lines == []
     assert models(Target.at(other, "bakeoff")) == WEIGHTS
 
 
@@ -165,14 +165,14 @@ def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal:
     (export / "labels.txt").write_text("cat\n")
     for name in ("cats", "cats", "felines"):  # told twice, and then under another name
         settings = Mlflow(register=name, largest_model_mb=0.0)  # a model to be registered goes, however large
-        told = {"weights": "best", "task": "video", "multi_label": False}
-        journal.model(exported_model(export, STATE, settings, **told))
+        facts = {"weights": "best", "task": "video", "multi_label": False}
+        journal.model(exported_model(export, STATE, settings, **facts))
     deliver(journal, target)
     deliver(journal, target)
     client, experiment = open_store(target)
     [model] = client.search_logged_models([experiment], filter_string="name = 'exported'")
-    versions = [found for name in ("cats", "felines") for found in client.search_model_versions(f"name = '{name}'")]
-    assert [(found.name, int(found.version), found.source) for found in versions] == [
+    versions = [version for name in ("cats", "felines") for version in client.search_model_versions(f"name = '{name}'")]
+    assert [(version.name, int(version.version), version.source) for version in versions] == [
         ("cats", 1, model.artifact_location), ("felines", 1, model.artifact_location),
     ]  # fmt: skip
     shown = json.loads(client.get_logged_model(model.model_id).tags["mlflow.modelVersions"])
@@ -189,7 +189,7 @@ def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal:
     assert str(Path.cwd()) not in "".join(path.read_text() for path in root.glob("*.*") if path.suffix != ".pb")
 
 
-def test_what_another_clone_measures_is_said_of_the_model_and_of_the_run_once(
+def test_what_another_clone_measures_is_added_to_the_model_and_to_the_run_once(
     journal: Journal, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There the run is known by its files, which say no times; the store has it from here."""
@@ -224,9 +224,9 @@ def test_a_number_that_the_store_refuses_keeps_no_model_from_being_ready(journal
         journal.model(model)
     deliver(journal, target)
     client, experiment = open_store(target)
-    found = client.search_logged_models([experiment], filter_string="name = 'final'")
-    assert [str(model.status) for model in found] == ["READY", "READY"]
-    assert all("within_evaluation/classes/AP.c" in [point.key for point in model.metrics] for model in found)
+    models = client.search_logged_models([experiment], filter_string="name = 'final'")
+    assert [str(model.status) for model in models] == ["READY", "READY"]
+    assert all("within_evaluation/classes/AP.c" in [point.key for point in model.metrics] for model in models)
     [refused] = place_in(journal.folder, target).refused
     name = "within_evaluation/classes/AP.a|b"
     assert refused.startswith(f"{name}: Invalid value \"{name}\" for parameter 'metrics[0].name'")
@@ -265,7 +265,7 @@ def test_a_model_whose_files_are_gone_is_named_and_not_made(journal: Journal, ta
     assert refused == "the model best, best.weights.h5: the file was replaced, and what it held is nowhere any more"
 
 
-def test_without_a_saved_model_nothing_is_registered_and_that_is_said(
+def test_without_a_saved_model_nothing_is_registered_and_a_line_reports_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -78,8 +78,8 @@ def names(new_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             journal.close()
             client, experiment = open_store(target)
             Delivery(client, experiment, journal.folder, target).send()
-        for words in (("init", "--quiet", "-b", "trunk"), ("add", "."), ("commit", "--quiet", "-m", "a result")):
-            git(*words)
+        for arguments in (("init", "--quiet", "-b", "trunk"), ("add", "."), ("commit", "--quiet", "-m", "a result")):
+            git(*arguments)
         commit, in_mlflow = git("rev-parse", "HEAD"), place_in(Path(".bakeoff/journal") / RUN_ID, target).run
         assert in_mlflow
         yield dict(zip(KINDS, (
@@ -95,12 +95,15 @@ def test_every_command_takes_every_name_and_says_which_run_it_took(
 ) -> None:
     before, after, expected = COMMANDS[command]
     for kind in KINDS:
-        code, said, wrong = run_bakeoff(monkeypatch, capsys, *before, names[kind], *after)
-        assert code == expected, (kind, said, wrong)
+        code, output, wrong = run_bakeoff(monkeypatch, capsys, *before, names[kind], *after)
+        assert code == expected, (kind, output, wrong)
         if command == "config" and kind not in ("branch", "commit", "short commit"):
-            assert said.splitlines()[1].split() == ["seed", "3", "1"], (kind, said)  # what differs, not a run
+            assert output.splitlines()[1].split() == ["seed", "3", "1"], (kind, output)  # what differs, not a run
         elif command != "config":
-            assert SHORT in said + wrong and OTHER_ID[:8] not in (said + wrong).replace("– 77aa0b1c", ""), (kind, wrong)
+            assert SHORT in output + wrong and OTHER_ID[:8] not in (output + wrong).replace("– 77aa0b1c", ""), (
+                kind,
+                wrong,
+            )
 
 
 @pytest.mark.filterwarnings("ignore")

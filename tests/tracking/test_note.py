@@ -61,7 +61,7 @@ def trained() -> None:
     journal.close()
 
 
-def test_a_run_is_told_with_its_notes_and_under_the_name_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_reported_with_its_notes_and_its_chosen_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracker, "Watch", Waits)
     monkeypatch.setenv(NOTE_VARIABLE, "with new images")
     with tracker.start(Mlflow(name="friday"), "ssd · cosine", {}, note="the first try", run_id="7f"):
@@ -70,7 +70,7 @@ def test_a_run_is_told_with_its_notes_and_under_the_name_that_was_chosen(monkeyp
     assert run["name"] == "friday" and notes("7f") == ["the first try", "with new images"]  # the last counts
 
 
-def test_a_note_that_is_edited_after_the_training_is_told_once() -> None:
+def test_a_note_that_is_edited_after_the_training_is_reported_once() -> None:
     trained()
     for note in (None, "good enough", "good enough", "no: too slow"):
         rendered(note)
@@ -78,7 +78,7 @@ def test_a_note_that_is_edited_after_the_training_is_told_once() -> None:
     assert notes("7f") == ["good enough", "no: too slow"]
 
 
-def test_a_note_of_another_variant_is_not_told_of_this_run() -> None:
+def test_a_note_of_another_variant_is_not_added_to_this_run() -> None:
     trained()
     rendered("a new idea", lr="exponential")
     report_notes_here()
@@ -97,8 +97,8 @@ def test_repro_with_a_note_tells_it_also_of_a_run_that_is_there(monkeypatch: pyt
         sys.exit(0)
 
     monkeypatch.setattr(dvc, "main", ends)
-    for words in (["--note", "for Anna", "train"], ["train", "--note=for Bo"], ["--force"]):
-        monkeypatch.setattr(sys, "argv", ["bakeoff", "repro", *words])
+    for arguments in (["--note", "for Anna", "train"], ["train", "--note=for Bo"], ["--force"]):
+        monkeypatch.setattr(sys, "argv", ["bakeoff", "repro", *arguments])
         with pytest.raises(SystemExit):
             cli.main()
     assert asked == [["dvc", "repro", "train"], ["dvc", "repro", "train"], ["dvc", "repro", "--force"]]

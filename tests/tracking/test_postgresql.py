@@ -39,8 +39,8 @@ def test_two_runs_at_once_arrive_whole_in_postgresql(tmp_path: Path) -> None:
     sync = "import sys; from bakeoff.tracking.sync import sync; sys.exit(not sync(None, print))"
     for folder in folders:
         assert subprocess.run([sys.executable, "-c", sync], cwd=folder, env=variables).returncode == 0
-    found = contents(URI)
+    stored = contents(URI)
     for run_id in ids:
-        [run] = found[run_id]
+        [run] = stored[run_id]
         assert run["status"] == "FINISHED" and run["number_of_models"] == 3
         assert run["history"]["train/loss"] == [[step, 1 / step] for step in range(1, 51)]

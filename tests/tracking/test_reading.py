@@ -56,10 +56,10 @@ def _fill(file: Path) -> None:
 def test_past_mlflow_a_store_holds_what_its_client_says(store: Path) -> None:
     listed = Server(f"sqlite:///{store}")
     past = Database(store)
-    found = {run.mlflow_id: run for run in past.filled(past.runs(), by_class=True)}
-    said = {run.mlflow_id: run for run in listed.filled(listed.runs(), by_class=True)}
-    assert len(found) == 5 and found.keys() == said.keys()
-    for run_id, run in said.items():
+    direct = {run.mlflow_id: run for run in past.filled(past.runs(), by_class=True)}
+    listed_runs = {run.mlflow_id: run for run in listed.filled(listed.runs(), by_class=True)}
+    assert len(direct) == 5 and direct.keys() == listed_runs.keys()
+    for run_id, run in listed_runs.items():
         for name in (
             "run_id",
             "name",
@@ -71,12 +71,12 @@ def test_past_mlflow_a_store_holds_what_its_client_says(store: Path) -> None:
             "artifacts",
             "params",
         ):
-            assert getattr(found[run_id], name) == getattr(run, name), name
-        assert found[run_id].is_deleted == run.is_deleted == (run.name == "gone")
-        assert found[run_id].tags == run.tags
+            assert getattr(direct[run_id], name) == getattr(run, name), name
+        assert direct[run_id].is_deleted == run.is_deleted == (run.name == "gone")
+        assert direct[run_id].tags == run.tags
         others = {key: value for key, value in run.metrics.items() if not key.startswith("system/")}
-        assert str(dict(sorted(found[run_id].metrics.items()))) == str(dict(sorted(others.items())))  # nan is not nan
-    first = next(run for run in found.values() if run.run_id == "own0")
+        assert str(dict(sorted(direct[run_id].metrics.items()))) == str(dict(sorted(others.items())))  # nan is not nan
+    first = next(run for run in direct.values() if run.run_id == "own0")
     assert first.parent == "sweep-20260101-000000" and first.metrics["evaluation/mAP_50"] == 0.2
 
 
@@ -114,7 +114,7 @@ def test_a_file_that_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
         assert file.read_bytes() == content
 
 
-def test_a_store_that_somebody_else_holds_is_said_to_be_held(
+def test_a_store_that_another_process_locks_is_reported_as_locked(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "PATIENCE_S", 0.05)

@@ -52,15 +52,14 @@ def runs() -> list[str]:
     return sorted(path.parent.name for path in journals().glob("*/journal.jsonl"))
 
 
-def told(run_id: str, kind: str) -> dict:
+def read_values(run_id: str, kind: str) -> dict:
     """The values of all entries of a kind."""
-    found: dict = {}
+    values: dict = {}
     for entry, _ in entries(journals() / run_id):
         if entry and entry["kind"] == kind:
-            found |= {(entry["step"], key): value for key, value in entry["values"].items()} if kind == "metrics" else (
-                entry["values"] if "values" in entry else entry
-            )  # fmt: skip
-    return found
+            of_entry = entry.get("values", entry)
+            values |= {(entry["step"], key): of_entry[key] for key in of_entry} if kind == "metrics" else of_entry
+    return values
 
 
 def test_a_b_a_gives_three_runs_of_two_trainings_and_looking_again_adds_none() -> None:
@@ -73,14 +72,14 @@ def test_a_b_a_gives_three_runs_of_two_trainings_and_looking_again_adds_none() -
     for _ in range(3):
         reconcile()
     [reused] = set(runs()) - {"a", "b"}
-    assert told(reused, "run")["name"] == "ssd_tiny · cosine · low (reused)"
-    assert told(reused, "tags") == {"bakeoff.reused": "true", "bakeoff.made_by": "a"}
-    assert told(reused, "link")["run"] == "a"
-    assert told(reused, "metrics") == {
+    assert read_values(reused, "run")["name"] == "ssd_tiny · cosine · low (reused)"
+    assert read_values(reused, "tags") == {"bakeoff.reused": "true", "bakeoff.made_by": "a"}
+    assert read_values(reused, "link")["run"] == "a"
+    assert read_values(reused, "metrics") == {
         (1, "train/loss"): 0.25, (2, "train/loss"): 0.5,
         (2, "evaluation/accuracy"): 0.5, (2, "evaluation/recall.cat"): 0.25,
     }  # fmt: skip
-    assert told(reused, "params")["lr.kind"] == "cosine" and told(reused, "state")["state"] == "FINISHED"
+    assert read_values(reused, "params")["lr.kind"] == "cosine" and read_values(reused, "state")["state"] == "FINISHED"
     assert target_in(journals() / reused) == TARGET
 
 
@@ -93,13 +92,13 @@ def test_b_again_is_another_run_that_reuses() -> None:
     assert len(runs()) == 4
 
 
-def test_a_result_that_came_with_the_clone_is_told_of_from_its_files() -> None:
+def test_a_result_that_came_with_the_clone_is_reported_from_its_files() -> None:
     result("a", "cosine")
     reconcile()
     reconcile()
     assert runs() == ["a"]
-    assert told("a", "tags") == {"bakeoff.restored": "true", "bakeoff.weights_sha256": "5da"}
-    assert told("a", "metrics")[1, "train/loss"] == 0.25
+    assert read_values("a", "tags") == {"bakeoff.restored": "true", "bakeoff.weights_sha256": "5da"}
+    assert read_values("a", "metrics")[1, "train/loss"] == 0.25
     assert all(entry and entry["restored"] for entry, _ in entries(journals() / "a"))
 
 
@@ -108,7 +107,9 @@ def test_a_restored_variant_of_a_run_that_is_not_known_here_gives_both() -> None
     result("a", "cosine")  # pulled from another clone's cache
     reconcile()
     [reused] = set(runs()) - {"a", "b"}
-    assert told("a", "tags")["bakeoff.restored"] == "true" and told(reused, "tags")["bakeoff.made_by"] == "a"
+    assert (
+        read_values("a", "tags")["bakeoff.restored"] == "true" and read_values(reused, "tags")["bakeoff.made_by"] == "a"
+    )
 
 
 def test_an_experiment_that_is_applied_adds_none(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,13 +130,13 @@ def test_an_experiment_that_is_applied_adds_none(workspace: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("track", ["{kind: none}", "null"])
-def test_a_variant_that_is_not_tracked_is_told_to_nobody(track: str) -> None:
+def test_a_variant_that_is_not_tracked_is_not_reported(track: str) -> None:
     result("a", "cosine", track)
     reconcile()
     assert not journals().exists()
 
 
-def test_a_workspace_without_results_is_told_to_nobody() -> None:
+def test_a_workspace_without_results_is_not_reported() -> None:
     reconcile()
     Path("models/train").mkdir(parents=True)
     Path("models/train/state.json").write_text("{not whole")
@@ -187,25 +188,25 @@ def experiment(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     return made
 
 
-def test_an_experiment_that_took_everything_from_the_cache_is_told_of_once(experiment: Callable[..., None]) -> None:
+def test_an_experiment_that_took_everything_from_the_cache_is_reported_once(experiment: Callable[..., None]) -> None:
     train("a", "cosine")
     experiment("falling", "a")
     reconcile()
     reconcile()
     [reused] = set(runs()) - {"a"}
-    assert told(reused, "run")["name"] == "ssd_tiny · cosine · low (falling) (reused)"
-    assert told(reused, "tags") == {"bakeoff.reused": "true", "bakeoff.made_by": "a", "DVC_EXP_NAME": "falling"}
-    assert told(reused, "metrics") == {(1, "train/loss"): 0.25, (2, "evaluation/accuracy"): 0.5}
+    assert read_values(reused, "run")["name"] == "ssd_tiny · cosine · low (falling) (reused)"
+    assert read_values(reused, "tags") == {"bakeoff.reused": "true", "bakeoff.made_by": "a", "DVC_EXP_NAME": "falling"}
+    assert read_values(reused, "metrics") == {(1, "train/loss"): 0.25, (2, "evaluation/accuracy"): 0.5}
 
 
-def test_an_experiment_that_was_pulled_is_told_of_as_the_run_that_it_is(experiment: Callable[..., None]) -> None:
+def test_an_experiment_that_was_pulled_is_reported_as_the_run_that_it_is(experiment: Callable[..., None]) -> None:
     train("b", "constant")
     experiment("falling", "a")
     reconcile()
-    assert runs() == ["a", "b"] and told("a", "tags")["bakeoff.restored"] == "true"
+    assert runs() == ["a", "b"] and read_values("a", "tags")["bakeoff.restored"] == "true"
 
 
-def test_an_experiment_that_told_of_itself_is_not_told_of_again(
+def test_an_experiment_that_reported_itself_is_not_reported_again(
     experiment: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as running:
@@ -232,14 +233,14 @@ def test_an_experiment_that_was_not_evaluated_has_no_number_of_an_older_evaluati
     experiment("falling", "a", lock=older)
     reconcile()
     [reused] = set(runs()) - {"a"}
-    assert told(reused, "metrics") == {(1, "train/loss"): 0.25}
+    assert read_values(reused, "metrics") == {(1, "train/loss"): 0.25}
 
 
-def test_a_point_of_a_sweep_that_took_everything_from_the_cache_stands_under_the_sweep(
+def test_a_job_of_a_sweep_that_took_everything_from_the_cache_stands_under_the_sweep(
     experiment: Callable[..., None],
 ) -> None:
     train("a", "cosine")
     experiment("sweep-20260102-030405-7", "a")
     reconcile()
     [reused] = set(runs()) - {"a"}
-    assert told(reused, "parent")["name"] == "sweep-20260102-030405"
+    assert read_values(reused, "parent")["name"] == "sweep-20260102-030405"

@@ -67,10 +67,10 @@ def test_a_registered_model_answers_from_the_bytes_of_images_as_evaluation_did(t
         cwd=elsewhere, env=environment() | {"TF_CPP_MIN_LOG_LEVEL": "3"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    [by_name], [by_id] = told["answers"]
+    output = json.loads(done.stdout.splitlines()[-1])
+    [by_name], [by_id] = output["answers"]
     assert by_name == by_id
-    assert set(told["steps"]) == {"best", "final", "exported"}
+    assert set(output["steps"]) == {"best", "final", "exported"}
     expected = pq.read_table(moved / "models/evaluation/examples.parquet").to_pylist()[0]
     if task == "detection":
         scores = [row["score"] for row in expected["prediction"]]

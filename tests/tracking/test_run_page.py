@@ -36,7 +36,7 @@ def test_the_copy_is_named_by_the_fingerprint_and_the_page_stays_as_it_is(here: 
     assert (here / ".bakeoff/results/1356d7d31e99a84a.json").is_file()
 
 
-def test_the_note_that_was_told_last_is_on_the_copy(here: Path) -> None:
+def test_the_last_reported_note_is_on_the_copy(here: Path) -> None:
     keep_measured("1356d7d31e99a84a", **RUN)
     journal = Journal(RUN["run_id"])
     journal.run("a run")
@@ -70,7 +70,7 @@ def test_without_a_page_or_a_fingerprint_there_is_no_copy(here: Path) -> None:
     assert not (here / ".bakeoff/results").exists()
 
 
-def test_a_clean_commit_is_told_without_remarks() -> None:
+def test_a_clean_commit_is_shown_without_remarks() -> None:
     tags = {"bakeoff.git_commit": "88beabe1604d25a0", "bakeoff.git_dirty": "false"}
     keep_measured("1356d7d31e99a84a", **describe_source(tags))
     assert describe_run(STATE)["commit"] == "88beabe" and describe_run(STATE)["trained"].endswith(" UTC")

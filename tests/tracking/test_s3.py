@@ -43,16 +43,16 @@ class Objects(BaseHTTPRequestHandler):
 
     def do_HEAD(self) -> None:
         if self._is_allowed():
-            found = self.server.objects.get(unquote(urlsplit(self.path).path))
-            self._answer(404 if found is None else 200, length=len(found or b""))
+            content = self.server.objects.get(unquote(urlsplit(self.path).path))
+            self._answer(404 if content is None else 200, length=len(content or b""))
 
     def do_GET(self) -> None:
         if not self._is_allowed():
             return
         place = urlsplit(self.path)
-        found = self.server.objects.get(unquote(place.path))
-        if found is not None:
-            self._answer(200, found)
+        content = self.server.objects.get(unquote(place.path))
+        if content is not None:
+            self._answer(200, content)
             return
         prefix = parse_qs(place.query).get("prefix", [""])[0]
         bucket = unquote(place.path).rstrip("/")

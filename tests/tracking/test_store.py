@@ -48,8 +48,8 @@ def track(folder: Path, name: str, wait_s: float = 60, **variables: str) -> subp
 
 def tracked(folder: Path, name: str) -> None:
     process = track(folder, name)
-    said = process.communicate()[1]
-    assert process.returncode == 0 and "warning: MLflow" not in said, said
+    output = process.communicate()[1]
+    assert process.returncode == 0 and "warning: MLflow" not in output, output
 
 
 def rows(folder: Path, query: str) -> list[tuple]:
@@ -59,9 +59,9 @@ def rows(folder: Path, query: str) -> list[tuple]:
 
 def test_four_processes_that_open_a_new_store_at_once_all_get_their_run(tmp_path: Path) -> None:
     processes = [track(tmp_path, f"run {number}") for number in range(4)]
-    said = [process.communicate()[1] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0, 0, 0], said
-    assert [line for text in said for line in text.splitlines() if "warning: MLflow" in line] == []
+    outputs = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0, 0], outputs
+    assert [line for text in outputs for line in text.splitlines() if "warning: MLflow" in line] == []
     assert rows(tmp_path, "SELECT count(*), count(DISTINCT experiment_id) FROM runs WHERE status = 'FINISHED'") == [
         (4, 1)
     ]
@@ -133,9 +133,9 @@ def test_a_server_that_is_down_costs_a_warning_and_nothing_else(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = track(tmp_path, "lost", MLFLOW_TRACKING_URI=f"http://me:secret@127.0.0.1:{port}")
-    said = process.communicate()[1]
+    output = process.communicate()[1]
     assert process.returncode == 0
-    [warning] = re.findall(r"^warning: .*$", said, re.M)
+    [warning] = re.findall(r"^warning: .*$", output, re.M)
     assert warning.startswith(f"warning: MLflow (http://127.0.0.1:{port}) does not take this run yet (")
     assert warning.endswith("); nothing is lost, and `bakeoff track sync` sends it later")
     assert "secret" not in warning and not (tmp_path / "mlflow.db").exists()
@@ -192,11 +192,11 @@ def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(
 
 def _listening(port: int) -> set[str]:
     """Addresses on which some process listens at the port, from the kernel's table."""
-    found = set()
+    addresses = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:] if Path(table).exists() else []:
             local, state = line.split()[1], line.split()[3]
             address, _, number = local.partition(":")
             if state == "0A" and int(number, 16) == port:
-                found.add(address)
-    return found
+                addresses.add(address)
+    return addresses

@@ -66,7 +66,7 @@ def target(tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    return lambda *words: run_bakeoff(monkeypatch, capsys, "continue", *words)
+    return lambda *arguments: run_bakeoff(monkeypatch, capsys, "continue", *arguments)
 
 
 def model_of(target: Target, name: str) -> Any:
@@ -97,14 +97,15 @@ def test_a_run_is_found_by_any_of_its_names_and_its_newest_checkpoint_brought(
     assert out.splitlines()[-1] == "  `bakeoff repro` goes on with it, as the same run of MLflow"
     folder = in_flight(NEW_NAME)
     with Work(folder, ["all"]) as work:
-        found = work.newest()
-        assert found.position == Position(0, 30) and found.arrays is not None and found.arrays["weight"][0] == 30
+        checkpoint = work.newest()
+        assert checkpoint.position == Position(0, 30)
+        assert checkpoint.arrays is not None and checkpoint.arrays["weight"][0] == 30
         assert work.best(Position(0, 10))["weight"][0] == 10 and work.run_id == RUN
     assert json.loads((folder / "identity.json").read_text()) == HERE
     assert not any(Path(".bakeoff/fetched").iterdir())
 
 
-def test_the_run_goes_on_in_mlflow_and_has_nothing_twice(target: Target, bakeoff: Any) -> None:
+def test_the_run_continues_in_mlflow_and_has_nothing_twice(target: Target, bakeoff: Any) -> None:
     assert bakeoff(RUN, "--fetch", "--anyway")[0] == 0
     journal = Journal(RUN)
     assert journal.next_step("system/cpu_utilization_percentage") == 5  # after those of the other machine
@@ -123,17 +124,17 @@ def test_the_run_goes_on_in_mlflow_and_has_nothing_twice(target: Target, bakeoff
     assert names == ["best-so-far-10", "checkpoint-30", "checkpoint-60"]
 
 
-def test_a_truncated_checkpoint_is_said_and_the_one_before_taken(target: Target, bakeoff: Any) -> None:
+def test_a_truncated_checkpoint_is_reported_and_the_one_before_is_taken(target: Target, bakeoff: Any) -> None:
     file = file_of(target, "checkpoint-30", "00000030")
     file.write_bytes(file.read_bytes()[:-5])
     code, _, err = bakeoff(RUN, "--fetch", "--anyway")
     size = file.stat().st_size
-    said = f"1-all/00000030: damaged (it has {size} bytes, MLflow was given {size + 5})"
-    assert (code, err) == (0, f"warning: {said}; the checkpoint before is taken, of step 20\n")
+    message = f"1-all/00000030: damaged (it has {size} bytes, MLflow was given {size + 5})"
+    assert (code, err) == (0, f"warning: {message}; the checkpoint before is taken, of step 20\n")
     assert newest_here(in_flight(NEW_NAME)) == 20
 
 
-def test_other_bytes_are_found_out(target: Target, bakeoff: Any) -> None:
+def test_other_bytes_are_detected(target: Target, bakeoff: Any) -> None:
     file = file_of(target, "checkpoint-30", "00000030")
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -142,7 +143,7 @@ def test_other_bytes_are_found_out(target: Target, bakeoff: Any) -> None:
     )
 
 
-def test_a_checkpoint_of_another_format_is_found_out(target: Target, bakeoff: Any) -> None:
+def test_a_checkpoint_of_another_format_is_detected(target: Target, bakeoff: Any) -> None:
     client, _ = open_store(target)
     model = model_of(target, "checkpoint-30")
     file = file_of(target, "checkpoint-30", "00000030")
@@ -174,7 +175,7 @@ def test_a_checkpoint_whose_best_weights_are_gone_is_no_way_to_go_on(target: Tar
     )
 
 
-def test_of_a_checkpoint_above_the_limit_the_place_is_said(target: Target, bakeoff: Any) -> None:
+def test_the_place_of_a_checkpoint_above_the_limit_is_reported(target: Target, bakeoff: Any) -> None:
     journal = trained(target, (40, 50), Mlflow(largest_model_mb=0.0001))
     deliver(journal, target)
     shutil.rmtree(".bakeoff")
@@ -182,9 +183,9 @@ def test_of_a_checkpoint_above_the_limit_the_place_is_said(target: Target, bakeo
     assert "warning: MLflow has only the place of 1-all/best-00000040: it is larger than track.largest_model_mb" in err
 
 
-def test_what_cannot_be_continued_is_said_in_one_line(target: Target, bakeoff: Any) -> None:
+def test_a_run_that_cannot_be_continued_is_reported_in_one_line(target: Target, bakeoff: Any) -> None:
     code = f"code c0c0c0c0c0c0 there, {HERE['code'][:12]} here; "
-    for name, said in (
+    for name, message in (
         (
             "77aa",
             "no run is known by this name; it can be the short name that every list shows, an id or a fingerprint, ",
@@ -194,7 +195,7 @@ def test_what_cannot_be_continued_is_said_in_one_line(target: Target, bakeoff: A
     ):
         done = bakeoff(name)
         assert (done[0], done[1], done[2].count("\n")) == (2, "", 1)
-        assert done[2].startswith(f"{name}: {said}")
+        assert done[2].startswith(f"{name}: {message}")
     assert not Path(".bakeoff/runs").exists()
 
 
@@ -229,7 +230,7 @@ def test_a_store_that_is_not_there_is_not_made(target: Target, bakeoff: Any) -> 
     assert not Path("store.db").exists()
 
 
-def test_a_server_that_does_not_answer_is_said(target: Target, bakeoff: Any) -> None:
+def test_a_server_that_does_not_answer_is_reported(target: Target, bakeoff: Any) -> None:
     Path("params.yaml").write_text(
         "experiment: demo\ndata: {use: digits}\ntrack: {use: mlflow, uri: 'http://127.0.0.1:9'}\n"
     )
@@ -237,7 +238,7 @@ def test_a_server_that_does_not_answer_is_said(target: Target, bakeoff: Any) -> 
     assert code == 2 and err.startswith(f"{RUN}: MLflow (http://127.0.0.1:9) says: no server answers")
 
 
-def test_a_run_whose_identity_is_gone_is_said(target: Target, bakeoff: Any) -> None:
+def test_a_run_whose_identity_is_gone_is_reported(target: Target, bakeoff: Any) -> None:
     [file] = Path.cwd().rglob("identity.json")
     file.write_text("{")
     assert bakeoff(RUN)[2] == "run 01234567: its train/identity.json in MLflow cannot be read\n"
@@ -247,8 +248,8 @@ def test_a_run_whose_identity_is_gone_is_said(target: Target, bakeoff: Any) -> N
 
 def test_a_variant_that_is_tracked_nowhere_names_no_store(target: Target, bakeoff: Any) -> None:
     Path("params.yaml").write_text("experiment: demo\ndata: {use: digits}\ntrack: {use: none}\n")
-    said = "params.yaml: track: is none, which names no store; set track: {use: mlflow}\n"
-    assert bakeoff(RUN) == (2, "", said)
+    message = "params.yaml: track: is none, which names no store; set track: {use: mlflow}\n"
+    assert bakeoff(RUN) == (2, "", message)
 
 
 def test_another_training_is_named_by_what_differs() -> None:
@@ -262,7 +263,7 @@ def test_another_training_is_named_by_what_differs() -> None:
     )
 
 
-def test_other_code_is_allowed_if_one_says_so_and_said() -> None:
+def test_other_code_is_allowed_on_request_and_reported() -> None:
     old: Mapping[str, Any] = HERE | {"code": "c0" * 32}
     assert continuing.refuse_other_code(HERE, HERE, RUN, anyway=False) == []
     [line] = continuing.refuse_other_code(old, HERE, RUN, anyway=True)
@@ -276,8 +277,8 @@ def work(target: Target) -> Iterator[StoredWork]:
 
 def test_a_checkpoint_that_is_as_new_stays(work: StoredWork, target: Target, bakeoff: Any) -> None:
     assert bakeoff(RUN, "--fetch", "--anyway")[0] == 0
-    said = "continue: this machine has a checkpoint that is as new; `bakeoff repro` goes on from it"
-    assert bakeoff(RUN, "--fetch", "--anyway")[1].splitlines()[-1] == said
+    message = "continue: this machine has a checkpoint that is as new; `bakeoff repro` goes on from it"
+    assert bakeoff(RUN, "--fetch", "--anyway")[1].splitlines()[-1] == message
 
 
 def test_a_run_that_trains_here_is_left_alone(work: StoredWork, bakeoff: Any) -> None:

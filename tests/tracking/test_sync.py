@@ -1,4 +1,4 @@
-"""A run that was killed says so in MLflow from the next look on, until it goes on."""
+"""A run that was killed says so in MLflow once somebody lists the runs, until it continues."""
 
 import errno
 import os
@@ -35,24 +35,27 @@ def training() -> Journal:
     return journal
 
 
-def told(kind: str) -> list:
-    found = [entry for entry, _ in entries(Path(".bakeoff/journal/0f")) if entry and entry["kind"] == kind]
+def read_reported(kind: str) -> list:
+    chosen = [entry for entry, _ in entries(Path(".bakeoff/journal/0f")) if entry and entry["kind"] == kind]
     if kind == "state":
-        return [(entry["state"], entry.get("ended", True)) for entry in found]
-    return [entry["values"]["bakeoff.state"] for entry in found]
+        return [(entry["state"], entry.get("ended", True)) for entry in chosen]
+    return [entry["values"]["bakeoff.state"] for entry in chosen]
 
 
-@pytest.mark.parametrize("look", [report_interrupted, reconcile])
-def test_a_killed_run_is_told_of_once_and_runs_again_when_it_goes_on(look: object, started: list[str]) -> None:
+@pytest.mark.parametrize("read_lists", [report_interrupted, reconcile])
+def test_a_killed_run_is_reported_once_and_runs_again_when_it_resumes(read_lists: object, started: list[str]) -> None:
     training().close()
     for _ in range(2):
-        look()  # type: ignore[operator]
-    assert told("state") == [("RUNNING", True), ("KILLED", False)] and told("tags") == ["RUNNING", "INTERRUPTED"]
+        read_lists()  # type: ignore[operator]
+    assert read_reported("state") == [("RUNNING", True), ("KILLED", False)] and read_reported("tags") == [
+        "RUNNING",
+        "INTERRUPTED",
+    ]
     assert started == [TARGET.key]
     training().close()
-    assert told("state")[-1] == ("RUNNING", True) and told("tags")[-1] == "RUNNING"
-    look()  # type: ignore[operator]
-    assert told("state")[-1] == ("KILLED", False) and told("tags")[-1] == "INTERRUPTED"
+    assert read_reported("state")[-1] == ("RUNNING", True) and read_reported("tags")[-1] == "RUNNING"
+    read_lists()  # type: ignore[operator]
+    assert read_reported("state")[-1] == ("KILLED", False) and read_reported("tags")[-1] == "INTERRUPTED"
 
 
 def test_a_run_that_is_under_way_or_has_ended_is_left_alone(started: list[str]) -> None:
@@ -60,7 +63,7 @@ def test_a_run_that_is_under_way_or_has_ended_is_left_alone(started: list[str]) 
     assert report_interrupted() == []
     journal.state("FAILED")
     journal.close()
-    assert report_interrupted() == [] == started and told("state") == [("RUNNING", True), ("FAILED", True)]
+    assert report_interrupted() == [] == started and read_reported("state") == [("RUNNING", True), ("FAILED", True)]
 
 
 def test_a_run_of_another_machine_is_left_alone() -> None:
@@ -69,7 +72,7 @@ def test_a_run_of_another_machine_is_left_alone() -> None:
     assert report_interrupted() == []
 
 
-def test_where_one_may_not_write_nothing_is_told_and_looking_works(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_right_to_write_nothing_is_reported_and_lists_work(monkeypatch: pytest.MonkeyPatch) -> None:
     training().close()
     for error in (errno.EACCES, errno.EROFS):
 
@@ -77,13 +80,13 @@ def test_where_one_may_not_write_nothing_is_told_and_looking_works(monkeypatch: 
             raise OSError(error, os.strerror(error))
 
         monkeypatch.setattr(sync, "Journal", refuse)
-        assert not report_interrupted() and told("state") == [("RUNNING", True)]
+        assert not report_interrupted() and read_reported("state") == [("RUNNING", True)]
     monkeypatch.setattr(sync, "Journal", lambda run_id: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         report_interrupted()
 
 
-def test_a_run_of_which_the_store_said_nothing_is_not_counted_as_sent_whole(
+def test_a_run_that_the_store_did_not_confirm_is_not_counted_as_sent_whole(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All of it was sent before; now the server is gone, and nobody knows what it still has."""
@@ -93,15 +96,15 @@ def test_a_run_of_which_the_store_said_nothing_is_not_counted_as_sent_whole(
     (Path("dvc.yaml").touch(), Path("conf").mkdir())
     monkeypatch.setattr(sync, "start_sender", lambda key: None)
     (folder / "running").unlink()
-    said = run_bakeoff(monkeypatch, capsys, "track", "status")
-    assert said == (0, "1 run, 1 sent whole\n", "")
+    output = run_bakeoff(monkeypatch, capsys, "track", "status")
+    assert output == (0, "1 run, 1 sent whole\n", "")
     code, out, _ = run_bakeoff(monkeypatch, capsys, "track", "sync")
     first, last = out.splitlines()
     assert code == 1 and first.startswith("0f: not sent to http://somewhere: ") and last == "1 run, 0 sent whole"
 
 
-def test_a_run_that_goes_on_at_that_very_moment_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_resumes_at_that_very_moment_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     journal = training()
     monkeypatch.setattr(sync, "is_being_written", lambda folder: False)  # as it was a moment ago
-    assert report_interrupted() == [] and told("state") == [("RUNNING", True)]
+    assert report_interrupted() == [] and read_reported("state") == [("RUNNING", True)]
     journal.close()

@@ -19,7 +19,7 @@ model name	: Other
 """
 
 
-def test_a_processor_is_said_with_the_instructions_that_decide_how_is_multiplied(
+def test_a_processor_is_named_with_the_instructions_that_decide_how_it_multiplies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(system, "CPUINFO", tmp_path / "cpuinfo")
@@ -29,9 +29,7 @@ def test_a_processor_is_said_with_the_instructions_that_decide_how_is_multiplied
     assert system.processor() == "x86_64; Quick CPU @ 3 GHz; 1 core; sse4_2 avx avx2 fma"
 
 
-def test_a_system_that_tells_nothing_of_its_processor_is_said_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_processor_is_reported_as_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "CPUINFO", tmp_path / "none")
     monkeypatch.setattr(system.platform, "processor", lambda: "")
     assert system.processor().split("; ")[1::2] == ["unknown", "unknown"]
@@ -58,10 +56,10 @@ def answers(tool: Path, text: str, code: int) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="stands in for a program by a shell script")
 @pytest.mark.parametrize("text", ["0, 93, 1000, 4000\n1, 0, 0, 4000", "0, [N/A], [N/A], 4000", "broken"])
-def test_each_gpu_is_told_of_unless_a_figure_is_not_available(text: str, tool: Path) -> None:
-    assert system.look_at_gpus() == {}  # there is no tool
+def test_each_gpu_is_reported_unless_a_figure_is_not_available(text: str, tool: Path) -> None:
+    assert system.measure_gpus() == {}  # there is no tool
     answers(tool, text, code=1 if text == "broken" else 0)
-    found = {
+    figures = {
         "system/gpu_0_utilization_percentage": 93.0,
         "system/gpu_0_memory_usage_megabytes": 1048.576,
         "system/gpu_0_memory_usage_percentage": 25.0,
@@ -69,5 +67,5 @@ def test_each_gpu_is_told_of_unless_a_figure_is_not_available(text: str, tool: P
         "system/gpu_1_memory_usage_megabytes": 0.0,
         "system/gpu_1_memory_usage_percentage": 0.0,
     }
-    assert system.look_at_gpus() == (found if text[0:5] == "0, 93" else {})
-    assert system.look().items() >= system.look_at_gpus().items()
+    assert system.measure_gpus() == (figures if text[0:5] == "0, 93" else {})
+    assert system.measure_load().items() >= system.measure_gpus().items()

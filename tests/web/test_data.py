@@ -63,7 +63,7 @@ def test_a_dataset_is_counted_and_shown_with_what_was_rejected(page: Page, folde
         assert page.get(f"/data/field/pictures/{number}").code == 404
 
 
-def test_a_class_that_is_html_is_a_word(page: Page, folder: Path) -> None:
+def test_a_class_that_is_html_is_shown_as_text(page: Page, folder: Path) -> None:
     dataset(folder, "field", "&lt;script&gt;alert(1)&lt;/script&gt;")
     for path in ("/data/field/summary", "/data/field"):
         text = page.get(path).text
@@ -84,11 +84,11 @@ def test_what_was_listed_is_kept_for_the_next_server_and_for_these_files_alone(f
     voc(root, "page", "ball", image=HTML)
     contents = read_contents("field")
     keep("field", "now", contents)
-    found = recall("field", "now")
-    assert found is not None
-    assert (found.pictures, found.rejected) == (contents.pictures, contents.rejected)
+    recalled = recall("field", "now")
+    assert recalled is not None
+    assert (recalled.pictures, recalled.rejected) == (contents.pictures, contents.rejected)
     for key in ("images", "objects", "classes", "rejected", "ignored"):
-        assert getattr(found.survey, key) == getattr(contents.survey, key)
+        assert getattr(recalled.survey, key) == getattr(contents.survey, key)
     assert recall("field", "later") is None
     file = folder / ".bakeoff/web/contents/field.json"
     file.write_text('{"stamp": "now", "images": 3}', encoding="utf-8")
@@ -110,7 +110,7 @@ def test_datasets_with_the_same_labels_become_one_and_others_are_told_apart(page
         combine(["one", "one"], "")
 
 
-def test_a_file_comes_in_pieces_and_goes_on_after_a_break(page: Page, folder: Path) -> None:
+def test_a_file_is_uploaded_in_pieces_and_continues_after_a_break(page: Page, folder: Path) -> None:
     assert send(page, "a.zip", b"12345", 0, 10) == (200, {"offset": 5, "whole": False})
     assert page.get(f"/uploads/{KEY}/a.zip").tree == {"offset": 5}
     code, tree = send(page, "a.zip", b"xx", 3, 10)
@@ -144,7 +144,7 @@ def test_more_than_was_announced_and_more_than_is_taken_are_refused(
     assert not [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_a_disk_that_fills_up_meanwhile_is_told_and_leaves_nothing(page: Page, folder: Path) -> None:
+def test_a_disk_that_fills_up_meanwhile_is_reported_and_leaves_nothing(page: Page, folder: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
     place = folder / f".bakeoff/web/uploads/{KEY}"

@@ -93,7 +93,7 @@ def test_only_scripts_and_styles_are_static(page: Page, path: str) -> None:
     assert page.get(path).code == 404
 
 
-def test_what_is_no_page_is_said_in_words_without_running_it(page: Page) -> None:
+def test_an_unknown_page_is_refused_with_escaped_text(page: Page) -> None:
     answer = page.get("/<script>alert(1)</script>")
     assert answer.code == 404
     assert "&lt;script&gt;" in answer.text and "<script>alert" not in answer.text

@@ -93,9 +93,9 @@ def workspace(folder: Path) -> Path:
     return folder
 
 
-async def look_at(address: str, scheme: str) -> dict[str, Any]:
+async def find_faults(address: str, scheme: str) -> dict[str, Any]:
     """Return the faults that axe-core finds, by page and width, and pages that are wider than the screen."""
-    found: dict[str, Any] = {}
+    faults_by_page: dict[str, Any] = {}
     async with load("browser").chromium(WIDTHS[0], HEIGHT) as page:
         await page.call("Page.setBypassCSP", enabled=True)
         await page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -111,19 +111,19 @@ async def look_at(address: str, scheme: str) -> dict[str, Any]:
                 await page.call("Emulation.setDeviceMetricsOverride", **size)
                 root = "document.documentElement"
                 if beyond := await page.see(f"{root}.scrollWidth - {root}.clientWidth"):
-                    found[f"{path} {width}"] = f"{beyond} pixels too wide"
+                    faults_by_page[f"{path} {width}"] = f"{beyond} pixels too wide"
                 script = "axe.run().then(f => f.violations.flatMap(v => v.nodes.map(n => `${v.id} ${n.target}`)))"
                 answer = await page.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
                 if faults := answer["result"]["value"]:
-                    found[f"{path} {width}"] = faults
-    return found
+                    faults_by_page[f"{path} {width}"] = faults
+    return faults_by_page
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core at $AXE")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_fault_and_no_page_is_wider_than_the_screen(workspace: Path, scheme: str) -> None:
     with served() as page:
-        assert asyncio.run(look_at(f"http://{page.own}", scheme)) == {}
+        assert asyncio.run(find_faults(f"http://{page.own}", scheme)) == {}
 
 
 async def leave_open(address: str, run: Path, serve: Callable[[], AbstractContextManager[Page]]) -> None:
@@ -142,7 +142,7 @@ async def leave_open(address: str, run: Path, serve: Callable[[], AbstractContex
             await page.wait_for("document.getElementById('run').innerText.includes('77 of')")  # without a reload
 
 
-def test_a_page_that_is_left_open_over_a_restart_goes_on(workspace: Path) -> None:
+def test_a_page_that_is_left_open_over_a_restart_continues(workspace: Path) -> None:
     with served() as page:
         port = page.port
     run = workspace / ".bakeoff/runs" / ("a" * 16)
@@ -180,9 +180,9 @@ def test_a_double_click_back_and_another_tab_start_nothing_twice(
     monkeypatch.setenv("PATH", os.pathsep.join([str(slow.parent), os.environ["PATH"]]))
     with served() as page:
         asyncio.run(press_often(f"http://{page.own}"))
-    errands_begun = errands.recent()
+    started = errands.recent()
     hold.unlink()
-    assert [errand.title for errand in errands_begun] == ["Train on digits", "A"]  # A is of before
+    assert [errand.title for errand in started] == ["Train on digits", "A"]  # A is of before
 
 
 @pytest.fixture
@@ -210,10 +210,10 @@ def list_changes(clone: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-def type_in(clone: Path, *words: str) -> str:
+def type_in(clone: Path, *arguments: str) -> str:
     """Return what a command of the environment prints."""
-    module = {"dvc": "bakeoff.dvc", "bakeoff": "bakeoff.cli"}[words[0]]
-    command = [sys.executable, "-m", module, *words[1:]]
+    module = {"dvc": "bakeoff.dvc", "bakeoff": "bakeoff.cli"}[arguments[0]]
+    command = [sys.executable, "-m", module, *arguments[1:]]
     done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

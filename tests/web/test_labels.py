@@ -38,10 +38,10 @@ def save(page: Page, frame: str, *boxes: dict[str, Any], version: str = "", **mo
 
 def write_proposals(raw: Path) -> None:
     """As `bakeoff propose --as coco` does."""
-    found = Scene(
+    scene = Scene(
         None, 480, 360, (Proposed("cube", 0.75, 1.0, 2.0, 31.0, 42.0), Proposed("ball", 0.5, 5.0, 5.0, 9.0, 9.0))
     )
-    propose(Place(raw, "coco", ["ball", "cube"]), lambda image: found, "run 1234")
+    propose(Place(raw, "coco", ["ball", "cube"]), lambda image: scene, "run 1234")
 
 
 def test_a_box_is_saved_at_once_where_build_records_reads_it(page: Page, raw: Path) -> None:
@@ -87,7 +87,7 @@ def test_what_another_program_wrote_of_a_box_stays_with_it(page: Page, raw: Path
 
 
 @pytest.mark.parametrize(
-    ("box", "words"),
+    ("box", "message"),
     [
         (BOX | {"xmax": 5.0}, "must lie in the picture and have an area"),
         (BOX | {"xmin": -1.0}, "must lie in the picture"),
@@ -98,13 +98,13 @@ def test_what_another_program_wrote_of_a_box_stays_with_it(page: Page, raw: Path
         ({}, "four numbers each"),
     ],
 )
-def test_boxes_that_are_none_are_refused(page: Page, raw: Path, box: dict[str, Any], words: str) -> None:
+def test_boxes_that_are_none_are_refused(page: Page, raw: Path, box: dict[str, Any], message: str) -> None:
     answer = save(page, FIRST, box)
-    assert answer.code == 400 and words in answer.tree["problem"]
+    assert answer.code == 400 and message in answer.tree["problem"]
     assert not (raw / "annotations").exists()
 
 
-def test_a_class_that_is_html_is_a_word(page: Page, raw: Path) -> None:
+def test_a_class_that_is_html_is_shown_as_text(page: Page, raw: Path) -> None:
     label = "<script>alert(1)</script>"
     assert page.send("/labels/match/classes", label=label).tree["classes"] == [label]
     assert save(page, FIRST, BOX | {"label": label}).code == 200
@@ -155,9 +155,9 @@ def test_a_proposal_is_no_label_until_it_is_accepted(page: Page, raw: Path) -> N
     assert not (raw / "annotations/match_00000500ms.xml").exists()
 
 
-def test_a_proposal_in_pascal_voc_waits_for_a_word_as_well(page: Page, raw: Path) -> None:
-    found = Scene(None, 480, 360, (Proposed("cube", 0.75, 1.0, 2.0, 31.0, 42.0),))
-    propose(Place(raw, "voc", ["cube"]), lambda image: found, "run 1234")
+def test_a_proposal_in_pascal_voc_waits_for_approval_as_well(page: Page, raw: Path) -> None:
+    scene = Scene(None, 480, 360, (Proposed("cube", 0.75, 1.0, 2.0, 31.0, 42.0),))
+    propose(Place(raw, "voc", ["cube"]), lambda image: scene, "run 1234")
     there = load(page, FIRST)
     assert (there["labelled"], there["boxes"], len(there["proposals"])) == (False, [], 1)
     save(page, FIRST, there["proposals"][0] | {"score": None}, version=there["version"])
@@ -165,7 +165,7 @@ def test_a_proposal_in_pascal_voc_waits_for_a_word_as_well(page: Page, raw: Path
     assert "proposal" not in text and "score" not in text
 
 
-def test_damaged_proposals_are_told(raw: Path) -> None:
+def test_damaged_proposals_are_reported(raw: Path) -> None:
     (raw / "proposals.json").write_text(json.dumps({"images": 1}), encoding="utf-8")
     with pytest.raises(DataError, match="proposals.json: cannot be read"):
         Folder("match").read(FIRST)

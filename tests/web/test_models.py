@@ -154,7 +154,7 @@ def test_what_is_pressed_twice_begins_once(folder: Path) -> None:
         assert time.monotonic() < end
         time.sleep(0.1)
     done = errands.load(first.id)
-    assert (done.state, done.last_words) == ("done", "hello")
+    assert (done.state, done.last_line) == ("done", "hello")
     assert errands.begin("key-one", "A", [command]).id == first.id
     assert len(errands.recent()) == 1
 
@@ -166,7 +166,7 @@ def test_a_command_that_fails_ends_an_errand_and_says_why(folder: Path) -> None:
         assert time.monotonic() < end
         time.sleep(0.1)
     failed = errands.load(errand.id)
-    assert failed.state == "failed" and "not in a bakeoff workspace" in failed.last_words
+    assert failed.state == "failed" and "not in a bakeoff workspace" in failed.last_line
     assert "$ bakeoff stop no-such-run" in failed.log and "bakeoff status" not in failed.log
 
 

@@ -27,7 +27,7 @@ def test_the_form_is_changes_of_the_command_line(workspace: Path) -> None:
     form = {"model": "ssd_tiny", "steps": "200", "batch": "4", "minutes": "1.5", "weights": "data/weights/my net",
             "others": "lr.peak=0.01 seed=2", "note": " the\n new  film ", "data": "digits"}  # fmt: skip
     wanted = read_form(form)
-    assert wanted.words == [
+    assert wanted.overrides == [
         "model=ssd_tiny", "train.steps=200", "train.batch_size=4", "train.max_minutes=1.5",
         'train.init.weights="data/weights/my net"', "lr.peak=0.01", "seed=2",
     ]  # fmt: skip
@@ -35,7 +35,7 @@ def test_the_form_is_changes_of_the_command_line(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "field", "words"),
+    ("form", "field", "message"),
     [
         ({"steps": "-5"}, "steps", "must be a number above 0, got '-5'"),
         ({"batch": "eight"}, "batch", "must be a number above 0"),
@@ -47,10 +47,10 @@ def test_the_form_is_changes_of_the_command_line(workspace: Path) -> None:
         ({"others": "data=coco"}, "others", "must not change the data"),
     ],
 )
-def test_a_mistake_is_at_its_field(workspace: Path, form: dict[str, str], field: str, words: str) -> None:
+def test_a_mistake_is_at_its_field(workspace: Path, form: dict[str, str], field: str, message: str) -> None:
     with pytest.raises(Mistakes) as mistakes:
         read_form(form)
-    assert words in mistakes.value.by_field[field]
+    assert message in mistakes.value.by_field[field]
 
 
 def test_what_the_plan_refuses_is_at_the_field_of_its_key() -> None:
@@ -105,14 +105,14 @@ def test_the_form_reserves_minutes_and_says_what_is_left(page: Page, workspace: 
     assert "<strong>40.0 of 60 minutes</strong> of training are left for the team" in page.get("/").text
     form = page.get("/train").text
     assert '<option value="ann">ann, 20.0 left</option>' in form and "honest counter between friends" in form
-    for more, field, words in (
+    for more, field, message in (
         ({"minutes": "41"}, "minutes", "train.max_minutes: must be at most 40, got 41; more is not left of the 60"),
         ({"minutes": "21", "person": "ann"}, "minutes", "must be at most 20, got 21"),
         ({"minutes": "1", "person": "bob"}, "person", "no such person 'bob' in conf/team.yaml"),
     ):
         for path in ("/train/plan", "/train/start"):
             answer = page.send(path, steps="200", key="123456", **more)
-            assert words in answer.tree["problems"][field] and [*answer.tree["problems"]] == [field]
+            assert message in answer.tree["problems"][field] and [*answer.tree["problems"]] == [field]
     assert not (workspace / ".bakeoff/web/errands").exists()
 
 

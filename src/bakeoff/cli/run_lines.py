@@ -31,10 +31,10 @@ def run_lines(runs: Sequence[KnownRun], width: int | None) -> list[str]:
 
 def line_of(run: KnownRun) -> str:
     words = [f"{run.label} {run.state}"]
-    if run.said:
-        words.append(f"{_steps(run.said)} steps")
-        if run.state.is_live and run.said.seconds_left is not None:
-            words.append(f"{format_duration(run.said.seconds_left)} left")
+    if run.status:
+        words.append(f"{_steps(run.status)} steps")
+        if run.state.is_live and run.status.seconds_left is not None:
+            words.append(f"{format_duration(run.status.seconds_left)} left")
     return ", ".join(filter(None, [*words, _last_words(run)]))
 
 
@@ -47,14 +47,14 @@ def hint(runs: Sequence[KnownRun]) -> str:
     last = runs[0]
     if last.state == State.SUCCEEDED:
         return "`bakeoff compare` has runs side by side; `dvc repro` trains what params.yaml says"
-    experiment = (last.said.experiment if last.said else None) or ""
+    experiment = (last.status.experiment if last.status else None) or ""
     again = "the same `dvc exp run`" if experiment else "`dvc repro`, with params.yaml as it was,"
     again = "`bakeoff sweep --resume`" if experiment.startswith(SWEEP) else again
     return f"{again} {'goes on with' if last.can_go_on() else 'begins anew'} {last.short or last.fingerprint}"
 
 
 def _row(run: KnownRun) -> tuple[str, ...]:
-    short, said = run.short, run.said
+    short, said = run.short, run.status
     if said is None:
         return (short, run.state, "", "", "", "", "", "", run.unreadable)
     name = f"{said.name} ({said.experiment})" if said.experiment else said.name
@@ -67,7 +67,7 @@ def _row(run: KnownRun) -> tuple[str, ...]:
 
 def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
     yield "run", run.short or run.fingerprint
-    said = run.said
+    said = run.status
     if said is None:
         yield "state", f"{run.state}: {run.unreadable}"
         return
@@ -115,17 +115,17 @@ def _steps(said: Status) -> str:
 
 def _last_words(run: KnownRun) -> str:
     """Why it failed, or how good it was when last looked at."""
-    numbers = [*_loss(run.said), *_headline(run.said)] if run.said and not run.failure else []
+    numbers = [*_loss(run.status), *_headline(run.status)] if run.status and not run.failure else []
     return ", ".join([*numbers, *_remarks(run)])
 
 
 def _remarks(run: KnownRun) -> list[str]:
     if run.failure:
         return [f"{run.failure.kind}: {run.failure.message}"]
-    if run.said is None:
+    if run.status is None:
         return [run.unreadable]
-    ended = [ENDS[run.said.ended_by]] if run.said.ended_by in ENDS and not run.state.is_live else []
-    silent = time.time() - run.said.updated
+    ended = [ENDS[run.status.ended_by]] if run.status.ended_by in ENDS and not run.state.is_live else []
+    silent = time.time() - run.status.updated
     is_silent = run.state.is_live and not run.waits and silent > SILENT
     return [*ended, *([f"no word for {format_duration(silent)}"] if is_silent else [])]
 

@@ -16,7 +16,7 @@ from bakeoff.tracking.measured import with_measured
 from bakeoff.tracking.reading import Store, runs_in
 from bakeoff.tracking.reconcile import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.result import Result
-from bakeoff.tracking.run_names import POINT_OF_A_SWEEP, RESTORED
+from bakeoff.tracking.run_names import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import Target, is_sent
 from bakeoff.workspace import RUN
@@ -89,7 +89,7 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
         )
     # The newest first, of those that began at once the one that was told of last.
     runs = sorted(reversed([*stored, *told]), key=lambda run: -(run.began or 0))
-    known = {run.said.run_id: run for run in known_runs() if run.said and run.said.run_id}
+    known = {run.status.run_id: run for run in known_runs() if run.status and run.status.run_id}
     return Gathered(runs, target, remarks, store, in_store, known, has_local)
 
 
@@ -150,7 +150,7 @@ def sweep_in(run: StoredRun) -> str | None:
 
 
 def sweep_of(experiment: str | None) -> str | None:
-    found = POINT_OF_A_SWEEP.fullmatch(experiment or "")
+    found = SWEEP_EXPERIMENT.fullmatch(experiment or "")
     return found[1] if found else None
 
 
@@ -162,8 +162,8 @@ def is_sweep(run_id: str) -> bool:
 def _cost(run: StoredRun, known: KnownRun | None) -> Cost:
     tags = run.tags
     seconds = _float(tags.get("bakeoff.seconds"))
-    if seconds is None and known and known.said:
-        seconds = known.said.training_seconds or None
+    if seconds is None and known and known.status:
+        seconds = known.status.training_seconds or None
     if seconds is None and run.began and run.ended and not (tags.get(REUSED) or tags.get(RESTORED)):
         seconds = (run.ended - run.began) / 1000  # with what was before and after the steps
     drops = [value for name, value in run.metrics.items() if name.startswith("export/") and name.endswith(".drop")]

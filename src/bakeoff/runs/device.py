@@ -49,12 +49,12 @@ def device_tags(replicas: int) -> dict[str, str]:
     """Return MLflow's tag: `1 GPU: NVIDIA A10; compute capability 8.6; 24.1 GB; driver 550.54.15`."""
     if not (details := _details(replicas)):
         return {"bakeoff.device": "CPU"}
-    found = [name_gpus([one.get("device_name", "unnamed") for one in details])]
+    parts = [name_gpus([one.get("device_name", "unnamed") for one in details])]
     if capability := details[0].get("compute_capability"):
-        found.append(f"compute capability {'.'.join(map(str, capability))}")
+        parts.append(f"compute capability {'.'.join(map(str, capability))}")
     if gpus := list_gpus():
-        found += [f"{gpus[0].memory_bytes / 1e9:.1f} GB", f"driver {gpus[0].driver}"]
-    return {"bakeoff.device": "; ".join(found)}
+        parts += [f"{gpus[0].memory_bytes / 1e9:.1f} GB", f"driver {gpus[0].driver}"]
+    return {"bakeoff.device": "; ".join(parts)}
 
 
 def _details(replicas: int) -> list[dict[str, Any]]:

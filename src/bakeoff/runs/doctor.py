@@ -94,8 +94,8 @@ def _find_problem(gpus: Sequence[Gpu], trial: Trial, libraries: Sequence[str], s
     if _major(oldest.driver) < OLDEST_DRIVER:
         return f"the driver {oldest.driver} is too old for CUDA 12, which needs {OLDEST_DRIVER} or newer; update it"
     faults = [match[0] for match in map(FAULTS.search, trial.error.splitlines()) if match]
-    said = faults[0] if faults else "TensorFlow does not say why"
-    return f"nvidia-smi lists a GPU and CUDA's libraries are installed, but TensorFlow finds no GPU: {said}"
+    reason = faults[0] if faults else "TensorFlow does not say why"
+    return f"nvidia-smi lists a GPU and CUDA's libraries are installed, but TensorFlow finds no GPU: {reason}"
 
 
 def _explain_no_gpu(gpus: Sequence[Gpu], system: str) -> str:

@@ -24,7 +24,7 @@ SILENT_TOO_LONG = 12 * SECONDS_OF_SILENCE  # for a process that cannot be looked
 class KnownRun:
     folder: Path
     state: State  # as it is now, which its process may not have been able to say
-    said: Status | None  # the last that was said; None where it cannot be read
+    status: Status | None  # the last that its process wrote; None where it cannot be read
     failure: Failure | None = None
     unreadable: str = ""
 
@@ -40,39 +40,40 @@ class KnownRun:
     @property
     def waits(self) -> bool:
         """In a sweep or the queue, for its turn."""
-        return self.said is not None and self.said.state == State.QUEUED and self.state.is_live
+        return self.status is not None and self.status.state == State.QUEUED and self.state.is_live
 
     @property
     def label(self) -> str:
         """For a sentence."""
-        name = f" ({self.said.name})" if self.said else ""
+        name = f" ({self.status.name})" if self.status else ""
         return f"{self.short or self.fingerprint}{name}"
 
     @property
     def run_id(self) -> str:
         """Our id of the run, which is there before its process says it."""
-        said = self.said.run_id if self.said else None
-        return said or (read_text(self.folder / "run") or "").strip()
+        stated = self.status.run_id if self.status else None
+        return stated or (read_text(self.folder / "run") or "").strip()
 
     @cached_property
     def names(self) -> Names:
-        said, run_id = self.said, self.run_id
+        status, run_id = self.status, self.run_id
         target = target_in(journals() / run_id) if run_id else None
         in_mlflow = place_in(journals() / run_id, target).run if target else None
         return Names(
-            run_id, "" if self.waits else self.fingerprint, in_mlflow or "", (said.experiment if said else None) or "",
-            said.name if said else "", state=self.state.value, began=said.began if said else 0.0,
+            run_id, "" if self.waits else self.fingerprint, in_mlflow or "",
+            (status.experiment if status else None) or "", status.name if status else "",
+            state=self.state.value, began=status.began if status else 0.0,
         )  # fmt: skip
 
     @property
     def updated(self) -> float:
-        return self.said.updated if self.said else self.folder.stat().st_mtime
+        return self.status.updated if self.status else self.folder.stat().st_mtime
 
     def as_tree(self) -> dict[str, Any]:
         """Return for scripts what was said, with the state as it is; null for what is not known."""
-        said = self.said.as_tree() if self.said else dict.fromkeys(field.name for field in fields(Status))
-        said.pop("version", None)
-        return said | {
+        tree = self.status.as_tree() if self.status else dict.fromkeys(field.name for field in fields(Status))
+        tree.pop("version", None)
+        return tree | {
             "fingerprint": self.fingerprint, "state": self.state.value,
             "failure": asdict(self.failure) if self.failure else None, "unreadable": self.unreadable or None,
             "folder": self.folder.as_posix(), "can_go_on": self.can_go_on(),
@@ -98,24 +99,24 @@ def _folders(parent: Path) -> list[Path]:
 def known(folder: Path) -> KnownRun:
     """Return the run whose folder this is, as it is now."""
     try:
-        said = read_status(folder)
+        status = read_status(folder)
     except Unreadable as error:
         return KnownRun(folder, State.STATE_UNSPECIFIED, None, unreadable=str(error))
-    if not said.state.is_live:
-        return KnownRun(folder, said.state, said, said.failure)
-    if (lost := _why_lost(said)) is not None:
+    if not status.state.is_live:
+        return KnownRun(folder, status.state, status, status.failure)
+    if (lost := _why_lost(status)) is not None:
         with suppress(Unreadable):  # it may have ended in between, with a last word
-            if read_status(folder) != said:
+            if read_status(folder) != status:
                 return known(folder)
-        return KnownRun(folder, State.FAILED, said, lost)
-    asked = said.state in (State.QUEUED, State.PREPARING, State.RUNNING) and (folder / STOP_FILE).exists()
-    return KnownRun(folder, State.STOP_REQUESTED if asked else said.state, said)
+        return KnownRun(folder, State.FAILED, status, lost)
+    asked = status.state in (State.QUEUED, State.PREPARING, State.RUNNING) and (folder / STOP_FILE).exists()
+    return KnownRun(folder, State.STOP_REQUESTED if asked else status.state, status)
 
 
-def _why_lost(said: Status) -> Failure | None:
+def _why_lost(status: Status) -> Failure | None:
     """Return what became of a run that was under way when last heard of, if it can't be under way any more."""
-    process, silent = said.process, time.time() - said.updated
-    if said.state == State.QUEUED and process == Process.nobody():
+    process, silent = status.process, time.time() - status.updated
+    if status.state == State.QUEUED and process == Process.nobody():
         return None
     alive = process.is_alive()
     if alive or (alive is None and silent < SILENT_TOO_LONG):
@@ -124,8 +125,8 @@ def _why_lost(said: Status) -> Failure | None:
         return Failure(ERROR, f"no word from {process.host} for {silent / 60:.0f} minutes")
     if not process.is_of_this_boot:
         return Failure(ERROR, f"the machine was started anew while process {process.pid} trained")
-    before, now, taken = said.machine.oom_kills, oom_kills(), said.machine.resident_bytes or 0
+    before, now, taken = status.machine.oom_kills, oom_kills(), status.machine.resident_bytes or 0
     if before is not None and now is not None and now > before:
-        words = f"process {process.pid} was killed, and the kernel has ended processes for want of memory since"
-        return Failure(OUT_OF_MEMORY, f"{words}; it took {taken / 1e9:.1f} GB")
+        message = f"process {process.pid} was killed, and the kernel has ended processes for want of memory since"
+        return Failure(OUT_OF_MEMORY, f"{message}; it took {taken / 1e9:.1f} GB")
     return Failure(ERROR, f"process {process.pid} was killed: it ended without a word")

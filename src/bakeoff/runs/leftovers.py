@@ -80,12 +80,12 @@ class Leftover:
 
 def old_runs(runs: Sequence[KnownRun], rules: Rules, named_by: Mapping[str, Sequence[str]]) -> list[Leftover]:
     """List all that are known, the newest first; what the workspace's results came from goes by name only."""
-    found = []
+    old = []
     for rank, run in enumerate(sorted(runs, key=lambda run: -run.updated)):
         names = tuple(named_by.get(run.fingerprint, ()))
         stays = rules.why_stays(run, rank) or _why_needed(run, runs)
-        found.append(_leftover(run, names, stays or ("models/train is its" if WORKSPACE in names else None)))
-    return found
+        old.append(_leftover(run, names, stays or ("models/train is its" if WORKSPACE in names else None)))
+    return old
 
 
 def these_runs(
@@ -101,7 +101,7 @@ def these_runs(
 
 def _why_needed(run: KnownRun, others: Sequence[KnownRun]) -> str | None:
     """A run that continues another looks for it whenever it goes on."""
-    children = [other for other in others if other.said and other.said.parent == run.fingerprint]
+    children = [other for other in others if other.status and other.status.parent == run.fingerprint]
     unfinished = [child.short for child in children if child.state != State.SUCCEEDED]
     return f"{', '.join(unfinished)} continues it" if unfinished else None
 
@@ -138,24 +138,24 @@ def seconds_of(age: str) -> float:
 
 
 def _leftover(run: KnownRun, names: tuple[str, ...], stays: str | None) -> Leftover:
-    what = run.said.name if run.said else "of another version"
+    what = run.status.name if run.status else "of another version"
     return Leftover(run.folder, what, bytes_below(run.folder), run.updated, run, names, stays)
 
 
 def named_by() -> dict[str, list[str]]:
     """Return the workspace, branches, tags and experiments whose weights a run trained, by fingerprint. As far as DVC
     has them."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     seen: dict[str, str | None] = {}  # by digest of an output, for many commits have the same
     if (own := _fingerprint_in(workspace.TRAINED / STATE)) is not None:
-        found[own] = [WORKSPACE]
+        names[own] = [WORKSPACE]
     for name, lock in git.file_at_refs(LOCK).items():
         digest = trained_digest(parse_yaml(lock)) or ""
         if digest not in seen:
             seen[digest] = _fingerprint_in(dvc.cached_file((dvc.cached_folder(digest) or {}).get(STATE, "")))
         if (fingerprint := seen[digest]) is not None:
-            found.setdefault(fingerprint, []).append(name)
-    return found
+            names.setdefault(fingerprint, []).append(name)
+    return names
 
 
 def _fingerprint_in(state: Path | None) -> str | None:

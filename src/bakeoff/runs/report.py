@@ -38,7 +38,7 @@ KIND_OF = {
     "Diverged": DIVERGED,
     "TryAgainLater": NO_ROOM,
 }
-SAID_OF_MEMORY = (  # in errors of other classes: an allocator's, CUDA's, the system's
+MEMORY_MESSAGES = (  # in errors of other classes: an allocator's, CUDA's, the system's
     "OOM when allocating", "CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED: Out of memory", "std::bad_alloc",
     "Cannot allocate memory",
 )  # fmt: skip
@@ -61,7 +61,7 @@ class Report:
         self._folder, self._can_go_on = folder, can_go_on
         self._most_seconds = math.inf if max_minutes is None else 60 * max_minutes
         now = time.time()
-        self._said = Status(
+        self._status = Status(
             state=State.PREPARING, fingerprint=folder.name, name=name, process=Process.own(),
             workspace=str(Path.cwd()), began=now, started=now, updated=now,
             experiment=os.environ.get("DVC_EXP_NAME"), steps=steps, memory_estimate_bytes=memory_estimate_bytes,
@@ -78,7 +78,7 @@ class Report:
     def __enter__(self) -> "Report":
         with suppress(Unreadable):  # the first of this run
             self._earlier = read_status(self._folder)
-            self._said = replace(self._said, began=self._earlier.began)
+            self._status = replace(self._status, began=self._earlier.began)
             self._stays = self.has_succeeded
             self._spent_before = self._earlier.spent
         self._write()
@@ -90,13 +90,13 @@ class Report:
 
     def known_as(self, run_id: str) -> None:
         """Say the run's id, by which every list shows it, before it is tracked."""
-        self._said = replace(self._said, run_id=run_id)
+        self._status = replace(self._status, run_id=run_id)
 
     @contextmanager
     def tracked(self, run_id: str | None, tags: Tags) -> Iterator[None]:
         """MLflow's run has the state as tags, to the end of the block and the state in which it ends."""
         self._tags = tags
-        self._said = replace(self._said, run_id=run_id)
+        self._status = replace(self._status, run_id=run_id)
         self._tag()
         try:
             yield
@@ -123,25 +123,25 @@ class Report:
         if left is not None:
             left = max(0.0, min(left, self._most_seconds - self._seconds))
         numbers = {key: value for key, value in values.items() if key not in APART and math.isfinite(value)}
-        self._said = replace(
-            self._said, steps_done=step, phase=phase, seconds_left=left, metrics=self._said.metrics | numbers,
-            learning_rate=values.get("learning_rate", self._said.learning_rate),
-            examples_per_second=values.get("examples_per_second", self._said.examples_per_second),
+        self._status = replace(
+            self._status, steps_done=step, phase=phase, seconds_left=left, metrics=self._status.metrics | numbers,
+            learning_rate=values.get("learning_rate", self._status.learning_rate),
+            examples_per_second=values.get("examples_per_second", self._status.examples_per_second),
         )  # fmt: skip
 
     def seconds_left(self) -> float | None:
         """Return what is left of the time that was left at the last line."""
-        left = self._said.seconds_left
+        left = self._status.seconds_left
         return None if left is None else max(0.0, left - (time.monotonic() - self._left_since))
 
     def ending(self, by: str, steps_done: int) -> None:
         """Say what ended it, `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save."""
-        self._stops = by == "stop" and steps_done < self._said.steps
-        state = State.STOPPING if self._stops else self._said.state
+        self._stops = by == "stop" and steps_done < self._status.steps
+        state = State.STOPPING if self._stops else self._status.state
         self._change(state, steps_done=steps_done, ended_by=by)
 
     def _change(self, state: State, **more: object) -> None:
-        self._said = replace(self._said, state=state, **more)  # type: ignore[arg-type]
+        self._status = replace(self._status, state=state, **more)  # type: ignore[arg-type]
         self._tag()
 
     def _end(self, error: BaseException | None) -> None:
@@ -168,20 +168,20 @@ class Report:
     def _tag(self) -> None:
         if self._tags is None or self._stays:
             return
-        said, failure = self._said, self._said.failure
+        status, failure = self._status, self._status.failure
         tags = {
-            "bakeoff.state": said.state.value, "bakeoff.steps_done": str(said.steps_done),
-            "bakeoff.host": said.process.host, "bakeoff.fingerprint": said.fingerprint,
+            "bakeoff.state": status.state.value, "bakeoff.steps_done": str(status.steps_done),
+            "bakeoff.host": status.process.host, "bakeoff.fingerprint": status.fingerprint,
         }  # fmt: skip
         self._tags(tags | ({"bakeoff.failure": f"{failure.kind}: {failure.message}"} if failure else {}))
 
     def _keep_written(self) -> None:
-        written, at = self._said, time.monotonic()
+        written, at = self._status, time.monotonic()
         while not self._over.wait(SECONDS_BETWEEN_WRITES):
-            said, now = self._said, time.monotonic()
-            if said is not written or now - at >= SECONDS_OF_SILENCE:
+            status, now = self._status, time.monotonic()
+            if status is not written or now - at >= SECONDS_OF_SILENCE:
                 self._write()
-                written, at = said, now
+                written, at = status, now
 
     @property
     def _seconds(self) -> float:
@@ -201,11 +201,11 @@ class Report:
                 machine.resident_memory(), machine.available_memory(), machine.disk_free(self._folder),
                 machine.oom_kills(),
             )  # fmt: skip
-            said = replace(
-                self._said, updated=time.time(), training_seconds=round(self._seconds, 1),
+            status = replace(
+                self._status, updated=time.time(), training_seconds=round(self._seconds, 1),
                 spent_seconds=round(self._spent_before + self._own_seconds, 1), machine=figures,
             )  # fmt: skip
-            write_status(self._folder, said)
+            write_status(self._folder, status)
         except (OSError, ValueError) as error:  # nobody's training fails for want of a report
             if not self._has_warned:
                 print(f"warning: {self._folder / FILE}: not written ({one_line(error)})", file=sys.stderr)
@@ -224,7 +224,7 @@ def _kind(error: BaseException) -> str | None:
     known = [KIND_OF[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in KIND_OF]
     if known:
         return known[0]
-    return OUT_OF_MEMORY if any(words in str(error) for words in SAID_OF_MEMORY) else None
+    return OUT_OF_MEMORY if any(message in str(error) for message in MEMORY_MESSAGES) else None
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -22,8 +22,8 @@ class Spent:
 
 def spent_by(run: KnownRun) -> Spent | None:
     """Return what a run has spent; None where it never trained, or its status cannot be read."""
-    said = run.said
-    return Spent(run.fingerprint, said.experiment, said.began, said.spent) if said and said.spent else None
+    status = run.status
+    return Spent(run.fingerprint, status.experiment, status.began, status.spent) if status and status.spent else None
 
 
 def keep_spent(run: KnownRun) -> None:

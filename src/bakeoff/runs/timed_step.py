@@ -49,11 +49,11 @@ def _time_step(keras, tf) -> float:  # type: ignore[no-untyped-def]  # modules
         return loss
 
     step().numpy()  # the first builds the graph
-    begun = time.monotonic()
+    started = time.monotonic()
     for _ in range(STEPS):
         loss = step()
     loss.numpy()
-    return (time.monotonic() - begun) / STEPS
+    return (time.monotonic() - started) / STEPS
 
 
 if __name__ == "__main__":

@@ -42,10 +42,10 @@ class Known:
             if entry and entry["kind"] == "metrics" and (self._restored or not entry.get("restored")):
                 for key, value in entry["values"].items():
                     if key.startswith(MEASURED):
-                        found = self._points.setdefault(key, deque(maxlen=REMEMBERED))
-                        found.append((key, entry["step"], value, entry["at"]))
-        for found in self._points.values():
-            if earlier := [point for point in found if point[1] <= step]:
+                        history = self._points.setdefault(key, deque(maxlen=REMEMBERED))
+                        history.append((key, entry["step"], value, entry["at"]))
+        for history in self._points.values():
+            if earlier := [point for point in history if point[1] <= step]:
                 yield earlier[-1]
 
 
@@ -73,8 +73,8 @@ class Checkpoints:
         return {second_name(self._folder, file["name"]) for file in entry["files"]}
 
     def there(self) -> list[tuple[str, LoggedModel]]:
-        found = models_of(self._client, self._experiment, self._run)
-        return [(model.tags[CHECKPOINT], model) for model in found if CHECKPOINT in model.tags]
+        models = models_of(self._client, self._experiment, self._run)
+        return [(model.tags[CHECKPOINT], model) for model in models if CHECKPOINT in model.tags]
 
     def _stay_now(self, entry: Entry, end: int) -> list[str] | None:
         last = entry
@@ -112,11 +112,11 @@ class Checkpoints:
 
     def _find_or_make(self, file: Entry, measured: dict[str, Any]) -> LoggedModel:
         """One of the same name and other content is of an attempt that went on from an earlier step."""
-        found = [model for name, model in self._there if name == file["name"]]
-        same = [model for model in found if model.tags.get(SHA256) == measured.get("sha256")]
+        models = [model for name, model in self._there if name == file["name"]]
+        same = [model for model in models if model.tags.get(SHA256) == measured.get("sha256")]
         whole = [model for model in same if model.status == LoggedModelStatus.READY]
         chosen = (whole or same)[:1]
-        for model in found:
+        for model in models:
             if model not in chosen:
                 self._remove(model)
         if chosen:
@@ -171,5 +171,5 @@ def is_checkpoint(name: str) -> bool:
 
 def step_of(name: str) -> int:
     """Return the step that ends the name of a checkpoint or of best weights."""
-    found = re.search(r"\d+$", name)
-    return int(found[0]) if found else 0
+    match = re.search(r"\d+$", name)
+    return int(match[0]) if match else 0

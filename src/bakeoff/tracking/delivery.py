@@ -109,10 +109,10 @@ class Delivery:
         return self._client.create_run(self._experiment, start_time=start, run_name=name, tags=tags).info.run_id
 
     def _find_runs(self, run_id: str) -> list[Any]:
-        found = self._client.search_runs(
+        runs = self._client.search_runs(
             [self._experiment], f"tags.`{RUN_TAG}` = '{run_id}'", run_view_type=ViewType.ALL, max_results=10
         )
-        return sorted(found, key=lambda run: (run.info.lifecycle_stage != "active", run.info.run_id))
+        return sorted(runs, key=lambda run: (run.info.lifecycle_stage != "active", run.info.run_id))
 
     def _find_made_elsewhere(self) -> list[Any]:
         """Find the run of a result that came from another clone, by its fingerprint and weights."""
@@ -124,8 +124,8 @@ class Delivery:
         if not all(value for _, value in wanted):
             return []
         query = " and ".join(f"tags.`{key}` = '{value}'" for key, value in wanted)
-        found = self._client.search_runs([self._experiment], query, max_results=10)
-        return sorted(found, key=lambda run: run.info.start_time)[:1]
+        runs = self._client.search_runs([self._experiment], query, max_results=10)
+        return sorted(runs, key=lambda run: run.info.start_time)[:1]
 
     def _delete_doubles(self, ids: list[str]) -> None:
         """A server that hung may have made the run after all, a moment after it was made again."""
@@ -198,8 +198,8 @@ class Delivery:
 
     def _parent(self, name: str) -> str:
         """Find or make a run that is nothing but the head of others."""
-        if found := self._find_runs(name):
-            return found[0].info.run_id
+        if runs := self._find_runs(name):
+            return runs[0].info.run_id
         made = self._client.create_run(self._experiment, run_name=name, tags={RUN_TAG: name}).info.run_id
         self._client.set_terminated(made)
         return made

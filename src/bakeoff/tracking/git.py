@@ -61,13 +61,13 @@ def file_at_refs(path: str) -> dict[str, str]:
     """Return the text of a file by branch, tag and DVC experiment; those that lack it are left out."""
     refs = _refs("refs/heads", "refs/tags", "refs/exps")
     names = "".join(f"{ref}:./{path}\n" for ref in refs).encode()
-    found, rest = {}, _run("cat-file", "--batch=%(objecttype) %(objectsize)", given=names) or b""
+    texts, rest = {}, _run("cat-file", "--batch=%(objecttype) %(objectsize)", given=names) or b""
     for ref in refs:
         head, _, rest = rest.partition(b"\n")
         if head.startswith(b"blob "):
             size = int(head.split()[1])
-            found[ref.rpartition("/")[2]], rest = rest[:size].decode(errors="replace"), rest[size + 1 :]
-    return found
+            texts[ref.rpartition("/")[2]], rest = rest[:size].decode(errors="replace"), rest[size + 1 :]
+    return texts
 
 
 def make_patch() -> bytes | None:
@@ -88,7 +88,7 @@ def make_patch() -> bytes | None:
 def list_left_out(patch: bytes) -> list[str]:
     """List the files that were there, and of which the patch has but the name."""
     head = patch.partition(b"diff --git ")[0]
-    return [(found["name"] or found["older"]).decode(errors="replace") for found in LEFT_OUT.finditer(head)]
+    return [(match["name"] or match["older"]).decode(errors="replace") for match in LEFT_OUT.finditer(head)]
 
 
 def _size_of(name: str) -> int:

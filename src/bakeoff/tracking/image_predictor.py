@@ -39,19 +39,19 @@ class Predictor:
             wanted = "a list of images of one size" if self._takes_clips else "an image"
             raise ValueError(f"row {number}: must be the bytes of {wanted} ({str(error)[:200]})") from None
         answer = self._answer(images=tf.constant(pixels[None]))
-        found = {name: value.numpy()[0] for name, value in answer.items()}
-        if "boxes" in found:
-            count = int(found["count"])
-            boxes, scores = (found[name][:count].astype(float).tolist() for name in ("boxes", "scores"))
-            classes = [int(number) for number in found["classes"][:count]]
+        outputs = {name: value.numpy()[0] for name, value in answer.items()}
+        if "boxes" in outputs:
+            count = int(outputs["count"])
+            boxes, scores = (outputs[name][:count].astype(float).tolist() for name in ("boxes", "scores"))
+            classes = [int(number) for number in outputs["classes"][:count]]
             texts = [self._labels[number - 1] for number in classes]
             return {"boxes": boxes, "classes": classes, "texts": texts, "scores": scores}
-        if "classes" in found:
-            number = int(found["classes"])
-            shares = found["probabilities"].astype(float).tolist()
-            text, score = self._labels[number - 1], float(found["scores"])
+        if "classes" in outputs:
+            number = int(outputs["classes"])
+            shares = outputs["probabilities"].astype(float).tolist()
+            text, score = self._labels[number - 1], float(outputs["scores"])
             return {"class": number, "text": text, "score": score, "probabilities": shares}
-        return {"texts": self._labels, "scores": found["scores"].astype(float).tolist()}
+        return {"texts": self._labels, "scores": outputs["scores"].astype(float).tolist()}
 
 
 def _values(given: Any) -> list[Any]:

@@ -33,10 +33,10 @@ INTERVAL, ERRORS = "interval.", ("errors.", "lost_")
 
 
 def metric_in_mlflow(name: str) -> str:
-    found = EVALUATED.fullmatch(name)
-    if not found:
+    match = EVALUATED.fullmatch(name)
+    if not match:
         return name
-    place, own = found["place"], found["name"]
+    place, own = match["place"], match["name"]
     if own.startswith(INTERVAL):
         return f"within_{place}/intervals/{own.removeprefix(INTERVAL)}"
     if "." in own:
@@ -46,10 +46,10 @@ def metric_in_mlflow(name: str) -> str:
 
 @cache  # thousands of runs have the same few names
 def metric_from_mlflow(name: str) -> str:
-    found = WITHIN.fullmatch(name)
-    if not found:
+    match = WITHIN.fullmatch(name)
+    if not match:
         return name
-    return f"{found['place']}/{INTERVAL if found['folder'] == 'intervals' else ''}{found['name']}"
+    return f"{match['place']}/{INTERVAL if match['folder'] == 'intervals' else ''}{match['name']}"
 
 
 def params_in_mlflow(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -76,12 +76,12 @@ def short_of(run_id: str) -> str:
 def name_in_mlflow(run_id: str, name: str, differs: str = "") -> str:
     """Put the short name before, and what was changed after the variant, before an experiment in brackets."""
     variant, bracket, experiment = name.partition(" (")
-    return f"{short_of(run_id)} {variant}{_said(differs)}{bracket}{experiment}".lstrip()
+    return f"{short_of(run_id)} {variant}{_format_changes(differs)}{bracket}{experiment}".lstrip()
 
 
 def name_from_mlflow(run_id: str, name: str, tags: Mapping[str, str]) -> str:
     """Return the name without what was put into it; one that a user gave it in MLflow stays."""
-    return name.removeprefix(f"{short_of(run_id)} ").replace(_said(tags.get(DIFFERS_TAG, "")), "", 1)
+    return name.removeprefix(f"{short_of(run_id)} ").replace(_format_changes(tags.get(DIFFERS_TAG, "")), "", 1)
 
 
 def describe_changes(variant: Mapping[str, object]) -> str:
@@ -89,16 +89,16 @@ def describe_changes(variant: Mapping[str, object]) -> str:
     experiment began at: `lr.peak 0.08, seed 3`. The rendered `variant` must have the same."""
     before = dict(flattened(parse_yaml(git.file_at(os.environ.get("DVC_EXP_BASELINE_REV", "HEAD"), PARAMS.name))))
     rendered = {option_in_params(key): value for key, value in flattened(variant)}
-    said = []
+    changes = []
     for key, value in flattened(parse_yaml(read_text(PARAMS))):
         used = f"{key}{USE}" if f"{key}{USE}" in rendered else key  # a bare name is an option
         if used in NAMED_OPTIONS or value in (before.get(key), before.get(used)):
             continue
         if used in rendered and rendered[used] == value:
-            said.append(f"{used} {value}")
-    more = len(said) - MOST_CHANGES
-    return ", ".join([*said[:MOST_CHANGES], *([f"{more} more"] if more > 0 else [])])
+            changes.append(f"{used} {value}")
+    more = len(changes) - MOST_CHANGES
+    return ", ".join([*changes[:MOST_CHANGES], *([f"{more} more"] if more > 0 else [])])
 
 
-def _said(differs: str) -> str:
+def _format_changes(differs: str) -> str:
     return f", {differs}" if differs else ""

@@ -186,15 +186,15 @@ class Journal:
 
     def checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
         """Tell of a checkpoint as `journal_checkpoints` describes it."""
-        self._tell({"kind": "checkpoint", **checkpoint})
+        self._write_entry({"kind": "checkpoint", **checkpoint})
 
     def run(self, name: str, differs: str = "") -> None:
         """Tell what it is called, and what was changed in it."""
-        self._tell({"kind": "run", "name": name} | ({"differs": differs} if differs else {}))
+        self._write_entry({"kind": "run", "name": name} | ({"differs": differs} if differs else {}))
 
     def state(self, state: str, *, ended: bool = True) -> None:
         """Tell one of MLflow's: RUNNING, FINISHED, FAILED, KILLED; a run that may go on has not `ended`."""
-        self._tell({"kind": "state", "state": state} | ({} if ended else {"ended": False}))
+        self._write_entry({"kind": "state", "state": state} | ({} if ended else {"ended": False}))
         with suppress(OSError):
             if state == "RUNNING":
                 (self.folder / RUNNING).write_text(f"{platform.node()}\n", encoding="utf-8")
@@ -205,19 +205,19 @@ class Journal:
         self, name: str, digest: str, source: str, counts: Mapping[str, Any], context: str = "training"
     ) -> None:
         if ("dataset", name) not in self._last:
-            told = {"name": name, "digest": digest, "source": source, "counts": counts, "context": context}
-            self._tell({"kind": "dataset", **told})
+            facts = {"name": name, "digest": digest, "source": source, "counts": counts, "context": context}
+            self._write_entry({"kind": "dataset", **facts})
 
     def parent(self, name: str) -> None:
         """Tell that the run is one of several, which MLflow shows under one of this name."""
         if ("parent", name) not in self._last:
-            self._tell({"kind": "parent", "name": name})
+            self._write_entry({"kind": "parent", "name": name})
 
     def link(self, tag: str, run_id: str) -> None:
         """Tell a tag that holds MLflow's id of another run."""
-        self._tell({"kind": "link", "tag": tag, "run": run_id})
+        self._write_entry({"kind": "link", "tag": tag, "run": run_id})
 
-    def _tell(self, entry: Entry) -> None:
+    def _write_entry(self, entry: Entry) -> None:
         with self._one_at_a_time:
             self._write(entry)
 

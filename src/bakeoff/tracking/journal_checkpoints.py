@@ -36,20 +36,20 @@ def report_checkpoints(journal: Journal, stock: Stock, settings: Mlflow) -> Mapp
     files = [_describe(path, stock, settings) for path in new]
     if not files:
         return None
-    told: dict[str, Any] = {"name": _name(stock.newest[0], stock), "step": stock.step, "files": files}
+    entry: dict[str, Any] = {"name": _name(stock.newest[0], stock), "step": stock.step, "files": files}
     if settings.checkpoints != ALL:
-        told["stay"] = [_name(path, stock) for path in stay]
-        _drop({second_name(journal.folder, name) for name in told["stay"]}, journal.folder / "files")
+        entry["stay"] = [_name(path, stock) for path in stay]
+        _drop({second_name(journal.folder, name) for name in entry["stay"]}, journal.folder / "files")
     for path, file in zip(new, files, strict=True):
         if not file["by_reference"]:
             _keep(path, second_name(journal.folder, file["name"]))
-    journal.checkpoint(told)
-    return told
+    journal.checkpoint(entry)
+    return entry
 
 
-def describe_sending(told: Mapping[str, Any], settings: Mlflow) -> list[str]:
+def describe_sending(entry: Mapping[str, Any], settings: Mlflow) -> list[str]:
     """Return lines for the screen that say how large checkpoints go to the store; none for small ones."""
-    largest = max(told["files"], key=lambda file: file["bytes"])
+    largest = max(entry["files"], key=lambda file: file["bytes"])
     size = f"{largest['bytes'] / 1e6:.0f} MB"
     if largest["by_reference"]:
         limit = f"track.largest_model_mb={settings.largest_model_mb:g} is the limit"

@@ -33,21 +33,21 @@ LIBRARIES = ("tensorflow", "numpy", "pandas", "pillow")
 
 def keep(path: Path, files: Path) -> dict[str, Any]:
     """Return the digest and size of a file. Without room for a copy, the file itself must do."""
-    found = measure(path)
-    keep_as(found, path, files)
-    return found
+    measured = measure(path)
+    keep_as(measured, path, files)
+    return measured
 
 
-def keep_as(found: Mapping[str, Any], path: Path, files: Path) -> None:
+def keep_as(measured: Mapping[str, Any], path: Path, files: Path) -> None:
     """Keep a file whose digest and size are known."""
-    place = files / found["sha256"]
+    place = files / measured["sha256"]
     if place.exists():
         return
     partial = place.with_name(f"{place.name}.partial")
     try:
         files.mkdir(exist_ok=True)
         partial.unlink(missing_ok=True)
-        if found["bytes"] > COPIED_BYTES:
+        if measured["bytes"] > COPIED_BYTES:
             link(path, partial)
         else:
             shutil.copyfile(path, partial)

@@ -80,15 +80,15 @@ class LoggedModels:
 
     def _find(self, entry: Entry) -> list[LoggedModel]:
         wanted = f"source_run_id = '{self._run}' AND tags.`{FILES}` = '{_digest_of(entry)}'"
-        found = self._client.search_logged_models([self._experiment], filter_string=wanted)
-        return sorted(found, key=lambda model: (model.creation_timestamp, model.model_id))
+        models = self._client.search_logged_models([self._experiment], filter_string=wanted)
+        return sorted(models, key=lambda model: (model.creation_timestamp, model.model_id))
 
     def _find_or_make(self, entry: Entry) -> LoggedModel:
-        found = self._find(entry)
-        for double in found[1:]:
+        models = self._find(entry)
+        for double in models[1:]:
             self._client.delete_logged_model(double.model_id)
-        if found:
-            return found[0]
+        if models:
+            return models[0]
         size = sum(file["bytes"] for file in entry["files"])
         tags = {FILES: _digest_of(entry), WEIGHTS: entry["weights"], BYTES: str(size)}
         if len(entry["files"]) == 1:
@@ -110,12 +110,12 @@ class LoggedModels:
         write_pyfunc(entry, content, out, run=self._run, model_id=model.model_id)
         return out
 
-    def measure(self, model: LoggedModel, found: Iterable[Point]) -> None:
+    def measure(self, model: LoggedModel, measurements: Iterable[Point]) -> None:
         """Log the run's own points, word for word, so that it has none of them twice."""
         is_doubtful = place_in(self._folder, self._target).is_doubtful
         points = [
             Metric(key, value, self._time_of(key, step, at) if is_doubtful else at, step, model_id=model.model_id)
-            for key, step, value, at in found
+            for key, step, value, at in measurements
         ]
         for first in range(0, len(points), MOST_POINTS):
             batch = points[first : first + MOST_POINTS]
@@ -129,8 +129,8 @@ class LoggedModels:
 
     def _time_of(self, key: str, step: int, at: int) -> int:
         """Return when the run has the point, which a journal that lost it has told again, at another time."""
-        found = (point.timestamp for point in self._client.get_metric_history(self._run, key) if point.step == step)
-        return next(found, at)
+        times = (point.timestamp for point in self._client.get_metric_history(self._run, key) if point.step == step)
+        return next(times, at)
 
     def _log_unless_refused(self, points: list[Metric]) -> bool:
         try:

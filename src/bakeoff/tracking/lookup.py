@@ -64,12 +64,12 @@ def find_run(run_id: str) -> TrackedRun | None:
         return None
     tags = dict(run.data.tags) if run else {}
     files = {}
-    found = folder.name if folder else tags.get(RUN_TAG)
+    known_id = folder.name if folder else tags.get(RUN_TAG)
     if folder:
         for entry in entries_of(folder, "tags"):
             tags |= entry["values"]
         files = {entry["name"]: entry for entry in entries_of(folder, "file")}
-    return TrackedRun(found, tags, target, run.info.run_id if run else None, trouble, _files=files)
+    return TrackedRun(known_id, tags, target, run.info.run_id if run else None, trouble, _files=files)
 
 
 def target_here() -> Target:
@@ -86,7 +86,7 @@ def _find_in_store(target: Target, run_id: str) -> "tuple[Run | None, str | None
 
     client = MlflowClient(tracking_uri=target.address)
     try:
-        found = find_id(client, run_id)
-        return (client.get_run(found) if found else None), None
+        mlflow_id = find_id(client, run_id)
+        return (client.get_run(mlflow_id) if mlflow_id else None), None
     except Exception as error:  # whatever a store raises
         return None, explain(error)

@@ -35,7 +35,7 @@ def _beginning(texts: Iterable[str], name: str) -> list[str]:
     return [text for text in texts if text.startswith(name)]
 
 
-def _beginning_of_words(run: Names, name: str) -> list[str]:
+def _match_beginnings(run: Names, name: str) -> list[str]:
     return _beginning([run.experiment], name) or [f"{text} {run.ids}" for text in _beginning([run.variant], name)]
 
 
@@ -50,28 +50,28 @@ _TIERS: tuple[_Texts, ...] = (  # the texts of a run that a name matches; the fi
 def candidates(name: str, runs: Sequence[Run]) -> list[Run]:
     """Return the runs that a name may mean: of several attempts at one thing the newest."""
     for texts in _TIERS:
-        if found := _newest_of_each(name, runs, texts):
-            return found
+        if matches := _newest_of_each(name, runs, texts):
+            return matches
     there = run_at(name)
-    if there and (found := [run for run in runs if there.run_id and run.names.run_id == there.run_id]):
-        return found[:1]
-    if there and (found := [run for run in runs if there.fingerprint and run.names.fingerprint == there.fingerprint]):
-        return [max(found, key=lambda run: run.names.began)]
-    return [] if there else _newest_of_each(name, runs, _beginning_of_words)
+    if there and (matches := [run for run in runs if there.run_id and run.names.run_id == there.run_id]):
+        return matches[:1]
+    if there and (matches := [run for run in runs if there.fingerprint and run.names.fingerprint == there.fingerprint]):
+        return [max(matches, key=lambda run: run.names.began)]
+    return [] if there else _newest_of_each(name, runs, _match_beginnings)
 
 
 def resolve(name: str, runs: Sequence[Run]) -> Run:
     """Return the one run that a name means."""
-    if found := candidates(name, runs):
-        return require_one(name, found)
+    if matches := candidates(name, runs):
+        return require_one(name, matches)
     raise unknown(name, runs)
 
 
-def require_one(name: str, found: Sequence[Run]) -> Run:
-    if len(found) == 1:
-        return found[0]
-    those = ", ".join(" ".join(filter(None, [run.names.label, run.names.state])) for run in found[:LISTED])
-    raise WorkspaceError(f"{name}: must name one run, got {len(found)}: {those}; give more of its name")
+def require_one(name: str, matches: Sequence[Run]) -> Run:
+    if len(matches) == 1:
+        return matches[0]
+    those = ", ".join(" ".join(filter(None, [run.names.label, run.names.state])) for run in matches[:LISTED])
+    raise WorkspaceError(f"{name}: must name one run, got {len(matches)}: {those}; give more of its name")
 
 
 def unknown(name: str, runs: Sequence[Named], more: str = "") -> WorkspaceError:
@@ -83,8 +83,8 @@ def unknown(name: str, runs: Sequence[Named], more: str = "") -> WorkspaceError:
 def find_tracked(name: str, target: Target, more: str = "") -> Names:
     """Return the run that a name means, of those that a store has, were told of here, or have their result in git."""
     runs, trouble = tracked_runs(target)
-    if found := candidates(name, runs):
-        return require_one(name, found)
+    if matches := candidates(name, runs):
+        return require_one(name, matches)
     if there := run_at(name):
         return there
     if trouble:
@@ -121,13 +121,13 @@ def tracked_runs(target: Target) -> tuple[list[Names], WorkspaceError | None]:
 def stored_runs(target: Target) -> list[StoredRun]:
     from bakeoff.tracking.reading import runs_in
 
-    found = runs_in(target)
-    return found[1] if found else []
+    stored = runs_in(target)
+    return stored[1] if stored else []
 
 
 def _newest_of_each(name: str, runs: Sequence[Run], texts: _Texts) -> list[Run]:
-    found: dict[str, Run] = {}
+    newest: dict[str, Run] = {}
     for run in sorted(runs, key=lambda run: -run.names.began):
         for text in texts(run.names, name):
-            found.setdefault(text, run)
-    return list({id(run): run for run in found.values()}.values())
+            newest.setdefault(text, run)
+    return list({id(run): run for run in newest.values()}.values())

@@ -175,8 +175,8 @@ class Server:
         from mlflow.entities import ViewType
 
         experiments = {one.experiment_id: one.name for one in _every(self._client.search_experiments)}
-        found = _every(self._client.search_runs, list(experiments), run_view_type=ViewType.ALL) if experiments else ()
-        runs = list(found)
+        stored = _every(self._client.search_runs, list(experiments), run_view_type=ViewType.ALL) if experiments else ()
+        runs = list(stored)
         names = {run.info.run_id: run.data.tags.get(RUN_TAG, run.info.run_id) for run in runs}
         return [
             StoredRun(

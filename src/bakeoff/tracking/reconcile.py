@@ -11,7 +11,7 @@ from bakeoff.tracking import git
 from bakeoff.tracking.journal import FILE, Journal
 from bakeoff.tracking.note import report_notes_here
 from bakeoff.tracking.result import Result, last_here, note_result, read_ledger, result_here, result_of  # fmt: skip
-from bakeoff.tracking.run_names import POINT_OF_A_SWEEP
+from bakeoff.tracking.run_names import SWEEP_EXPERIMENT
 from bakeoff.tracking.sync import report_interrupted, where_allowed
 from bakeoff.tracking.target import Target
 from bakeoff.workspace import journals
@@ -32,7 +32,7 @@ def reconcile() -> None:
 
     with FileLock(journals() / "ledger.lock"):
         noted = {row.get("experiment") for row in read_ledger()}
-        told = [_tell_of_experiment(name) for name in dict.fromkeys(git.experiments()) if name not in noted]
+        reported = [_report_experiment(name) for name in dict.fromkeys(git.experiments()) if name not in noted]
         last, target = last_here(), _target_of(here)
         if target:
             report_notes_here()
@@ -41,17 +41,17 @@ def reconcile() -> None:
         _restore_unknown(here, target)
         was_here = [row["here"] for row in read_ledger() if row["run"] == here.run_id]
         is_of_an_experiment = bool(was_here) and not any(was_here)  # made in a copy of the workspace, and never here
-        if last is not None and here.run_id not in told and not is_of_an_experiment:
-            _tell_reused(here, target)
+        if last is not None and here.run_id not in reported and not is_of_an_experiment:
+            _report_reused(here, target)
         note_result(here.run_id)
 
 
-def _tell_of_experiment(name: str) -> str | None:
+def _report_experiment(name: str) -> str | None:
     """Tell of one that told nothing, as DVC took everything from its cache; return the run that made its result."""
     result = result_of(name)
     target = _target_of(result)
     if result.run_id and target and not _restore_unknown(result, target):
-        _tell_reused(result, target)
+        _report_reused(result, target)
     note_result(result.run_id or "", experiment=name, here=False)
     return result.run_id
 
@@ -70,14 +70,14 @@ def _restore_unknown(result: Result, target: Target) -> bool:
     return True
 
 
-def _tell_reused(result: Result, target: Target) -> None:
+def _report_reused(result: Result, target: Target) -> None:
     from bakeoff.tracking.tracker import new_run_id, report_result
 
     assert result.run_id
     journal = Journal(new_run_id())
     target.write(journal.folder)
     journal.run(f"{result.name} (reused)")
-    if sweep := POINT_OF_A_SWEEP.fullmatch(result.experiment or ""):
+    if sweep := SWEEP_EXPERIMENT.fullmatch(result.experiment or ""):
         journal.parent(sweep[1])
     journal.tags({REUSED: "true", MADE_BY: result.run_id})
     journal.link(MADE_BY_IN_MLFLOW, result.run_id)

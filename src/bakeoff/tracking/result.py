@@ -86,8 +86,8 @@ class Result:
 
 
 def result_here(workspace: Path = Path()) -> Result:
-    found = result_in(workspace)
-    return found if _is_evaluated(parse_yaml(read_text(workspace / "dvc.lock"))) else replace(found, metrics={})
+    result = result_in(workspace)
+    return result if _is_evaluated(parse_yaml(read_text(workspace / "dvc.lock"))) else replace(result, metrics={})
 
 
 def result_in(folder: Path) -> Result:
@@ -145,8 +145,8 @@ def trained_digest(lock: Mapping[str, Any]) -> str | None:
 
 def _digest_in(entries: Any) -> str | None:
     """Return that of models/train among a stage's entries."""
-    found = map(_mapping, entries if isinstance(entries, list) else ())
-    return next((entry.get("md5") for entry in found if entry.get("path") == TRAINED.as_posix()), None)
+    mappings = map(_mapping, entries if isinstance(entries, list) else ())
+    return next((entry.get("md5") for entry in mappings if entry.get("path") == TRAINED.as_posix()), None)
 
 
 def _stage(lock: Mapping[str, Any], name: str) -> dict[str, Any]:

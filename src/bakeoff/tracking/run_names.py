@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 SHOWN_OF_ID = 8  # characters of a run's id: its short name
 RESTORED = "bakeoff.restored"  # a tag: of a result that was made elsewhere
-POINT_OF_A_SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")  # as `bakeoff sweep` names its experiments
+SWEEP_EXPERIMENT = re.compile(r"(sweep-\d{8}-\d{6})-\d+")  # as `bakeoff sweep` names its experiments
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,11 @@ def report_page(folder: Path, state: Mapping[str, Any]) -> dict[str, str]:
 
 def keep_page(folder: Path, state: Mapping[str, Any]) -> Path | None:
     """Write it for whoever looks without MLflow; None of a result without a fingerprint, which early versions made."""
-    fingerprint, told = (state.get("lineage") or {}).get("fingerprint"), report_page(folder, state)
-    if not fingerprint or not told:
+    fingerprint, page = (state.get("lineage") or {}).get("fingerprint"), report_page(folder, state)
+    if not fingerprint or not page:
         return None
     place = results() / f"{fingerprint}.html"
-    write_whole(place, told[FILE])
+    write_whole(place, page[FILE])
     return place
 
 
@@ -49,8 +49,8 @@ def describe_run(state: Mapping[str, Any]) -> dict[str, str]:
 
 def _note_of(run_id: str) -> str:
     """Return what was told last; of a run that is not tracked, what was rendered with it."""
-    told = [entry["values"][NOTE] for entry in entries_of(journals() / run_id, "tags") if NOTE in entry["values"]]
-    if told:
-        return str(told[-1])
+    notes = [entry["values"][NOTE] for entry in entries_of(journals() / run_id, "tags") if NOTE in entry["values"]]
+    if notes:
+        return str(notes[-1])
     here = result_here()
     return str(here.variant.get("note") or "") if here.run_id == run_id and is_trained_here(here) else ""

@@ -72,7 +72,9 @@ def main() -> None:
         lock.acquire(timeout=1)  # whoever asks whether a sender runs holds it for a moment
     except Timeout:
         return
-    target = next((found for folder in all_journals() if (found := target_in(folder)) and found.key == key), None)
+    target = next(
+        (candidate for folder in all_journals() if (candidate := target_in(folder)) and candidate.key == key), None
+    )
     if target:
         send_until_done(target)
     lock.release()

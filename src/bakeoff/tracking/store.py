@@ -44,7 +44,6 @@ logging.getLogger("alembic").setLevel(logging.WARNING)
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
 MOST_POINTS, MOST_TEXTS = 900, 50  # MLflow takes 1,000 things in one request, 100 params and 100 tags, a million bytes
 REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
-MOST_FOUND = 10  # runs of one name
 REFERENCE = "bakeoff.reference"  # a model's tag: why its files are not here, and where they are
 
 OTHER_SCHEMA = re.compile(r"out-of-date database schema \(found version (\w+),")
@@ -103,14 +102,14 @@ def find_id(client: MlflowClient, run_id: str) -> str | None:
         if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
             raise
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    found = client.search_runs(experiments, f"tags.`{RUN_TAG}` = '{run_id}'", max_results=1) if experiments else []
-    return found[0].info.run_id if found else None
+    runs = client.search_runs(experiments, f"tags.`{RUN_TAG}` = '{run_id}'", max_results=1) if experiments else []
+    return runs[0].info.run_id if runs else None
 
 
 def find_model(client: MlflowClient, experiment: str, run: str, name: str) -> LoggedModel | None:
     """Return the newest logged model of a run that has this name."""
-    found = client.search_logged_models([experiment], filter_string=f"source_run_id = '{run}' AND name = '{name}'")
-    return max(found, key=lambda model: model.creation_timestamp, default=None)
+    models = client.search_logged_models([experiment], filter_string=f"source_run_id = '{run}' AND name = '{name}'")
+    return max(models, key=lambda model: model.creation_timestamp, default=None)
 
 
 def models_of(client: MlflowClient, experiment: str, run: str) -> Iterator[LoggedModel]:
@@ -150,8 +149,8 @@ def explain(error: BaseException) -> str:
     """Return what a store raised as one line by which a user knows what to do, without passwords of addresses."""
     text = str(error)
     for pattern, meaning in MEANINGS:
-        if found := re.search(pattern, text):
-            return meaning.format(next(filter(None, found.groups()), ""))
+        if match := re.search(pattern, text):
+            return meaning.format(next(filter(None, match.groups()), ""))
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
     return without_secrets(first)[:LONGEST]
 
@@ -208,21 +207,21 @@ def _follow_moved_workspace(artifacts: str) -> None:
 
 
 def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:
-    found = client.get_experiment_by_name(name)
-    if not found:
+    experiment = client.get_experiment_by_name(name)
+    if not experiment:
         try:
             return client.create_experiment(name, artifact_location=artifacts, tags=EXPERIMENT_TAGS)
         except MlflowException:
             # On a server, someone else may have made it a moment ago.
-            found = client.get_experiment_by_name(name)
-            if not found:
+            experiment = client.get_experiment_by_name(name)
+            if not experiment:
                 raise
-    if found.lifecycle_stage != "active":
+    if experiment.lifecycle_stage != "active":
         raise WorkspaceError(
             f"the experiment {name} was deleted there; `mlflow experiments restore --experiment-id "
-            f"{found.experiment_id}` brings it back, or choose another in track.experiment"
+            f"{experiment.experiment_id}` brings it back, or choose another in track.experiment"
         )
-    return found.experiment_id
+    return experiment.experiment_id
 
 
 def _name_other_mlflow(schema: str, target: Target) -> str:

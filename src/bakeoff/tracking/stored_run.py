@@ -56,8 +56,8 @@ def journal_folders() -> dict[str, Path]:
 
 def kept_entry(folder: Path, name: str) -> Entry | None:
     """Return the last that was told of a file, by its name among the run's artifacts."""
-    found = [entry for entry in entries_of(folder, "file") if entry["name"] == name]
-    return found[-1] if found else None
+    entries = [entry for entry in entries_of(folder, "file") if entry["name"] == name]
+    return entries[-1] if entries else None
 
 
 def _read(folder: Path, *, whole: bool) -> StoredRun:

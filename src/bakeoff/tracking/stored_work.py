@@ -62,13 +62,13 @@ class StoredWork:
 
         client = MlflowClient(tracking_uri=self.target.address)
         try:
-            found = Path(client.download_artifacts(self.mlflow_id, STORED_IDENTITY, str(folder)))
-            tree = json.loads(found.read_text(encoding="utf-8"))
+            file = Path(client.download_artifacts(self.mlflow_id, STORED_IDENTITY, str(folder)))
+            tree = json.loads(file.read_text(encoding="utf-8"))
         except ValueError:
             raise WorkspaceError(f"run {self.short}: its {STORED_IDENTITY} in MLflow cannot be read") from None
         except Exception as error:  # whatever a store raises
-            said = f"MLflow does not give its {STORED_IDENTITY} ({explain(error)})"
-            raise WorkspaceError(f"run {self.short}: {said}") from None
+            problem = f"MLflow does not give its {STORED_IDENTITY} ({explain(error)})"
+            raise WorkspaceError(f"run {self.short}: {problem}") from None
         return tree
 
     def fetch(self, wanted: StoredCheckpoint, folder: Path) -> list[Path]:
@@ -96,9 +96,9 @@ class StoredWork:
                 with part.open("rb") as content:
                     shutil.copyfileobj(content, whole)
                 part.unlink()
-        size, told = place.stat().st_size, model.tags.get(BYTES, "")
-        if str(size) != told:
-            raise Damaged(f"{name}: damaged (it has {size:,} bytes, MLflow was given {told})")
+        size, expected = place.stat().st_size, model.tags.get(BYTES, "")
+        if str(size) != expected:
+            raise Damaged(f"{name}: damaged (it has {size:,} bytes, MLflow was given {expected})")
         with place.open("rb") as content:
             if hashlib.file_digest(content, "sha256").hexdigest() != model.tags.get(SHA256):
                 raise Damaged(f"{name}: damaged (its SHA-256 is another)")
@@ -133,15 +133,15 @@ def find_work(target: Target, name: str) -> StoredWork:
         runs = [run for run in stored_runs(target) if not run.is_deleted]
         meant = candidates(name, runs)
         alike = {run.names.fingerprint for run in meant} - {""}
-        found = [_work_of(target, run) for run in runs if run in meant or run.names.fingerprint in alike]
+        works = [_work_of(target, run) for run in runs if run in meant or run.names.fingerprint in alike]
     except Exception as error:  # whatever a store raises
         raise WorkspaceError(f"{name}: MLflow ({target.shown}) says: {explain(error.__cause__ or error)}") from None
-    if not found:
+    if not works:
         raise unknown(name, runs)
-    with_some = [work for work in found if work.checkpoints]
+    with_some = [work for work in works if work.checkpoints]
     if not with_some:
         raise WorkspaceError(
-            f"{name}: MLflow ({target.shown}) has no checkpoint of run {found[0].short}: it ended before its first, or "
+            f"{name}: MLflow ({target.shown}) has no checkpoint of run {works[0].short}: it ended before its first, or "
             "track.checkpoints was best or none"
         )
     with_id = [work for work in with_some if any(one.startswith(name) for one in (work.run_id, work.mlflow_id))]

@@ -40,14 +40,14 @@ class Standing:
 
 def standings(elsewhere: str | None = None) -> list[Standing]:
     """Return that of every run, in the store that it is meant for or in another one."""
-    found = ((folder, _target_of(folder, elsewhere)) for folder in all_journals())
-    return [_standing(folder, target) for folder, target in found if target]
+    targets = ((folder, _target_of(folder, elsewhere)) for folder in all_journals())
+    return [_standing(folder, target) for folder, target in targets if target]
 
 
-def sync(elsewhere: str | None, say: Callable[[str], None], *, anew: bool = False) -> bool:
+def sync(elsewhere: str | None, print_line: Callable[[str], None], *, anew: bool = False) -> bool:
     """Send everything; return whether all of it arrived. Anew: look up in the store also what was sent before."""
     targets = dict.fromkeys(standing.target for standing in standings(elsewhere))
-    return all([_sync(target, elsewhere, say, anew=anew) for target in targets])
+    return all([_sync(target, elsewhere, print_line, anew=anew) for target in targets])
 
 
 def send_beside() -> None:
@@ -72,15 +72,15 @@ def where_allowed() -> Iterator[None]:
 def report_interrupted() -> list[str]:
     """Tell of runs that were killed, start what sends it, and return their ids."""
     markers = sorted(journals().glob(f"*/{RUNNING}"))
-    found = [marker.parent for marker in markers if (read_text(marker) or "").strip() == platform.node()]
-    told = [folder.name for folder in found if not is_being_written(folder) and _tell_interrupted(folder.name)]
-    for target in filter(None, {target_in(journals() / run) for run in told}):
+    folders = [marker.parent for marker in markers if (read_text(marker) or "").strip() == platform.node()]
+    reported = [folder.name for folder in folders if not is_being_written(folder) and _report_interrupted(folder.name)]
+    for target in filter(None, {target_in(journals() / run) for run in reported}):
         if not is_running(target.key):
             start_sender(target.key)
-    return told
+    return reported
 
 
-def _sync(target: Target, elsewhere: str | None, say: Callable[[str], None], *, anew: bool) -> bool:
+def _sync(target: Target, elsewhere: str | None, print_line: Callable[[str], None], *, anew: bool) -> bool:
     from bakeoff.tracking.courier import Courier  # MLflow takes seconds to load
 
     folders = [folder for folder in all_journals() if _target_of(folder, elsewhere) == target]
@@ -92,9 +92,9 @@ def _sync(target: Target, elsewhere: str | None, say: Callable[[str], None], *, 
     for folder in folders:
         place = place_in(folder, target)
         if place.trouble:
-            say(f"{folder.name}: not sent to {target.shown}: {place.trouble}")
+            print_line(f"{folder.name}: not sent to {target.shown}: {place.trouble}")
         for refusal in place.refused:
-            say(f"{folder.name}: {target.shown} does not take {refusal}")
+            print_line(f"{folder.name}: {target.shown} does not take {refusal}")
     return fine and not courier.deleted
 
 
@@ -108,8 +108,8 @@ def _instead_of_the_sender(target: Target) -> Iterator[None]:
     try:
         lock.acquire(timeout=LONGEST_REQUEST_S)
     except Timeout:
-        said = f"{lock.lock_file}: another process sends to this store and does not end; try again later"
-        raise WorkspaceError(said) from None
+        problem = f"{lock.lock_file}: another process sends to this store and does not end; try again later"
+        raise WorkspaceError(problem) from None
     finally:
         request.unlink(missing_ok=True)
     try:
@@ -129,7 +129,7 @@ def _target_of(folder: Path, elsewhere: str | None) -> Target | None:
     return Target.at(elsewhere, own.experiment) if own and elsewhere else own
 
 
-def _tell_interrupted(run_id: str) -> bool:
+def _report_interrupted(run_id: str) -> bool:
     journal = Journal(run_id)
     try:
         if not journal.is_alone or not (journal.folder / RUNNING).exists():  # it goes on, since a moment ago

@@ -29,7 +29,7 @@ LONGEST_S = 2  # the end of a stage may wait for the tool's answer
 FROM_DVC = ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV")
 
 
-def look() -> dict[str, float]:
+def measure_load() -> dict[str, float]:
     """Measure how busy the machine was since the look before; nothing where the system does not tell."""
     try:
         memory, disk = psutil.virtual_memory(), psutil.disk_usage(str(main_workspace()))
@@ -39,27 +39,27 @@ def look() -> dict[str, float]:
             "system/system_memory_usage_percentage": memory.percent,
             "system/process_memory_megabytes": psutil.Process().memory_info().rss / MB,
             "system/disk_usage_percentage": disk.percent,
-        } | look_at_gpus()
+        } | measure_gpus()
     except (OSError, psutil.Error):
         return {}
 
 
-def look_at_gpus() -> dict[str, float]:
+def measure_gpus() -> dict[str, float]:
     """Measure how busy each GPU is, as NVIDIA's own tool tells it; nothing where there is none."""
     if not shutil.which(GPU_TOOL):
         return {}
-    found, command = {}, [GPU_TOOL, *GPU_QUESTION]
+    figures, command = {}, [GPU_TOOL, *GPU_QUESTION]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=True).stdout
         for line in answer.splitlines():
             number, busy, used, total = (float(figure) for figure in line.split(","))
             name = f"system/gpu_{number:.0f}"
-            found[f"{name}_utilization_percentage"] = busy
-            found[f"{name}_memory_usage_megabytes"] = used * MIB / MB
-            found[f"{name}_memory_usage_percentage"] = 100 * used / total
+            figures[f"{name}_utilization_percentage"] = busy
+            figures[f"{name}_memory_usage_megabytes"] = used * MIB / MB
+            figures[f"{name}_memory_usage_percentage"] = 100 * used / total
     except (OSError, ValueError, ZeroDivisionError, subprocess.SubprocessError):  # a figure may be [N/A]
         return {}
-    return found
+    return figures
 
 
 def versions() -> str:

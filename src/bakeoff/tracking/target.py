@@ -113,8 +113,8 @@ class Place:
 
     def is_in(self, journal: Path) -> bool:
         """Whether the journal still holds what was sent of it; a loss of power may take its last lines."""
-        found = mark_at(journal, self.offset)
-        return self.offset == 0 or (found is not None and self.mark in (None, found))
+        current = mark_at(journal, self.offset)
+        return self.offset == 0 or (current is not None and self.mark in (None, current))
 
     def write(self, folder: Path, target: Target) -> None:
         _write(folder / f"sent-{target.key}.json", asdict(self))
@@ -169,8 +169,8 @@ def all_journals(without: Collection[str] = ()) -> list[Path]:
     """List the folders of journals but for those of some runs, those written first before others: a run may name an
     earlier one."""
     folders = [path for path in journals().iterdir() if path.name not in without] if journals().is_dir() else []
-    found = [folder for folder in folders if (folder / FILE).is_file() and (folder / JOURNAL).is_file()]
-    return sorted(found, key=lambda folder: (folder / FILE).stat().st_mtime_ns)
+    complete = [folder for folder in folders if (folder / FILE).is_file() and (folder / JOURNAL).is_file()]
+    return sorted(complete, key=lambda folder: (folder / FILE).stat().st_mtime_ns)
 
 
 def is_sent(folder: Path, target: Target) -> bool:
@@ -182,8 +182,8 @@ def is_sent(folder: Path, target: Target) -> bool:
 
 def unsent(target: Target) -> list[Path]:
     """List the journals meant for a store that it has not all of, those that failed less often first."""
-    found = [folder for folder in all_journals() if target_in(folder) == target and not is_sent(folder, target)]
-    return sorted(found, key=lambda folder: place_in(folder, target).tries)
+    waiting = [folder for folder in all_journals() if target_in(folder) == target and not is_sent(folder, target)]
+    return sorted(waiting, key=lambda folder: place_in(folder, target).tries)
 
 
 def without_secrets(text: str) -> str:

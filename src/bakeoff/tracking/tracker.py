@@ -22,7 +22,7 @@ from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sendi
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.note import notes_of
 from bakeoff.tracking.result import Result, flattened, note_result, params_of, parse_yaml, read_text, result_here
-from bakeoff.tracking.run_names import POINT_OF_A_SWEEP, RESTORED
+from bakeoff.tracking.run_names import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.run_page import report_page
 from bakeoff.tracking.sender import is_far
 from bakeoff.tracking.target import Place, Target
@@ -50,7 +50,7 @@ class Tracker:
     ) -> None:
         self.run_id = run_id
         self._settings, self._journal, self._watch = settings, journal, watch
-        self._told_of_checkpoints = False
+        self._has_reported_checkpoints = False
 
     def params(self, tree: Mapping[str, Any]) -> None:
         """Tell a rendered variant as params such as `lr.peak`."""
@@ -76,25 +76,25 @@ class Tracker:
     def folder(self, path: Path, name: str, instead: Mapping[str, str] | None = None) -> None:
         """Tell of all its files but weights, which are models; of some, by their names, another text `instead`."""
         if self._journal:
-            _tell_folder(self._journal, path, name, instead or {})
+            _report_folder(self._journal, path, name, instead or {})
 
     def weights(self, trained: Path, state: Mapping[str, Any]) -> None:
         """Tell of the newest and the best that a training kept."""
         if self._journal:
             for model in kept_weights(trained, state, self._settings):
-                self._tell_model(self._journal, model)
+                self._report_model(self._journal, model)
 
     def exported(self, folder: Path, state: Mapping[str, Any], *, weights: str, task: str, multi_label: bool) -> None:
         """Tell of the SavedModel in a folder; whoever has MLflow loads it as a predictor."""
         if self._journal and (folder / SAVED_MODEL).is_dir():
             model = exported_model(folder, state, self._settings, weights=weights, task=task, multi_label=multi_label)
-            self._tell_model(self._journal, model)
+            self._report_model(self._journal, model)
         elif self._journal and self._settings.register:
             print_line(
                 f"nothing is registered as {self._settings.register}: {(folder / SAVED_MODEL).as_posix()} is not there"
             )
 
-    def _tell_model(self, journal: Journal, model: Mapping[str, Any]) -> None:
+    def _report_model(self, journal: Journal, model: Mapping[str, Any]) -> None:
         journal.model(model)
         if model["by_reference"]:
             size, most = sum(file["bytes"] for file in model["files"]) / 1e6, self._settings.largest_model_mb
@@ -106,17 +106,17 @@ class Tracker:
         if not self._journal or is_far():  # a far job leaves its checkpoints in the store of work in flight
             return
         try:
-            self._tell_checkpoint(self._journal, stock)
+            self._report_checkpoint(self._journal, stock)
         except OSError as error:
             self._journal.trouble = error
 
-    def _tell_checkpoint(self, journal: Journal, stock: Stock) -> None:
-        if told := report_checkpoints(journal, stock, self._settings):
-            if not self._told_of_checkpoints and (stock.folder / IDENTITY).is_file():
+    def _report_checkpoint(self, journal: Journal, stock: Stock) -> None:
+        if entry := report_checkpoints(journal, stock, self._settings):
+            if not self._has_reported_checkpoints and (stock.folder / IDENTITY).is_file():
                 journal.file(stock.folder / IDENTITY, STORED_IDENTITY)
-            for line in [] if self._told_of_checkpoints else describe_sending(told, self._settings):
+            for line in [] if self._has_reported_checkpoints else describe_sending(entry, self._settings):
                 print_line(line)
-            self._told_of_checkpoints = True
+            self._has_reported_checkpoints = True
 
     def dataset(
         self, name: str, digest: str, source: str, counts: Mapping[str, Any], *, context: str = "training"
@@ -140,12 +140,12 @@ class Tracker:
             self._journal.settle()
 
     @contextmanager
-    def ending(self, goes_on_elsewhere: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    def ending(self, continues_elsewhere: Callable[[], bool] = lambda: False) -> Iterator[None]:
         """The run ends as the block does: FINISHED, KILLED by Ctrl-C, FAILED by anything else. Nothing more is told of
         one that goes on elsewhere, for whoever goes on with it tells that."""
         status = "FAILED"
         if self._journal:
-            self._journal.is_silent = goes_on_elsewhere
+            self._journal.is_silent = continues_elsewhere
             self._journal.state("RUNNING")
         try:
             yield
@@ -215,7 +215,7 @@ def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
     report_result(journal, result)
     if not result.experiment:
         for folder, name in ((RUN.parent, "config"), (TRAINED, "train"), (EVALUATION, "evaluation")):
-            _tell_folder(journal, folder, name, report_page(folder, result.state) if folder == EVALUATION else {})
+            _report_folder(journal, folder, name, report_page(folder, result.state) if folder == EVALUATION else {})
         for model in kept_weights(TRAINED, result.state, settings):
             journal.model(model)
     journal.state("FINISHED")
@@ -241,7 +241,7 @@ def expect_earlier_points(run_id: str, settings: Track) -> None:
         Place(is_doubtful=True).write(journals() / run_id, Target.of(settings))
 
 
-def _tell_folder(journal: Journal, folder: Path, name: str, instead: Mapping[str, str]) -> None:
+def _report_folder(journal: Journal, folder: Path, name: str, instead: Mapping[str, str]) -> None:
     for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
         place = file.relative_to(folder).as_posix()
         if place in instead:
@@ -272,5 +272,5 @@ def _begin(journal: Journal, name: str | None, settings: Mlflow) -> None:
     experiment, name = os.environ.get("DVC_EXP_NAME"), settings.name or name
     differs = "" if settings.name else describe_changes(parse_yaml(read_text(RUN)))
     journal.run(f"{name} ({experiment})" if experiment else name, differs)
-    if sweep := POINT_OF_A_SWEEP.fullmatch(experiment or ""):
+    if sweep := SWEEP_EXPERIMENT.fullmatch(experiment or ""):
         journal.parent(sweep[1])

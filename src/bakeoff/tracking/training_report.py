@@ -33,8 +33,8 @@ def report_results(
 ) -> None:
     from bakeoff.training.showing import EVENTS
 
-    told = {**state, **measured}
-    copy.tags({f"bakeoff.{key}": str(told[key]) for key in IN_TAGS if key in told})
+    facts = {**state, **measured}
+    copy.tags({f"bakeoff.{key}": str(facts[key]) for key in IN_TAGS if key in facts})
     resumed = measured["resumed_at_steps"]
     copy.tags({RESUMED_TAG: " ".join(map(str, resumed))} if resumed else {})
     copy.folder(out, "train")

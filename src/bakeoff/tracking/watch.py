@@ -11,7 +11,7 @@ from bakeoff.tracking.journal import Journal
 from bakeoff.tracking.sender import is_far, is_running, start_sender
 from bakeoff.tracking.target import Place, Target, is_sent, place_in, target_in
 
-LOOK_EVERY_S = 1.0
+MEASURE_EVERY_S = 1.0
 RESTART_AFTER_S = 10.0  # a sender that just ended, such as at a store that takes nothing
 VAIN_TRIES = 2  # one after the other; then nobody waits
 TROUBLE_AFTER_S = 5.0  # a server that is being restarted is none
@@ -50,14 +50,14 @@ class Watch:
 
     def _run(self) -> None:
         looked_at = time.monotonic()
-        system.look()  # processor time is counted from here
+        system.measure_load()  # processor time is counted from here
         while True:
             self._keep_sending()
-            self._look_for_trouble()
+            self._check_trouble()
             if self._system_every and time.monotonic() - looked_at >= self._system_every:
                 looked_at = time.monotonic()
-                self._journal.metrics(self._journal.next_step(system.FIRST), system.look())
-            if self._ending.wait(LOOK_EVERY_S):
+                self._journal.metrics(self._journal.next_step(system.FIRST), system.measure_load())
+            if self._ending.wait(MEASURE_EVERY_S):
                 return
 
     def _keep_sending(self) -> None:
@@ -71,7 +71,7 @@ class Watch:
         except OSError as error:  # the disk is full, or there can be no more processes
             self._warn(str(error))
 
-    def _look_for_trouble(self) -> None:
+    def _check_trouble(self) -> None:
         if self._journal.trouble:
             self._warn(str(self._journal.trouble))
         trouble, now = self._place.trouble, time.monotonic()

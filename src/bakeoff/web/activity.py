@@ -50,7 +50,7 @@ def show_errand(request: Request) -> Response:
 def send_errand(request: Request) -> Response:
     """Tell a script how an errand stands."""
     errand = find_errand(request.path_params["name"])
-    return JSONResponse({"state": errand.state, "after": errand.after, "words": errand.last_words})
+    return JSONResponse({"state": errand.state, "after": errand.after, "words": errand.last_line})
 
 
 ROUTES = [

@@ -40,9 +40,9 @@ class Folder:
 
     def list_frames(self) -> list[str]:
         """Return the pictures in the order of their names, relative to the folder; without those that are ignored."""
-        found = self._list_files(IMAGES if self._has_images else "")
+        files = self._list_files(IMAGES if self._has_images else "")
         return sorted(
-            path for path in found
+            path for path in files
             if os.path.splitext(path)[1].lower() in IMAGE_SUFFIXES and not path.startswith(f"{IGNORED}/")
         )  # fmt: skip
 
@@ -150,10 +150,10 @@ class Folder:
                 write_whole(self.root / CLASSES, "".join(f"{one}\n" for one in [*known, label]))
         return self.list_classes()
 
-    def propose(self, found: Mapping[str, Sequence[Box]]) -> None:
+    def propose(self, proposals: Mapping[str, Sequence[Box]]) -> None:
         """Add proposals to pictures; those that wait there already are replaced."""
         with self._lock():
-            self._write_proposals({**self._proposals(), **found})
+            self._write_proposals({**self._proposals(), **proposals})
 
     def list_proposed(self) -> set[str]:
         return {frame for frame, boxes in self._proposals().items() if boxes}
@@ -168,25 +168,25 @@ class Folder:
             tree = json.loads((self.root / COCO_FILE).read_text(encoding="utf-8"))
             labels = {one["id"]: one["name"] for one in tree["categories"]}
             frames = {one["id"]: one["file_name"] for one in tree["images"]}
-            found: dict[str, list[Box]] = {}
+            proposals: dict[str, list[Box]] = {}
             for one in tree["annotations"]:
                 left, top, wide, high = one["bbox"]
                 box = Box(labels[one["category_id"]], left, top, left + wide, top + high, one.get("score"))
-                found.setdefault(frames[one["image_id"]], []).append(box)
-            return found
+                proposals.setdefault(frames[one["image_id"]], []).append(box)
+            return proposals
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{self.root / COCO_FILE}: cannot be read ({error}); move it away") from None
 
-    def _write_proposals(self, found: Mapping[str, Sequence[Box]]) -> None:
+    def _write_proposals(self, proposals: Mapping[str, Sequence[Box]]) -> None:
         """Without any the files go, so that a model may propose anew."""
-        frames = [frame for frame, boxes in found.items() if boxes]
+        frames = [frame for frame, boxes in proposals.items() if boxes]
         if not frames:
             for name in (COCO_FILE, TABLE):
                 (self.root / name).unlink(missing_ok=True)
             return
-        labels = sorted({box.label for frame in frames for box in found[frame]})
+        labels = sorted({box.label for frame in frames for box in proposals[frame]})
         annotations = [
             {
                 "id": 0, "image_id": number, "category_id": labels.index(box.label) + 1, "iscrowd": 0,
@@ -194,7 +194,7 @@ class Folder:
                 "area": round((box.xmax - box.xmin) * (box.ymax - box.ymin), 2), "score": box.score,
                 "attributes": {MARK: True},
             }
-            for number, frame in enumerate(frames, 1) for box in found[frame]
+            for number, frame in enumerate(frames, 1) for box in proposals[frame]
         ]  # fmt: skip
         tree = {
             "info": {"description": f"{MARK}: boxes to correct"},

@@ -116,12 +116,12 @@ async def show_problem(request: Request, error: Exception) -> Response:
 
 async def show_fault(request: Request, error: Exception) -> Response:
     """Say what the machine lacks, such as room on its disk; what else is a bug goes to the log."""
-    words = name_fault(error)
-    if words is None:
+    fault = name_fault(error)
+    if fault is None:
         raise error
     if wants_json(request):
-        return JSONResponse({"problem": words}, 507)
-    return show_page("web_problem.html.jinja", "", "That did not work", code=507, problem=words)
+        return JSONResponse({"problem": fault}, 507)
+    return show_page("web_problem.html.jinja", "", "That did not work", code=507, problem=fault)
 
 
 async def show_missing(request: Request, error: Exception) -> Response:

@@ -12,7 +12,7 @@ from bakeoff.web import activity, comparing, data, labels, live, models, train, 
 from bakeoff.web.answers import show_fault, show_missing, show_problem, show_static
 from bakeoff.web.guard import Door, Guard
 
-SECONDS_FOR_THE_LAST_WORD = 1  # of a server that ends while pages listen
+SECONDS_TO_FINISH = 1  # of a server that ends while pages listen
 
 
 def make_app(door: Door) -> Starlette:
@@ -46,7 +46,7 @@ def bind(host: str, port: int | None, ports: range) -> socket.socket:
 def make_server(door: Door) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
-            make_app(door), log_level="warning", timeout_graceful_shutdown=SECONDS_FOR_THE_LAST_WORD,
+            make_app(door), log_level="warning", timeout_graceful_shutdown=SECONDS_TO_FINISH,
             server_header=False, date_header=False, ws="none", lifespan="off",
         )
     )  # fmt: skip

@@ -49,7 +49,7 @@ def find_exported(run: KnownRun) -> dict[str, Path]:
     if run.run_id and result_here().run_id == run.run_id and workspace.EXPORTED.is_dir():
         root = workspace.EXPORTED
         return {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
-    own = run.said.experiment if run.said else None
+    own = run.status.experiment if run.status else None
     for revision in filter(None, dict.fromkeys([own, *named_by().get(run.fingerprint, ())])):
         if files := _find_in_cache(git.file_at(revision, LOCK)):
             return files
@@ -62,8 +62,8 @@ def _find_in_cache(lock: str | None) -> dict[str, Path]:
     outs = (stages.get("export") or {}).get("outs") or []
     digest = next((out.get("md5") for out in outs if out.get("path") == workspace.EXPORTED.as_posix()), None)
     entries = (dvc.cached_folder(digest) if digest else None) or {}
-    found = {name: dvc.cached_file(entry) for name, entry in entries.items()}
-    return {} if None in found.values() else {name: path for name, path in found.items() if path}
+    cached = {name: dvc.cached_file(entry) for name, entry in entries.items()}
+    return {} if None in cached.values() else {name: path for name, path in cached.items() if path}
 
 
 def _list_texts(run: KnownRun, files: dict[str, Path]) -> Iterator[tuple[str, str]]:
@@ -74,7 +74,7 @@ def _list_texts(run: KnownRun, files: dict[str, Path]) -> Iterator[tuple[str, st
     labels = (read_text(files[LABELS]) or "").splitlines() if LABELS in files else []
     yield "README.txt", str(
         template.render(
-            "robot.txt.jinja", run=run, said=run.said, facts=facts, labels=labels, has_lite=LITE in files,
+            "robot.txt.jinja", run=run, status=run.status, facts=facts, labels=labels, has_lite=LITE in files,
             input=json.dumps(facts.get("input")) if facts.get("input") else "",
         )
     )  # fmt: skip

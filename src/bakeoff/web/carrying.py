@@ -35,18 +35,18 @@ def carry(boxes: Sequence[Box], pictures: Sequence[Path]) -> Iterator[list[Box]]
     """Yield the boxes in each picture after the first, each with how sure it is; end where none is left."""
     cv2 = load_opencv()
     frame = _read(cv2, pictures[0])
-    carried = [(box, _begin(cv2, frame, box), _look(cv2, frame, box)) for box in boxes]
+    carried = [(box, _begin(cv2, frame, box), _crop(cv2, frame, box)) for box in boxes]
     for path in pictures[1 : MOST_FRAMES + 1]:
         frame, kept = _read(cv2, path), []
         for box, tracker, before in carried:
-            is_found, rectangle = tracker.update(frame)
-            moved = _place(box, rectangle, frame.shape) if is_found else None
+            is_tracked, rectangle = tracker.update(frame)
+            moved = _place(box, rectangle, frame.shape) if is_tracked else None
             if moved is None:
                 continue
-            look = _look(cv2, frame, moved)
-            sure = float(np.corrcoef(before.ravel(), look.ravel())[0, 1]) if look.std() and before.std() else 0.0
+            crop = _crop(cv2, frame, moved)
+            sure = float(np.corrcoef(before.ravel(), crop.ravel())[0, 1]) if crop.std() and before.std() else 0.0
             if sure >= SURE:
-                kept.append((replace(moved, score=round(sure, 3)), tracker, look))
+                kept.append((replace(moved, score=round(sure, 3)), tracker, crop))
         carried = kept
         if not carried:
             return
@@ -71,7 +71,7 @@ def _begin(cv2: ModuleType, frame: np.ndarray, box: Box) -> "cv2.TrackerCSRT":  
     return tracker
 
 
-def _look(cv2: ModuleType, frame: np.ndarray, box: Box) -> np.ndarray:
+def _crop(cv2: ModuleType, frame: np.ndarray, box: Box) -> np.ndarray:
     """Return what is in a box, small and grey."""
     height, width = frame.shape[:2]
     left, top = min(int(box.xmin), width - 1), min(int(box.ymin), height - 1)

@@ -63,9 +63,9 @@ def _judge(one: str, other: str) -> tuple[str, list[str]]:
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     if done.returncode:
         return "not known", [done.stderr.strip() or "bakeoff better failed"]
-    words = {"A is better": f"{one[:8]} is better", "B is better": f"{other[:8]} is better"}
+    verdicts = {"A is better": f"{one[:8]} is better", "B is better": f"{other[:8]} is better"}
     first = next((lines[number] for number in range(2, len(lines))), "")
-    verdict = next((text for start, text in words.items() if first.startswith(start)), "no difference shown")
+    verdict = next((text for start, text in verdicts.items() if first.startswith(start)), "no difference shown")
     return verdict, lines[:4]
 
 

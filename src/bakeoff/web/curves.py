@@ -22,7 +22,7 @@ from bakeoff.pages.svg import (
 from bakeoff.tracking.journal import FILE, entries
 from bakeoff.training.variant import TrainingPhase
 
-TRAINING, LOOK = "train/loss", "validation/loss"
+TRAINING_LOSS, VALIDATION_LOSS = "train/loss", "validation/loss"
 VALIDATION = "validation/"
 RATES = 150  # points of a phase's rate
 MOST_POINTS = 300  # of a line; more are no finer on a screen
@@ -39,8 +39,8 @@ class Curve:
 
 def headline_of(metrics: Mapping[str, float]) -> tuple[str, float] | None:
     """Return the number by which a task is judged, of the last look; of an unknown task its first number."""
-    found = {name.removeprefix(VALIDATION): value for name, value in metrics.items() if name.startswith(VALIDATION)}
-    return next(((name, found[name]) for name in (*BY_HEADLINE, *found) if name in found), None)
+    validated = {name.removeprefix(VALIDATION): value for name, value in metrics.items() if name.startswith(VALIDATION)}
+    return next(((name, validated[name]) for name in (*BY_HEADLINE, *validated) if name in validated), None)
 
 
 def draw_curves(run_id: str, steps: int) -> list[Curve]:
@@ -50,7 +50,7 @@ def draw_curves(run_id: str, steps: int) -> list[Curve]:
         return []
     series = _follow(folder).read()
     curves = []
-    losses = {name: series[name] for name in (TRAINING, LOOK) if series.get(name)}
+    losses = {name: series[name] for name in (TRAINING_LOSS, VALIDATION_LOSS) if series.get(name)}
     if losses:
         curves.append(_draw("Loss", losses, steps))
     headline = headline_of({name: points[-1][1] for name, points in series.items() if points})
@@ -109,9 +109,11 @@ def _draw(title: str, series: Mapping[str, Points], steps: int, *, digits: int =
         )
         if len(series) == 1 and digits == 3:
             rows.append(draw_text(places[-1][0] - 6, places[-1][1] - 8, f"{points[-1][1]:.{digits}f}", anchor="end"))
-    words = ", ".join(f"{name} {points[-1][1]:.{digits}f} at step {points[-1][0]:,}" for name, points in series.items())
+    summary = ", ".join(
+        f"{name} {points[-1][1]:.{digits}f} at step {points[-1][0]:,}" for name, points in series.items()
+    )
     legend = tuple((f"c{number}", name) for number, name in enumerate(series)) if len(series) > 1 else ()
-    return Curve(title, draw_svg(FRAME, *rows, label=f"{title}: {words}"), legend)
+    return Curve(title, draw_svg(FRAME, *rows, label=f"{title}: {summary}"), legend)
 
 
 def _thin(points: Sequence[tuple[int, float]]) -> Sequence[tuple[int, float]]:

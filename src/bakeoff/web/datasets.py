@@ -42,13 +42,13 @@ def option_of(name: str) -> dict[str, Any]:
 
 def list_datasets() -> list[str]:
     """Return the options whose files are here, and those made of several of these."""
-    found = []
+    names = []
     for name in list_names():
         tree = option_of(name)
         path = tree.get("path")
         if (isinstance(path, str) and Path(path).is_dir()) or isinstance(tree.get("merge"), list):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def list_untold() -> list[str]:
@@ -96,8 +96,8 @@ def _list_anew(name: str) -> Contents:
             trouble = item.problem or judge_head(root, item)
             contents.survey.add(item, trouble, listed)
             _note(contents, root, item, trouble, part.side or item.split or listed.get(Path(item.name).stem) or UNSAID)
-    found = {label for label, _ in contents.survey.objects}
-    contents.survey.classes = list(source.classes) or source.declared_classes(source.folder()) or sorted(found)
+    labels = {label for label, _ in contents.survey.objects}
+    contents.survey.classes = list(source.classes) or source.declared_classes(source.folder()) or sorted(labels)
     return contents
 
 
@@ -134,10 +134,10 @@ def _walk(folder: Path | str) -> Iterator[bytes]:
 def chosen_data() -> str:
     """Return the option that params.yaml chooses."""
     try:
-        said = read_mapping(workspace.PARAMS).get("data")
+        choice = read_mapping(workspace.PARAMS).get("data")
     except (OSError, BakeoffError):
         return ""
-    return str(said.get("use", "")) if isinstance(said, dict) else str(said or "")
+    return str(choice.get("use", "")) if isinstance(choice, dict) else str(choice or "")
 
 
 def write_choice(name: str) -> list[str]:
@@ -146,7 +146,7 @@ def write_choice(name: str) -> list[str]:
         return []
     line = f"data: {{use: {name}}}\n"
     text = workspace.PARAMS.read_text(encoding="utf-8")
-    text, times = LINE.subn(lambda found: line, text, count=1)
+    text, times = LINE.subn(lambda match: line, text, count=1)
     write_whole(workspace.PARAMS, text if times else f"{text.rstrip()}\n{line}")
     return [f"{workspace.PARAMS.as_posix()}: {line.strip()}"]
 
@@ -165,9 +165,11 @@ def combine(names: Sequence[str], called: str) -> Path:
         own = set(read_contents(other).survey.classes)
         here, there = sorted(labels - own), sorted(own - labels)
         if here or there:
-            words = [f"{one} alone has {', '.join(more)}" for one, more in ((first, here), (other, there)) if more]
+            differences = [
+                f"{one} alone has {', '.join(more)}" for one, more in ((first, here), (other, there)) if more
+            ]
             raise ConfigError(
-                f"combine: labels must be the same, but {'; '.join(words)}; rename or remove these labels"
+                f"combine: labels must be the same, but {'; '.join(differences)}; rename or remove these labels"
             )
     write_mapping(file, {"kind": "merged", "merge": list(names)}, head=f"# {' and '.join(names)} as one.\n")
     return file

@@ -69,7 +69,7 @@ class Errand:
         return "\n".join(line.rpartition("\r")[2] for line in text[-MOST_SHOWN:].split("\n"))
 
     @property
-    def last_words(self) -> str:
+    def last_line(self) -> str:
         lines = [line for line in self.log.splitlines() if line.strip() and not line.startswith("$ ")]
         return lines[-1].strip() if lines else ""
 
@@ -124,8 +124,8 @@ def recent(most: int = KEPT) -> list[Errand]:
     """List errands, the newest first."""
     root = own_folder("errands")
     names = [path.name for path in root.iterdir() if NAME.fullmatch(path.name)] if root.is_dir() else []
-    found = (load(name) for name in sorted(names, reverse=True)[:most])
-    return [errand for errand in found if errand is not None]
+    errands = (load(name) for name in sorted(names, reverse=True)[:most])
+    return [errand for errand in errands if errand is not None]
 
 
 def load(errand: str) -> Errand | None:

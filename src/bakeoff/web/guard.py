@@ -94,11 +94,11 @@ class Guard:
         headers, method = Headers(scope=scope), scope["method"]
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self._door.knows(host):
-            return _say(403, f"This page is not {host!r}; open the address that `bakeoff web` printed.")
+            return _make_refusal(403, f"This page is not {host!r}; open the address that `bakeoff web` printed.")
         if origin is not None and origin != f"http://{host}":
-            return _say(403, f"A page of {origin} may not ask this one.")
+            return _make_refusal(403, f"A page of {origin} may not ask this one.")
         if method not in SAFE and headers.get(MARK) != MARKED:
-            return _say(403, "Only this page itself may change anything; reload it and try again.")
+            return _make_refusal(403, "Only this page itself may change anything; reload it and try again.")
         return self._ask_for_token(scope, headers) if self._door.token is not None else None
 
     def _ask_for_token(self, scope: Scope, headers: Headers) -> Response | None:
@@ -114,7 +114,7 @@ class Guard:
         held = cookie_parser(headers.get("cookie", "")).get(self._door.cookie, "")
         if _same(held, self._door.token):
             return None
-        return _say(403, "This page asks for a token; open the whole address that `bakeoff web` printed.")
+        return _make_refusal(403, "This page asks for a token; open the whole address that `bakeoff web` printed.")
 
 
 def _same(one: str, other: str) -> bool:
@@ -129,7 +129,7 @@ def _is_ip(name: str) -> bool:
     return True
 
 
-def _say(code: int, text: str) -> Response:
+def _make_refusal(code: int, text: str) -> Response:
     return PlainTextResponse(f"{text}\n", code)
 
 

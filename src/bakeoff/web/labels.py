@@ -41,7 +41,7 @@ def show_editor(request: Request) -> Response:
     done = [run for run in known_runs() if run.state == State.SUCCEEDED and run.run_id]
     return show_page(
         "web_labels.html.jinja", "/labels", f"Labels of {folder.name}", folder=folder.name,
-        runs=[(run.run_id, f"{run.short} {run.said.name if run.said else ''}") for run in done],
+        runs=[(run.run_id, f"{run.short} {run.status.name if run.status else ''}") for run in done],
         is_dataset=(FOLDER / f"{_option_name(folder)}.yaml").is_file(), option=_option_name(folder),
     )  # fmt: skip
 
@@ -98,12 +98,12 @@ def track(request: Request, tree: Tree) -> Response:
     boxes = [Box(**{**one, "score": None}) for one in folder.read(name)["boxes"]]
     if not boxes:
         raise DataError("the tracker needs a box to carry; draw one in this frame first")
-    found: dict[str, list[Any]] = {}
+    proposals: dict[str, list[Any]] = {}
     pictures = [folder.picture(one) for one in (name, *following[:end])]
     for frame, carried in zip(following[:end], carry(boxes, pictures), strict=False):
-        found[frame] = carried
-    folder.propose(found)
-    return JSONResponse({"frames": [*found], "boxes": sum(map(len, found.values()))})
+        proposals[frame] = carried
+    folder.propose(proposals)
+    return JSONResponse({"frames": [*proposals], "boxes": sum(map(len, proposals.values()))})
 
 
 @changes

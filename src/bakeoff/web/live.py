@@ -16,28 +16,28 @@ from bakeoff.errors import BakeoffError
 from bakeoff.web import activity, models
 from bakeoff.web.answers import Refused
 
-SECONDS_BETWEEN_LOOKS = 1.0
+SECONDS_BETWEEN_UPDATES = 1.0
 SECONDS_OF_SILENCE = 15.0  # after which a comment is sent, so that a connection that broke is noticed
 Parts = dict[str, str]
-Look = Callable[[], Parts]
+PartsReader = Callable[[], Parts]
 
 
 async def send_events(request: Request) -> Response:
     kind, name = request.query_params.get("of", ""), request.query_params.get("name", "")
-    looks: dict[str, Look] = {
+    readers: dict[str, PartsReader] = {
         "runs": models.list_parts,
         "run": lambda: models.run_parts(name),
         "errand": lambda: activity.errand_parts(name),
         "activity": activity.strip_parts,
     }
-    if kind not in looks:
-        raise Refused(f"of: must be one of {', '.join(looks)}")
-    first = await run_in_threadpool(looks[kind])  # what is wrong is said at once
-    events = _follow(request, looks[kind], first)
+    if kind not in readers:
+        raise Refused(f"of: must be one of {', '.join(readers)}")
+    first = await run_in_threadpool(readers[kind])  # what is wrong is said at once
+    events = _follow(request, readers[kind], first)
     return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 
-async def _follow(request: Request, look: Look, parts: Parts) -> AsyncIterator[str]:
+async def _follow(request: Request, read_parts: PartsReader, parts: Parts) -> AsyncIterator[str]:
     sent: Parts = {}
     silent = 0.0
     yield "retry: 2000\n\n"
@@ -50,9 +50,9 @@ async def _follow(request: Request, look: Look, parts: Parts) -> AsyncIterator[s
         elif silent >= SECONDS_OF_SILENCE:
             yield ": still here\n\n"
             silent = 0.0
-        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
-        silent += SECONDS_BETWEEN_LOOKS
+        await asyncio.sleep(SECONDS_BETWEEN_UPDATES)
+        silent += SECONDS_BETWEEN_UPDATES
         try:
-            parts = await run_in_threadpool(look)
+            parts = await run_in_threadpool(read_parts)
         except BakeoffError:  # such as a run that was removed
             return

@@ -58,21 +58,21 @@ class Row:
 
 
 def make_row(run: KnownRun) -> Row:
-    said = run.said
+    status = run.status
     name = run.fingerprint if run.waits else (run.run_id or run.fingerprint)[:SHOWN_OF_ID]
     heard = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.updated))
-    if said is None:
+    if status is None:
         return Row(run.fingerprint, name, run.state.value, False, False, "", "", "", 0, "", "", "", heard,
                    run.unreadable, False)  # fmt: skip
-    headline = headline_of(said.metrics)
-    is_left = run.state.is_live and said.seconds_left is not None
+    headline = headline_of(status.metrics)
+    is_left = run.state.is_live and status.seconds_left is not None
     return Row(
         id=run.fingerprint, name=name, state=run.state.value, is_live=run.state.is_live, waits=run.waits,
-        variant=said.name, experiment=said.experiment or "", steps=f"{said.steps_done:,} of {said.steps:,}",
-        share=said.steps_done / said.steps if said.steps else 0.0,
-        left=format_duration(said.seconds_left or 0.0) if is_left else "",
+        variant=status.name, experiment=status.experiment or "", steps=f"{status.steps_done:,} of {status.steps:,}",
+        share=status.steps_done / status.steps if status.steps else 0.0,
+        left=format_duration(status.seconds_left or 0.0) if is_left else "",
         metric=f"{headline[0]} {headline[1]:.3f}" if headline else "",
-        trained=format_duration(said.training_seconds) if said.training_seconds else "",
+        trained=format_duration(status.training_seconds) if status.training_seconds else "",
         heard="" if run.state.is_live else heard, remark=_describe(run),
         is_comparable=bool(run.run_id) and not run.state.is_live and headline is not None,
     )  # fmt: skip
@@ -81,7 +81,7 @@ def make_row(run: KnownRun) -> Row:
 def _describe(run: KnownRun) -> str:
     if run.failure:
         return f"{run.failure.kind}: {run.failure.message}"
-    ended = run.said.ended_by if run.said and not run.state.is_live else None
+    ended = run.status.ended_by if run.status and not run.state.is_live else None
     return ENDS.get(ended or "", "")
 
 
@@ -92,7 +92,7 @@ def find_run(name: str) -> KnownRun:
         if "/" not in name and folder.is_dir():
             return known(folder)
     for run in known_runs():
-        if run.said and run.said.experiment == name:
+        if run.status and run.status.experiment == name:
             return run
     raise NotThere(f"{name}: no such run; it may have been removed")
 
@@ -127,11 +127,11 @@ def run_parts(name: str) -> dict[str, str]:
 
 def _facts(run: KnownRun) -> dict[str, Any]:
     """Return what the part of a run's page that changes shows."""
-    said = run.said
+    status = run.status
     return {
-        "row": make_row(run), "said": said,
-        "memory": format_size(said.machine.resident_bytes) if said and said.machine.resident_bytes else "",
-        "curves": draw_curves(run.run_id, said.steps if said else 0), "sheets": list_sheets(run),
+        "row": make_row(run),
+        "memory": format_size(status.machine.resident_bytes) if status and status.machine.resident_bytes else "",
+        "curves": draw_curves(run.run_id, status.steps if status else 0), "sheets": list_sheets(run),
         "can_go_on": not run.state.is_live and run.state != State.SUCCEEDED and run.can_go_on(),
         "has_ended": not run.state.is_live and run.can_go_on(),
         "report": report_of(run).is_file(),
@@ -219,7 +219,7 @@ def show_removal(request: Request) -> Response:
 
 
 def _removal(run: KnownRun, named: tuple[str, ...]) -> list[list[str]]:
-    experiment = run.said.experiment if run.said else None
+    experiment = run.status.experiment if run.status else None
     gone = [["dvc", "exp", "remove", experiment]] if experiment and experiment in named else []
     return [*gone, ["bakeoff", "clean", run.run_id or run.fingerprint, "--yes"]]
 
@@ -252,8 +252,8 @@ def act(request: Request, tree: Tree) -> Response:
 
 def _way_on(run: KnownRun) -> list[str]:
     """Return the command that trains a run to its end."""
-    found = SWEEP.fullmatch(run.said.experiment or "") if run.said else None
-    return ["bakeoff", "sweep", "--resume", found[1], "--as-begun"] if found else ["bakeoff", "repro"]
+    match = SWEEP.fullmatch(run.status.experiment or "") if run.status else None
+    return ["bakeoff", "sweep", "--resume", match[1], "--as-begun"] if match else ["bakeoff", "repro"]
 
 
 ROUTES = [

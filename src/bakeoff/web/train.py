@@ -53,7 +53,7 @@ class Wanted:
     person: str = ""  # whose minutes it uses
 
     @property
-    def words(self) -> list[str]:
+    def overrides(self) -> list[str]:
         """Return the changes as `bakeoff plan` and `bakeoff queue add` take them, all but the data."""
         return [f"{KEYS[name]}={_quote(value)}" for name, value in self.fields.items() if value and name != "data"] + [
             *self.others
@@ -89,9 +89,9 @@ def read_form(tree: Tree) -> Wanted:
         others = shlex.split(text_of(tree, "others"))
     except ValueError as error:
         others, wrong["others"] = [], f"cannot be read: {error}; close the quote"
-    if odd := [word for word in others if word.startswith("-") or not ("=" in word or word.startswith("~"))]:
+    if odd := [text for text in others if text.startswith("-") or not ("=" in text or text.startswith("~"))]:
         wrong["others"] = f"must be changes such as lr.peak=0.01, got {odd[0]!r}"
-    if any(word.lstrip("+~").partition("=")[0] in ("data", "data.use") for word in others):
+    if any(override.lstrip("+~").partition("=")[0] in ("data", "data.use") for override in others):
         wrong["others"] = "must not change the data; choose them above"
     if wrong:
         raise Mistakes(wrong)
@@ -124,24 +124,25 @@ def show_form(request: Request) -> Response:
 
 def _continued(run: KnownRun) -> dict[str, str]:
     """Return the form as it was for a run, with twice as many steps and the run to go on from."""
-    steps = run.said.steps if run.said else 0
-    words = [word for word in _words_of(run) if not word.lstrip("+").startswith(("train.steps=", "train.epochs="))]
+    steps = run.status.steps if run.status else 0
+    durations = ("train.steps=", "train.epochs=")
+    overrides = [override for override in _read_overrides(run) if not override.lstrip("+").startswith(durations)]
     given = {"steps": str(2 * steps), "more": run.fingerprint}
     for name, key in KEYS.items():
-        own = next((word for word in words if word.lstrip("+").startswith(f"{key}=")), None)
+        own = next((override for override in overrides if override.lstrip("+").startswith(f"{key}=")), None)
         if own is not None and name not in given:
             given[name] = own.partition("=")[2].strip("\"'")
-            words.remove(own)
-    words = [word for word in words if not word.lstrip("+").startswith("train.continue_from=")]
-    return {**given, "others": shlex.join(words)}
+            overrides.remove(own)
+    overrides = [override for override in overrides if not override.lstrip("+").startswith("train.continue_from=")]
+    return {**given, "others": shlex.join(overrides)}
 
 
-def _words_of(run: KnownRun) -> list[str]:
+def _read_overrides(run: KnownRun) -> list[str]:
     """Return the changes with which a run of the queue was asked for; none of a run of params.yaml itself."""
-    experiment = (run.said.experiment if run.said else None) or ""
-    found = SWEEP.fullmatch(experiment)
+    experiment = (run.status.experiment if run.status else None) or ""
+    match = SWEEP.fullmatch(experiment)
     try:
-        manifest = load_manifest(workspace.sweeps() / found[1]) if found else None
+        manifest = load_manifest(workspace.sweeps() / match[1]) if match else None
     except WorkspaceError:
         return []
     job = next((job for job in manifest.jobs if job.experiment == experiment), None) if manifest else None
@@ -155,7 +156,8 @@ def _list_starts() -> list[tuple[str, str]]:
         folders = sorted(path for pattern in ("*", "zoo/*") for path in workspace.WEIGHTS.glob(pattern))
         starts += [(path.as_posix(), "in data/weights") for path in folders if path.is_dir() and path.name != "zoo"]
     done = [run for run in known_runs() if run.state == State.SUCCEEDED and run.names.mlflow_id]
-    return [*starts, *((run.names.mlflow_id, f"run {run.short}, {run.said.name if run.said else ''}") for run in done)]
+    runs = ((run.names.mlflow_id, f"run {run.short}, {run.status.name if run.status else ''}") for run in done)
+    return [*starts, *runs]
 
 
 @changes
@@ -186,11 +188,11 @@ def _describe(wanted: Wanted) -> str:
     from bakeoff.planning.whole import TRAIN
     from bakeoff.training.variant import plan_phases
 
-    words = [f"data={wanted.data}", *wanted.words] if wanted.data != chosen_data() else wanted.words
+    overrides = [f"data={wanted.data}", *wanted.overrides] if wanted.data != chosen_data() else wanted.overrides
     with _one_at_a_time:
-        plan = make_plan(words)
+        plan = make_plan(overrides)
         places = workspace.PARAMS, workspace.CONF, workspace.RECORDS
-        run = read_variant(*places, facts=workspace.facts(), overrides=words).whole()
+        run = read_variant(*places, facts=workspace.facts(), overrides=overrides).whole()
     require_minutes([run.train.max_minutes] if plan.stages[TRAIN] == RUNS else [], wanted.person)
     estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes
     seconds = sum(plan.stage_seconds.values())
@@ -206,7 +208,7 @@ def _describe(wanted: Wanted) -> str:
     ]
     return template.render(
         "web_plan.html.jinja", name=plan.name, rows=rows, warnings=plan.warnings, rate=draw_rate(plan_phases(run)),
-        lines=[f"bakeoff plan {shlex.join(words)}".strip()],
+        lines=[f"bakeoff plan {shlex.join(overrides)}".strip()],
     )  # fmt: skip
 
 
@@ -217,13 +219,13 @@ def sort_mistakes(error: BakeoffError, others: str = "") -> dict[str, str]:
     """
     if isinstance(error, Mistakes):
         return error.by_field
-    found: dict[str, list[str]] = {}
+    messages: dict[str, list[str]] = {}
     for line in str(error).splitlines():
-        said = re.sub(r"^[^\s:]*(?: line)?(?::\d+)?: (?=[a-z_]+[.:\w]*: )", "", line)
-        key = said.partition(":")[0]
+        message = re.sub(r"^[^\s:]*(?: line)?(?::\d+)?: (?=[a-z_]+[.:\w]*: )", "", line)
+        key = message.partition(":")[0]
         field = FIELD_OF.get(key) or ("others" if f"{key}=" in others else "")
-        found.setdefault(field, []).append(said if field else line)
-    return {field: "\n".join(lines) for field, lines in found.items()}
+        messages.setdefault(field, []).append(message if field else line)
+    return {field: "\n".join(lines) for field, lines in messages.items()}
 
 
 @changes
@@ -231,8 +233,8 @@ def start(request: Request, tree: Tree) -> Response:
     """Put the training of the form into the queue, and run the queue."""
     try:
         wanted = read_form(tree)
-        said = [f"--{name}={text}" for name, text in (("note", wanted.note), (PERSON, wanted.person)) if text]
-        add = ["bakeoff", "queue", "add", *wanted.words, *said, "--yes"]
+        options = [f"--{name}={text}" for name, text in (("note", wanted.note), (PERSON, wanted.person)) if text]
+        add = ["bakeoff", "queue", "add", *wanted.overrides, *options, "--yes"]
         if (same := errands.find(text_of(tree, "key"), add)) is not None:
             return answer_with(same)
         _check(wanted)
