@@ -1,7 +1,7 @@
-"""DVC, run by the python that runs this, and what lies in its cache, read without it.
+"""DVC, run by the Python of this process, and the contents of its cache, read without DVC.
 
-The command `dvc` of this project's environment is `main` here: DVC itself, after mending what a kill or a loss of power
-left of its writing; src/bakeoff/dvc_repair.py says what.
+The command `dvc` of this project's environment is `main` here: DVC itself, after a repair of what a kill or a loss of
+power left of its writing; src/bakeoff/dvc_repair.py has more.
 """
 
 import configparser
@@ -35,13 +35,15 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(own: Mapping[str, str]) -> dict[str, str]:
-    """Stages run `python`, which must be the one that runs this; and what is written at once can be shown at once."""
+    """Return the environment of DVC. Stages run `python`, which must be the one of this process, and their output must
+    appear at once.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [own.get("PATH")])])
     return {**own, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 def answer(*arguments: str, folder: Path | None = None) -> str:
-    """What it prints. Raises WorkspaceError with the last of what it says if it fails."""
+    """Run DVC and return what it prints. Raises WorkspaceError with the last line of its errors if it fails."""
     done = subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         name = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
@@ -51,9 +53,9 @@ def answer(*arguments: str, folder: Path | None = None) -> str:
 
 @contextmanager
 def asking_status() -> Iterator[Callable[[], dict[str, Any]]]:
-    """Let a process beside this one find out what changed since dvc.lock; the call waits for its answer.
+    """Give a function that waits for what changed since dvc.lock. Another process finds that out meanwhile.
 
-    It takes as long as all that `bakeoff plan` does besides. Where it fails, the command itself says why.
+    It takes as long as all that `bakeoff plan` does besides. Where it fails, the command itself prints the reason.
     """
     process = subprocess.Popen([sys.executable, "-c", STATUS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
@@ -136,7 +138,9 @@ def default_remote() -> Remote | None:
 
 
 def cache(place: Path | None = None) -> Path:
-    """As the settings of a workspace say, by default the main one; those of the whole machine are not asked."""
+    """Return the cache that the settings of a workspace name, by default those of the main one. Settings of the whole
+    machine are not read.
+    """
     main = place or main_workspace()
     for path in CONFIGS:
         config = configparser.ConfigParser(interpolation=None, strict=False)
@@ -150,13 +154,13 @@ def cache(place: Path | None = None) -> Path:
 
 
 def cached_file(digest: str, place: Path | None = None) -> Path | None:
-    """Return where it is; not one of which a loss of power left the name alone."""
+    """Return where the cache has a file. A name without content, which a loss of power leaves, does not count."""
     path = (place or cache()) / OBJECTS / digest[:2] / digest[2:]
     return path if path.is_file() and (path.stat().st_size or digest.startswith(OF_NOTHING)) else None
 
 
 def cached_folder(digest: str, place: Path | None = None) -> dict[str, str] | None:
-    """Its files' digests by name; `digest` is that of the listing, which ends in .dir."""
+    """Return the digests of a folder's files by name. `digest` is that of the listing, which ends in .dir."""
     listing = cached_file(digest, place)
     try:
         entries = json.loads(listing.read_text(encoding="utf-8")) if listing else None
@@ -174,12 +178,12 @@ def is_cached(digest: str, place: Path) -> bool:
 
 
 def cached_runs() -> list[Path]:
-    """Of the run cache: what stages made of what."""
+    """Return the files of the run cache, which list what stages made of what."""
     return sorted(file for file in (cache() / "runs").glob("*/*/*") if file.is_file() and file.suffix != ".tmp")
 
 
 def require_readable(path: Path) -> None:
-    """End with the file and line of a mistake that DVC's own reader of YAML would name without them."""
+    """End with the file and line of a mistake, which DVC's own reader of YAML would not name."""
     from ruamel.yaml import YAML, YAMLError  # which DVC loads anyway
 
     try:

@@ -1,4 +1,4 @@
-"""What a kill or a loss of power leaves of DVC's own writing, mended; and what DVC wrote, brought to the disk.
+"""Repair what a kill or a loss of power leaves of DVC's own files, and bring what DVC wrote to the disk.
 
 On some of it DVC fails from then on; the rest it takes for whole. docs/dvc-defects.md has a script for each.
 """
@@ -25,7 +25,7 @@ MARK = "files/synced"  # its time: what is older in the cache is on the disk
 
 
 def repair(cache: Path) -> None:
-    """Mend what DVC left half written in this workspace and in its cache, and say what."""
+    """Repair what DVC left half written in this workspace and in its cache, and print what was done."""
     repair_holders()
     repair_lock()
     if cache.parent.is_dir():  # where it shall be is mounted
@@ -56,9 +56,9 @@ def repair_cache(cache: Path) -> None:
 
 
 def settle(cache: Path) -> None:
-    """Bring to the disk what DVC wrote since this was last done, and note in the cache when that was.
+    """Bring to the disk what DVC wrote since the last call, and note in the cache when that was.
 
-    What is newer than this note may be lost with the machine's power, though its name is there.
+    A loss of power can take what is newer than this note, though its name is there.
     """
     since = _mark(cache)
     if not since or not _is_kept() or _newer(cache / OBJECTS, since):
@@ -80,14 +80,14 @@ def _sync(cache: Path) -> None:
 
 
 def _mark(cache: Path) -> int:
-    """Return the time up to which all is on the disk; 0 if nobody ever looked."""
+    """Return the time up to which everything is on the disk; 0 if that was never noted."""
     with suppress(FileNotFoundError):
         return (cache / MARK).stat().st_mtime_ns
     return 0
 
 
 def _newer(folder: str | Path, since: int) -> list[str]:
-    """Return what was written in it since then; of a folder, whether a name was."""
+    """Return what was written in a folder since then; a folder in it counts if a name in it was written."""
     try:
         with os.scandir(folder) as entries:
             return [entry.path for entry in entries if not since or entry.stat().st_mtime_ns >= since]
@@ -96,7 +96,7 @@ def _newer(folder: str | Path, since: int) -> list[str]:
 
 
 def _newer_objects(cache: Path, since: int) -> Iterator[Path]:
-    """Yield those that DVC takes for whole unseen, for they are read-only."""
+    """Yield the files that DVC takes for whole without reading them, because they are read-only."""
     for folder in _newer(cache / OBJECTS, since):
         for path in map(Path, _newer(folder, 0)):
             with suppress(FileNotFoundError):  # others mend now
@@ -111,7 +111,7 @@ def _newer_keys(cache: Path, since: int) -> list[str]:
 
 
 def _is_whole_object(path: Path) -> bool:
-    """Return whether it is what its name says, or gone."""
+    """Return whether a file has the digest that its name holds, or is gone."""
     import hashlib
 
     with suppress(FileNotFoundError), path.open("rb") as file:
@@ -121,7 +121,7 @@ def _is_whole_object(path: Path) -> bool:
 
 
 def _is_whole_entry(path: Path) -> bool:
-    """Return whether one of the run cache means what its name says, or is gone."""
+    """Return whether an entry of the run cache has the content that its name stands for, or is gone."""
     from dvc.exceptions import DvcException
     from dvc.utils import dict_sha256
     from dvc.utils.serialize import load_yaml
@@ -205,7 +205,7 @@ def _last_whole_lock() -> tuple[bytes, str]:
 
 
 def _is_whole(content: bytes) -> bool:
-    """Return whether it is no beginning of a longer one. A merge's conflict is: DVC says what is wrong with it."""
+    """Return whether a lock is complete. A merge's conflict counts as complete, for DVC names it."""
     import yaml
 
     with suppress(yaml.YAMLError, UnicodeDecodeError):

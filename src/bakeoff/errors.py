@@ -1,4 +1,4 @@
-"""What a user can mend, said in one line: `<file>: <key>: <rule>, got <value>; <remedy>`.
+"""What a user can repair, in one line: `<file>: <key>: <rule>, got <value>; <remedy>`.
 
 BakeoffError
 ├── ConfigError      params.yaml, conf/ or run.yaml
@@ -35,7 +35,7 @@ REMEDIES = {  # by what the system says: for none of these a result may be throw
 
 
 class BakeoffError(Exception):
-    """Its text is all that a user needs to see."""
+    """An error whose text is all that a user needs to see."""
 
     exit_code: ClassVar[int] = USER_ERROR
 
@@ -59,7 +59,7 @@ class TryAgainLater(BakeoffError):
 
 
 class Canceled(KeyboardInterrupt):
-    """Asked to stop before there was anything to save."""
+    """A request to stop that came before there was anything to save."""
 
     def __init__(self, text: str, exit_code: int) -> None:
         self.exit_code = exit_code
@@ -67,7 +67,7 @@ class Canceled(KeyboardInterrupt):
 
 
 class TakenAway(Canceled):
-    """The machine is needed for something else, as a signal says."""
+    """A signal announced that the machine is needed for something else."""
 
     def __init__(self, name: str, remedy: str = "run the same command again") -> None:
         self.name = name
@@ -103,7 +103,7 @@ def show(value: object) -> str:
 
 
 def choices(name: str, allowed: Iterable[str]) -> str:
-    """The tail of a message about an unknown name: the nearest match and everything that is allowed."""
+    """Return the tail of a message about an unknown name: the nearest match and everything that is allowed."""
     allowed = sorted(allowed)
     return f"{did_you_mean(name, allowed)}one of: {', '.join(allowed) or '(none)'}"
 
@@ -116,7 +116,7 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Turn what a user can mend, Ctrl-C and faults of the machine into one line and an exit code: no traceback.
+    """Turn what a user can repair, Ctrl-C and faults of the machine into one line and an exit code: no traceback.
 
     A reader that went away, such as `head`, gets no line either.
     """
@@ -152,7 +152,7 @@ def errors_in_one_line() -> Iterator[None]:
 
 
 def name_fault(error: BaseException) -> str | None:
-    """Return what is wrong with the machine and what mends it; None if the error says nothing of that."""
+    """Return what is wrong with the machine and what repairs it; None if the error is no fault of the machine."""
     if is_disk_full(error):
         return f"no space left on the disk: {one_line(error)}; free some"
     if not isinstance(error, OSError) or error.errno not in REMEDIES:
@@ -175,7 +175,7 @@ def _spell_out(error: UnicodeError) -> tuple[str, int]:
 
 
 def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """A `sys.excepthook`; Python itself then ends the process as one that Ctrl-C ended."""
+    """Serve as a `sys.excepthook` without a traceback of Ctrl-C. Python then ends the process as usual."""
     if issubclass(kind, KeyboardInterrupt):
         print(STOPPED, file=sys.stderr)
     else:

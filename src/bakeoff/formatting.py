@@ -1,4 +1,4 @@
-"""Bytes, seconds and lists of names, in words."""
+"""Bytes, seconds and lists of names as text."""
 
 from collections.abc import Sequence
 

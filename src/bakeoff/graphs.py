@@ -13,5 +13,5 @@ as_written = tf.autograph.experimental.do_not_convert  # of a function for tf.da
 
 
 def compile_graph(function: Callable[..., Any], **options: Any) -> Any:
-    """Return the function as a graph; `options` are those of tf.function."""
+    """Return the function as a graph. `options` are those of tf.function."""
     return tf.function(as_written(function), autograph=False, **options)

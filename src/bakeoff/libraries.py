@@ -10,7 +10,7 @@ PACKAGES = {"tensorflow": ("tensorflow", "tensorflow-cpu")}  # that have the sam
 
 
 def library_version(library: str) -> str:
-    """Return it; raises PackageNotFoundError."""
+    """Return the version of a library. Raises PackageNotFoundError."""
     return installed_version(package_of(library))
 
 

@@ -1,4 +1,4 @@
-"""What this machine has, and what of it is left: memory, disk, cores; by the system, by the limits of a container."""
+"""What this machine has, and how much of it is free: memory, disk, cores; of the system or of a container's limits."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"  # by which NVIDIA's libraries hide some; 
 
 
 def available_memory() -> int:
-    """Bytes that a process can take without pushing another one out."""
+    """Return the bytes that a process can take without pushing another one out."""
     return max(0, min((_available_to_the_system(), *(limit - taken for limit, taken in _cgroups()))))
 
 
@@ -25,7 +25,7 @@ def total_memory() -> int:
 
 
 def resident_memory() -> int:
-    """Of this process."""
+    """Return the bytes of memory that this process takes."""
     try:
         pages = (PROC / "self/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
@@ -36,7 +36,7 @@ def resident_memory() -> int:
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -48,12 +48,14 @@ def disk_free(folder: Path) -> int | None:
 
 
 def oom_kills() -> int | None:
-    """Processes that the kernel has ended for want of memory since it started, in containers too; Linux counts them."""
+    """Return how many processes the kernel has ended for want of memory since it started, in containers too; None if
+    the system does not count them.
+    """
     return _figures(PROC / "vmstat").get("oom_kill")
 
 
 def free_on_gpus() -> list[int] | None:
-    """Bytes by GPU that a program may see, as NVIDIA's own tool tells them; None where it does not answer."""
+    """Return the free bytes of each GPU that a program may see; None where NVIDIA's own tool does not answer."""
     try:
         return [int(line) * 2**20 for line in _ask_gpus("memory.free")]
     except (OSError, ValueError, subprocess.SubprocessError):
@@ -61,7 +63,7 @@ def free_on_gpus() -> list[int] | None:
 
 
 def gpu_names() -> list[str]:
-    """Names of the GPUs that a program may see, as NVIDIA's own tool tells them; none where it does not answer."""
+    """Return the names of the GPUs that a program may see; none where NVIDIA's own tool does not answer."""
     if os.environ.get(VISIBLE_GPUS) in ("", "-1"):
         return []
     try:
@@ -72,7 +74,7 @@ def gpu_names() -> list[str]:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU as NVIDIA's own tool tells it."""
+    """A GPU as NVIDIA's own tool describes it."""
 
     uuid: str
     name: str
@@ -113,7 +115,9 @@ def _available_to_the_system() -> int:
 
 
 def _cgroups() -> Iterator[tuple[int, int]]:
-    """Limit and use of every group around this process that has one; file pages that can be dropped count as free."""
+    """Yield limit and use of every group around this process that has a limit. File pages that can be dropped count as
+    free.
+    """
     for limit, used, droppable in _limited_folders():
         try:
             bound, taken = limit.read_text().strip(), int(used.read_text())
@@ -124,7 +128,9 @@ def _cgroups() -> Iterator[tuple[int, int]]:
 
 
 def _limited_folders() -> Iterator[tuple[Path, Path, str]]:
-    """Of the process' own cgroup and of those around it: the file of the limit, of the use, the name of the cache."""
+    """Yield the file of the limit, the file of the use and the name of the cache, for this process' cgroup and those
+    around it.
+    """
     try:
         lines = (PROC / "self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -144,7 +150,7 @@ def _limited_folders() -> Iterator[tuple[Path, Path, str]]:
 
 
 def _figures(file: Path) -> dict[str, int]:
-    """Of lines `name number`; nothing of a file that is not there."""
+    """Return the numbers of a file with lines `name number`; nothing of a file that is not there."""
     try:
         rows = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
     except OSError:

@@ -1,4 +1,4 @@
-"""How long work shows itself: a live bar on a terminal, else a plain line now and then."""
+"""The progress of long work: a live bar on a terminal, else a plain line now and then."""
 
 import sys
 import time
@@ -18,13 +18,15 @@ Left = Callable[[], float | None]  # seconds; None: not known yet
 
 
 class Bar:
-    """`advance()` after each unit of work."""
+    """A bar that moves by `advance()` after each unit of work."""
 
     def __init__(
         self, title: str, total: int, unit: str, live: "Progress | None", done: int = 0,
         seconds_left: Left | None = None,
     ) -> None:  # fmt: skip
-        """`seconds_left` knows more than the mean does of work that prepares itself within its first unit."""
+        """Set up the bar. `seconds_left` is better than the mean where the first unit takes much longer than the
+        others.
+        """
         self._title, self._total, self._unit, self._live, self._seconds_left = title, total, unit, live, seconds_left
         self._is_prepared = seconds_left is None
         self._done, self._note = done, "" if self._is_prepared else COMPILING
@@ -35,7 +37,7 @@ class Bar:
             self._task = live.add_task(title, total=total, completed=done, rate="", left="", note=self._note)
 
     def note(self, text: str) -> None:
-        """Stands beside the numbers from the next step on."""
+        """Show a text beside the numbers from the next step on."""
         self._note = text
 
     def advance(self, count: int = 1) -> None:
@@ -69,7 +71,7 @@ class Bar:
 
 @contextmanager
 def progress(title: str, total: int, unit: str, done: int = 0, seconds_left: Left | None = None) -> Iterator[Bar]:
-    """Of work of which so much was done before."""
+    """Give a bar for work of which `done` units were done before."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -90,5 +92,5 @@ def progress(title: str, total: int, unit: str, done: int = 0, seconds_left: Lef
 
 
 def print_line(line: str) -> None:
-    """One line for the user, at once, also through a pipe."""
+    """Print one line at once, also through a pipe."""
     print(line.rstrip(), file=sys.stdout, flush=True)

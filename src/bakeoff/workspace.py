@@ -34,7 +34,9 @@ TEMPORARY = (".dvc", "tmp", "exps")  # below it DVC makes its copies of the work
 
 
 def main_workspace() -> Path:
-    """The user's own clone, also when DVC runs this process in a temporary copy of it, or the user stands in one."""
+    """Return the user's own clone, also when DVC runs this process in a temporary copy of it, or the user stands in
+    one.
+    """
     here = Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if folder.parts[-len(TEMPORARY) :] == TEMPORARY:
@@ -66,7 +68,7 @@ judged_records = _below_in_flight("judged")  # records of other data, that runs 
 
 
 def in_flight(fingerprint: str) -> Path:
-    """Where a run's work is until it is finished."""
+    """Return the folder of a run's work until the run is finished."""
     return runs() / fingerprint
 
 
@@ -83,16 +85,17 @@ def enter() -> None:
 
 
 def require_own_code() -> None:
-    """A stage must run the code of the workspace it stands in, or its result would be filed under the wrong code."""
+    """Raise unless a stage runs the code of its workspace. Its result would be filed under the wrong code."""
     own, used = Path("src/bakeoff").resolve(), Path(__file__).resolve().parent
     if own.is_dir() and used != own:
         raise WorkspaceError(f"{used}: this code is not the workspace's own, {own}; run `python -m` from the workspace")
 
 
 def promise(trained_to_its_end: bool) -> None:
-    """What train depends on, for DVC: render_config promises a whole training, a stopped one takes that back.
+    """Write the file that makes DVC train on: render_config promises a whole training, a stopped training takes that
+    back.
 
-    DVC therefore caches the stopped result under the broken promise, finds on the next `dvc repro` that a file of
+    DVC therefore caches the stopped result under the broken promise. On the next `dvc repro` it finds that a file of
     render_config's was changed, has it written anew, and trains on, for train depends on it.
     """
     # Not written in place, for it may be a link into DVC's cache.
@@ -111,5 +114,7 @@ def choose_option_name(given: str | None, stem: str, *, reserved: str) -> str:
 
 
 def printable_file_name(path: Path) -> str:
-    """Return it without line breaks: messages and comments of options repeat it, and a line break would end them."""
+    """Return a file's name without line breaks. Messages and comments of options repeat it, and a line break would end
+    them.
+    """
     return "".join(letter if letter.isprintable() else "?" for letter in path.name)

@@ -78,7 +78,7 @@ def find_inner(root: Path) -> Path:
 
 
 def _is_wrapper(folder: Path) -> bool:
-    """Whether a folder only holds a dataset: others are in it, and its own name means nothing."""
+    """Return whether a folder only holds a dataset: others are in it, and its own name means nothing."""
     return any(entry.is_dir() for entry in folder.iterdir()) and folder.name.lower() not in ("train", "images")
 
 

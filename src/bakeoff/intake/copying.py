@@ -48,7 +48,7 @@ def copy_whole(source: Path, into: Path, most_bytes: int) -> int:
 
 
 def is_of_system(name: str) -> bool:
-    """Whether a file is none of the dataset's: hidden, or left by macOS or Windows."""
+    """Return whether a file is none of the dataset's: hidden, or left by macOS or Windows."""
     return any(part.startswith(".") or part in OF_SYSTEMS for part in PurePosixPath(name).parts)
 
 

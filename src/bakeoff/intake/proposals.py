@@ -198,7 +198,7 @@ def _make_table(scenes: Sequence[Scene]) -> str:
 def propose(
     place: Place, find_objects: Callable[[Path], Scene], source: str, advance: Callable[[], None] = lambda: None
 ) -> Tally:
-    """Let `look` find boxes in each picture without a label, and write them as proposals."""
+    """Let `find_objects` predict boxes in each picture without a label, and write them as proposals."""
     tally, scenes = Tally(), []
     for image in place.list_images():
         advance()

@@ -62,7 +62,9 @@ class Survey:
 
 
 def survey_folder(root: Path, kind: str | None = None) -> tuple[Survey, list[Survey]]:
-    """Return what is read, and what else fits; `kind` asks for one. Raises DataError that says what is lacking."""
+    """Return the dataset that a folder holds, and what other layouts fit. `kind` asks for one layout. Raises DataError
+    that names what is missing.
+    """
     tree, called = Tree(root), root.name.removesuffix(".partial")
     if not tree.files:
         raise DataError(f"{called}: is empty")
@@ -135,7 +137,7 @@ def judge_head(root: Path, item: Item) -> str | None:
 
 
 def _choose_split(tree: Tree, survey: Survey) -> Layout:
-    """Keep frames of one film together, or pictures of one day, where the dataset itself says no sides.
+    """Keep frames of one film together, or pictures of one day, where the dataset itself has no sides.
 
     Where it has training alone, as CVAT writes a task, validation is drawn from that.
     """

@@ -83,7 +83,9 @@ def _is_yolo(tree: Tree, path: PurePosixPath) -> bool:
 
 
 def _swap(path: PurePosixPath, old: str, new: str) -> PurePosixPath | None:
-    """labels/train/1.txt -> images/train/1, where the image of this text would be; None if no folder is called so."""
+    """Return where the image of a text would be: labels/train/1.txt -> images/train/1. None if no folder is called
+    labels.
+    """
     parts = list(path.with_suffix("").parts)
     places = [place for place, part in enumerate(parts[:-1]) if part == old]
     if not places:

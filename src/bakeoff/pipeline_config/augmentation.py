@@ -52,7 +52,7 @@ def describe_augmentation(augment: Augment, size: int) -> list[Tree]:
 
 
 def explain_augmentation(augment: Augment) -> list[str]:
-    """Say what there is no step for."""
+    """Return comments about augmentation for which that API has no step."""
     notes = [f"That API has no step like {name} ({type(change).__name__})." for name, change in augment.added.items()]
     if augment.mixes:
         names, end = ", ".join(augment.mixes), f"bakeoff does it in the first {augment.until:.0%} of the steps"

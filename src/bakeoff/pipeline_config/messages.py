@@ -113,7 +113,7 @@ def pick(settings: object, pairs: Mapping[str, str]) -> Tree:
 
 
 def round_off(number: float) -> float:
-    """Drop the last digits, which arithmetic leaves behind."""
+    """Return the number without its last digits, which arithmetic leaves behind."""
     return round(number, 9)
 
 

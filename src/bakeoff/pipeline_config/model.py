@@ -1,6 +1,6 @@
 """A detector -> `model { ssd { … } }`.
 
-The tables say what is called otherwise there, `ours: theirs`; the importer reads them, too.
+The tables hold the names that differ, `ours: theirs`. The importer reads them, too.
 """
 
 from typing import TypeAlias, TypeGuard, get_args
@@ -58,7 +58,7 @@ SUPPRESSION = {"min_score": "score_threshold", "max_overlap": "iou_threshold", "
 
 
 def is_known(network: object) -> TypeGuard[Detector]:
-    """Tell whether that API has such a detector. A class of one's own is none, even if it builds on one of these."""
+    """Return whether that API has such a detector. A user's own class is none, even if it builds on one of these."""
     return type(network) in get_args(Detector)
 
 
@@ -121,7 +121,9 @@ def _describe_own_extractor(network: Ssd) -> Tree:
 
 
 def _describe_convolutions(convolutions: Convolutions) -> Tree:
-    """The weight penalty is the same number in both: half of it times the sum of squares."""
+    """Return the settings of convolutions. The weight penalty is the same number in both: half of it times the sum of
+    squares.
+    """
     start = {"stddev": convolutions.initial_deviation, "mean": 0.0}
     return {
         "activation": ACTIVATIONS[convolutions.activation],

@@ -28,7 +28,7 @@ DEPRECATED = (
 
 
 def format_pipeline(run: Run, manifest: Manifest) -> str:
-    """Return the same variant in that API's words, or a comment that says why there are none for it."""
+    """Return the same variant as text of that API, or a comment that gives the reason why that is not possible."""
     network = run.model
     if network.task != "detection":
         return "\n".join(format_comment(NO_DETECTOR)) + "\n"

@@ -29,7 +29,7 @@ def describe_schedule(schedule: Schedule, steps: int, factor: float) -> Tree:
 
 
 def _describe_exactly(schedule: Schedule, steps: int, factor: float) -> tuple[str, Tree] | None:
-    """Return a comment and the block; None: that API cannot say it."""
+    """Return a comment and the block. None means that the API has no such schedule."""
     if isinstance(schedule, Constant):
         return "", _describe_constant(schedule, factor)
     if isinstance(schedule, Cosine):
@@ -84,7 +84,9 @@ def _describe_exponential(schedule: Exponential, factor: float) -> Tree:
 
 
 def _describe_warmed_stairs(schedule: Exponential, steps: int, factor: float) -> tuple[str, Tree] | None:
-    """That API's exponential schedule has no warm-up; stairs, if they are not too many, are manual steps after one."""
+    """Return stairs after a warm-up as manual steps, if they are not too many. That API's exponential schedule has no
+    warm-up.
+    """
     assert schedule.decay_steps is not None
     places = range(warmup_of(schedule), steps, schedule.decay_steps)
     if not schedule.staircase or len(places) > SAMPLES:

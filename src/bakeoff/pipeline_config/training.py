@@ -50,7 +50,7 @@ def describe_training(run: Run) -> Tree:
 
 
 def _explain_run(run: Run, first: TrainingPhase) -> list[str]:
-    """Say what of the variant the block has no word for."""
+    """Return comments about settings of the variant for which the block has no field."""
     train = run.train
     missing = []
     if first.trainable:

@@ -1,4 +1,4 @@
-"""A model file and a device of `export.device` -> whether the device takes the file, as far as the file tells."""
+"""A model file and a device of `export.device` -> whether the device takes the file, as far as the file shows it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -55,7 +55,9 @@ def _check_lite(path: Path, name: DeviceName, device: Device, file: LiteFile) ->
 
 
 def _check_labels(path: Path, read: Callable[[], Sequence[str]]) -> None:
-    """Devices that want labels beside the file get those that lie there; a file alone may have none."""
+    """Return what is wrong with the labels. Devices that want labels beside the file get those that lie there; a file
+    alone may have none.
+    """
     beside = path.with_name(LABELS)
     if not beside.is_file():
         return

@@ -25,7 +25,7 @@ USUAL_RATE = 30.0
 
 
 def read_frames(name: str) -> Iterator[tuple[float, np.ndarray]]:
-    """Yield the rate and the pixels of each frame, from a camera for ever. The rate is 30 where nothing tells it."""
+    """Yield the rate and the pixels of each frame; of a camera for ever. The rate is 30 where the source has none."""
     form = next((form for beginning, form in CAMERAS.items() if name.startswith(beginning)), None)
     try:
         with av.open(name, format=form) as container:

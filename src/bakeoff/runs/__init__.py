@@ -1,1 +1,3 @@
-"""What is known of each run in flight: said by training in `status.json`, read by `bakeoff status`, `stop`, `clean`."""
+"""What is known of each run in flight: training writes it to `status.json`, `bakeoff status`, `stop` and `clean` read
+it.
+"""

@@ -1,4 +1,4 @@
-"""What a training computes on: told to TensorFlow, said before the first step, told to MLflow."""
+"""What a training computes on: set in TensorFlow, printed before the first step, sent to MLflow."""
 
 import sys
 from collections import Counter
@@ -24,7 +24,7 @@ def count_devices(run: Run) -> int:
 
 
 def choose_devices(run: Run) -> None:
-    """Load TensorFlow and tell it which devices a training computes on."""
+    """Load TensorFlow and set the devices that a training computes on."""
     load_tensorflow()
     from bakeoff.training.devices import use_devices
 
@@ -32,7 +32,7 @@ def choose_devices(run: Run) -> None:
 
 
 def print_device(replicas: int) -> None:
-    """Say it, of GPUs the first `replicas`. TensorFlow is loaded."""
+    """Print what the training computes on; of GPUs the first `replicas`. TensorFlow is loaded."""
     import tensorflow as tf
 
     if details := _details(replicas):

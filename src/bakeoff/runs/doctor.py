@@ -1,7 +1,7 @@
 """What this machine computes on, for `bakeoff doctor`: versions, GPUs, a timed step, and why a GPU is not used.
 
-TensorFlow is loaded by a process of its own (`python -m bakeoff.runs.timed_step`). What it writes to standard error
-says why it finds no GPU, and a driver that ends a process does not end the doctor.
+A process of its own loads TensorFlow (`python -m bakeoff.runs.timed_step`). Its standard error names the reason why it
+finds no GPU, and a driver that ends a process does not end the doctor.
 """
 
 import json
@@ -30,7 +30,7 @@ FAULTS = re.compile(r"(Could not find cuda drivers|Cannot dlopen some GPU librar
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found of a machine, and what is wrong with it."""
+    """The facts about a machine, and what is wrong with it."""
 
     rows: Sequence[tuple[str, str]]
     problem: str | None = None  # with what to do
@@ -39,14 +39,14 @@ class Findings:
 
 @dataclass(frozen=True)
 class Trial:
-    """What the process with TensorFlow saw, and what it wrote to standard error."""
+    """What the process with TensorFlow reported, and what it wrote to standard error."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     error: str = ""
 
 
 def examine(folder: Path, system: str = sys.platform) -> Findings:
-    """Look at everything; this takes as long as loading TensorFlow and a few steps."""
+    """Return all findings. This takes as long as loading TensorFlow and a few steps."""
     gpus, trial = list_gpus(), _try_steps()
     facts, libraries = trial.facts, _cuda_packages()
     free = disk_free(folder)

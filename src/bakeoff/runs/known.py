@@ -34,23 +34,23 @@ class KnownRun:
 
     @property
     def short(self) -> str:
-        """For a table; what waits has no id yet, and goes by its experiment."""
+        """Return the run's short name for a table. A job that waits has no id yet, and is listed by its experiment."""
         return "" if self.waits else self.names.short
 
     @property
     def waits(self) -> bool:
-        """In a sweep or the queue, for its turn."""
+        """Return whether the run waits for its turn in a sweep or in the queue."""
         return self.status is not None and self.status.state == State.QUEUED and self.state.is_live
 
     @property
     def label(self) -> str:
-        """For a sentence."""
+        """Return the run's name for a sentence."""
         name = f" ({self.status.name})" if self.status else ""
         return f"{self.short or self.fingerprint}{name}"
 
     @property
     def run_id(self) -> str:
-        """Our id of the run, which is there before its process says it."""
+        """Return our id of the run, which is known before the run's process writes its status."""
         stated = self.status.run_id if self.status else None
         return stated or (read_text(self.folder / "run") or "").strip()
 
@@ -70,7 +70,7 @@ class KnownRun:
         return self.status.updated if self.status else self.folder.stat().st_mtime
 
     def as_tree(self) -> dict[str, Any]:
-        """Return for scripts what was said, with the state as it is; null for what is not known."""
+        """Return the last status for scripts, with the state as it is now; null for what is not known."""
         tree = self.status.as_tree() if self.status else dict.fromkeys(field.name for field in fields(Status))
         tree.pop("version", None)
         return tree | {
@@ -80,12 +80,12 @@ class KnownRun:
         }  # fmt: skip
 
     def can_go_on(self) -> bool:
-        """Whether there is a checkpoint."""
+        """Return whether there is a checkpoint, so that the run can resume."""
         return any(path.name.isdigit() for path in self.folder.glob("*/*"))
 
 
 def known_runs() -> list[KnownRun]:
-    """List those under way, those that wait in their order, those that ended; the one heard of last at the top."""
+    """Return the runs under way, those that wait in their order, and those that ended, the last updated first."""
     waiting = [run for run in map(known, _folders(workspace.queued())) if run.waits]
     runs = sorted(map(known, _folders(workspace.runs())), key=lambda run: -run.updated)
     live = [run for run in runs if run.state.is_live]

@@ -79,7 +79,7 @@ class Leftover:
 
 
 def old_runs(runs: Sequence[KnownRun], rules: Rules, named_by: Mapping[str, Sequence[str]]) -> list[Leftover]:
-    """List all that are known, the newest first; what the workspace's results came from goes by name only."""
+    """Return all known runs, the newest first. The run behind the workspace's results is removed by its name only."""
     old = []
     for rank, run in enumerate(sorted(runs, key=lambda run: -run.updated)):
         names = tuple(named_by.get(run.fingerprint, ()))
@@ -91,7 +91,9 @@ def old_runs(runs: Sequence[KnownRun], rules: Rules, named_by: Mapping[str, Sequ
 def these_runs(
     chosen: Sequence[KnownRun], runs: Sequence[KnownRun], named_by: Mapping[str, Sequence[str]]
 ) -> list[Leftover]:
-    """List those named, whatever the rules say; what is under way, or what another of all `runs` needs, stays."""
+    """Return the chosen runs, whatever the rules are. A run under way stays, and so does one that another of all `runs`
+    needs.
+    """
     others = [run for run in runs if run not in chosen]
     stays = ("is under way" if run.state.is_live else _why_needed(run, others) for run in chosen)
     return [
@@ -100,7 +102,7 @@ def these_runs(
 
 
 def _why_needed(run: KnownRun, others: Sequence[KnownRun]) -> str | None:
-    """A run that continues another looks for it whenever it goes on."""
+    """Return why a run must stay. A run that continues another reads it whenever it resumes."""
     children = [other for other in others if other.status and other.status.parent == run.fingerprint]
     unfinished = [child.short for child in children if child.state != State.SUCCEEDED]
     return f"{', '.join(unfinished)} continues it" if unfinished else None
@@ -125,7 +127,7 @@ def other_leftovers(older_than: float) -> Iterator[Leftover]:
 
 
 def is_held_file(lock: Path) -> bool:
-    """Say whether a process holds a lock; one that nobody ever held is not made."""
+    """Return whether a process holds a lock. The file of a lock that nobody ever held is not made."""
     return lock.is_file() and is_held(FileLock(lock))
 
 

@@ -19,7 +19,7 @@ class Process:
 
     @classmethod
     def nobody(cls) -> "Process":
-        """Of what waits for whoever comes."""
+        """Return the process of a job that waits for whichever process takes it."""
         return cls(0, "", "")
 
     @classmethod
@@ -32,7 +32,9 @@ class Process:
         return self.boot == _boot()
 
     def is_alive(self) -> bool | None:
-        """None: it is, or was, on another machine or in another container, and one cannot tell from here."""
+        """Return whether the process lives. None: it is, or was, on another machine or in another container, which
+        cannot be seen from here.
+        """
         if self.host != platform.node():
             return None
         if not self.is_of_this_boot:
@@ -41,7 +43,7 @@ class Process:
 
 
 def _started(pid: int) -> str | None:
-    """None if there is no such process, or none that still runs: of one that ended an entry may be left."""
+    """Return when a process started. None: there is no such process, or it has ended and only its entry is left."""
     import psutil  # takes 20 ms, and mostly nobody asks
 
     boot = psutil.boot_time()

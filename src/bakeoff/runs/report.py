@@ -1,8 +1,8 @@
-"""What a training says of itself while it goes: it tells a `Report`, which writes `status.json` beside it.
+"""What a training reports of itself while it runs: it calls a `Report`, which writes `status.json` beside it.
 
-Telling costs an assignment. A thread writes at most once a second, so a slow disk holds up no step, and every ten
-seconds without news too, so that other machines that share the folder know that the process is there. If it fails, it
-says what kind of failure that is; kinds go by names of classes, so that nothing has to load TensorFlow to know them.
+A call costs an assignment. A thread writes at most once a second, so a slow disk holds up no step, and every ten
+seconds without news too, so that other machines that share the folder know that the process is there. After a failure
+it writes the kind of failure. Kinds follow from names of classes, so that nothing has to load TensorFlow to know them.
 """
 
 import math
@@ -47,16 +47,18 @@ Tags = Callable[[Mapping[str, str]], object]
 
 
 class Report:
-    """What one process says of one run; whoever opens it holds the run's lock.
+    """The report of one process on one run. Whoever opens it holds the run's lock.
 
-    What a run that succeeded said last stays until a process takes steps again, whatever becomes of that process.
+    The last status of a run that succeeded stays until a process takes steps again, whatever becomes of that process.
     """
 
     def __init__(
         self, folder: Path, name: str, steps: int, *, memory_estimate_bytes: int, can_go_on: Callable[[], bool],
         parent: str | None = None, max_minutes: float | None = None, stretches: Sequence[Stretch] = (),
     ) -> None:  # fmt: skip
-        """`can_go_on` says at the end whether there is a checkpoint; `parent` is the run that this one continues."""
+        """Set up the report. `can_go_on` returns at the end whether there is a checkpoint; `parent` is the run that
+        this one continues.
+        """
         self._left, self._left_since = TimeLeft(stretches or [Stretch(steps)]), 0.0
         self._folder, self._can_go_on = folder, can_go_on
         self._most_seconds = math.inf if max_minutes is None else 60 * max_minutes
@@ -89,12 +91,12 @@ class Report:
         self._end(error)
 
     def known_as(self, run_id: str) -> None:
-        """Say the run's id, by which every list shows it, before it is tracked."""
+        """Set the run's id, by which every list shows it, before it is tracked."""
         self._status = replace(self._status, run_id=run_id)
 
     @contextmanager
     def tracked(self, run_id: str | None, tags: Tags) -> Iterator[None]:
-        """MLflow's run has the state as tags, to the end of the block and the state in which it ends."""
+        """Give MLflow's run the state as tags, until the block ends, and then the state in which it ended."""
         self._tags = tags
         self._status = replace(self._status, run_id=run_id)
         self._tag()
@@ -107,17 +109,17 @@ class Report:
 
     @property
     def has_succeeded(self) -> bool:
-        """Whether the run came to its end before this process."""
+        """Return whether the run came to its end before this process."""
         return self._earlier is not None and self._earlier.state == State.SUCCEEDED
 
     def running(self, steps_done: int, seconds: float, *, anew: bool = True) -> None:
-        """Say that from here on it trains; so much was done by processes before. `anew` says that steps are left."""
+        """Report that the run trains now. Earlier processes did `steps_done`. `anew` means that steps are left."""
         self._stays = self._stays and not anew
         self._earlier_seconds, self._training_since = seconds, time.monotonic()
         self._change(State.RUNNING, steps_done=steps_done)
 
     def line(self, step: int, values: Mapping[str, float], phase: str | None) -> None:
-        """Say a line of the history."""
+        """Report a line of the history."""
         self._left_since = time.monotonic()
         left = self._left.after(step, self._left_since)
         if left is not None:
@@ -130,12 +132,14 @@ class Report:
         )  # fmt: skip
 
     def seconds_left(self) -> float | None:
-        """Return what is left of the time that was left at the last line."""
+        """Return the seconds that are left, from the estimate at the last line."""
         left = self._status.seconds_left
         return None if left is None else max(0.0, left - (time.monotonic() - self._left_since))
 
     def ending(self, by: str, steps_done: int) -> None:
-        """Say what ended it, `stop`, `max_minutes`, `early_stopping` or `steps`; what is left is to save."""
+        """Report what ended the training, `stop`, `max_minutes`, `early_stopping` or `steps`. Only saving is left to
+        do.
+        """
         self._stops = by == "stop" and steps_done < self._status.steps
         state = State.STOPPING if self._stops else self._status.state
         self._change(state, steps_done=steps_done, ended_by=by)
@@ -185,12 +189,12 @@ class Report:
 
     @property
     def _seconds(self) -> float:
-        """How long it trained, interruptions apart."""
+        """Return how long the run trained, without interruptions."""
         return self._earlier_seconds + self._own_seconds
 
     @property
     def _own_seconds(self) -> float:
-        """How long this process trained."""
+        """Return how long this process trained."""
         return 0.0 if math.isnan(self._training_since) else time.monotonic() - self._training_since
 
     def _write(self) -> None:

@@ -18,7 +18,7 @@ REMEDY = f"or set {ANYWAY}=1 to start all the same"
 
 
 def require_room(*, memory_bytes: int, disk_bytes: Mapping[Path, int]) -> None:
-    """`disk_bytes`: what will be written below each folder."""
+    """Raise TryAgainLater if memory or disk is short. `disk_bytes` holds what will be written below each folder."""
     if _is_sure():
         return
     left = available_memory()
@@ -41,7 +41,7 @@ def require_room(*, memory_bytes: int, disk_bytes: Mapping[Path, int]) -> None:
 
 
 def require_gpu_room(memory_bytes: int, devices: int) -> None:
-    """Of a run that takes so much on each of the first `devices` GPUs, which TensorFlow has found."""
+    """Raise TryAgainLater if the run's memory is not free on each of the first `devices` GPUs."""
     left = free_on_gpus()
     if left is None or _is_sure():
         return
@@ -55,7 +55,7 @@ def require_gpu_room(memory_bytes: int, devices: int) -> None:
 
 
 def bytes_below(folder: Path) -> int:
-    """That files take there; of those that vanish meanwhile, nothing."""
+    """Return how many bytes the files below a folder take, without files that vanish meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(OSError):

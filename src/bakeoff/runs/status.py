@@ -37,7 +37,7 @@ class State(StrEnum):
 
     @property
     def is_live(self) -> bool:
-        """Said by a process that has more to say."""
+        """Return whether the run's process is expected to change the state."""
         return self in (State.QUEUED, State.PREPARING, State.RUNNING, State.STOP_REQUESTED, State.STOPPING)
 
 
@@ -127,7 +127,7 @@ def write_status(folder: Path, status: Status) -> None:
 def enqueue(
     experiment: str, name: str, steps: int, *, lasting: bool = False, longest_seconds: float | None = None
 ) -> None:
-    """`bakeoff status` shows it as long as this process lives, or, if it is `lasting`, until somebody takes it off."""
+    """List a job as QUEUED as long as this process lives; a `lasting` one until it is taken off."""
     folder, now = workspace.queued() / experiment, time.time()
     folder.mkdir(parents=True, exist_ok=True)
     process = Process.nobody() if lasting else Process.own()

@@ -1,6 +1,6 @@
-"""How long a training still takes: by the last steps of the phase that it is in, and by what is known of those to come.
+"""How long a training still takes: by the last steps of its phase, and by the known pace of later phases.
 
-A line of the history is of steps or of a look at the validation examples; the time of both counts.
+A line of the history is of steps or of a validation pass; the time of both counts.
 """
 
 from collections import deque

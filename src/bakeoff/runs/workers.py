@@ -65,7 +65,7 @@ def crew_of(rig: "Rig", run: Run, manifest: Manifest) -> Crew | Alone:
 
 
 def follow_leader(place: Place) -> None:
-    """Train as one of the workers that follow; the leader says when to end."""
+    """Train as one of the workers that follow. The leader decides when to end."""
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGUSR2", signal.SIGTERM)):
         signal.signal(number, signal.SIG_IGN)
     _wait_for_leader(place)
@@ -84,8 +84,10 @@ def follow_leader(place: Place) -> None:
 
 
 def begin_again(lost: WorkerLost, place: Place | None) -> NoReturn:
-    """Replace this process by a new one that goes on from the checkpoint; workers of other machines are not ours to
-    start, so whoever started them is asked to start all of them again."""
+    """Replace this process by a new one that resumes from the checkpoint.
+
+    This process cannot start workers of other machines, so whoever started them is asked to start all of them again.
+    """
     restarts = int(os.environ.get(RESTARTS, "0")) + 1
     if place is not None or restarts > MOST_RESTARTS:
         raise Canceled(f"{lost}; start all workers again, they go on from the checkpoint", TRY_AGAIN_LATER)

@@ -26,15 +26,15 @@ REMEMBERED = 64  # points of each metric: training went on while a checkpoint wa
 
 
 class Known:
-    """What a journal said of each metric until some line; it is read on, never again."""
+    """The last values of each metric, read from a journal up to some line. Each line is read once."""
 
     def __init__(self, folder: Path, *, restored: bool) -> None:
-        """`restored` points have another time in a store that had the run before."""
+        """Set what to read. Points that are `restored` have another time in a store that had the run before."""
         self._folder, self._restored, self._offset = folder, restored, 0
         self._points: dict[str, deque[Point]] = {}
 
     def points(self, step: int, end: int) -> Iterator[Point]:
-        """Yield the last of each metric that was known at a step, by what the journal says until `end`."""
+        """Yield the last point of each metric that was known at a step, from the journal's lines until `end`."""
         for entry, at in entries(self._folder, self._offset):
             if at > end:
                 break
@@ -165,7 +165,7 @@ def whole_checkpoints(models: Iterable[LoggedModel]) -> dict[str, LoggedModel]:
 
 
 def is_checkpoint(name: str) -> bool:
-    """Whether a run goes on from it; other names are of weights that it goes with."""
+    """Return whether a run resumes from a file of this name. Other names are of weights that belong to a checkpoint."""
     return name.rpartition("/")[2].isdigit()
 
 

@@ -128,7 +128,7 @@ class Delivery:
         return sorted(runs, key=lambda run: run.info.start_time)[:1]
 
     def _delete_doubles(self, ids: list[str]) -> None:
-        """A server that hung may have made the run after all, a moment after it was made again."""
+        """Delete runs that were made twice. A server that hung may have made the first one after all."""
         for other in ids:
             if other != self._place.run:
                 self._client.set_tag(other, RUN_TAG, f"{self._folder.name} (double)")
@@ -243,7 +243,7 @@ class Delivery:
         return LoggedModels(self._client, self._experiment, self._folder, self._target, self._run)
 
     def _fetch_from_home(self, name: str, into: Path) -> Path | None:
-        """For another store: the one that the run was meant for has all its files."""
+        """Fetch the run's files from the store that it was meant for. Another store gets them from there."""
         if (home := first_home(self._folder, self._target)) is None:
             return None
         own, run = home
@@ -260,7 +260,7 @@ class Delivery:
         return self._place.run
 
     def _try(self, what: str, do: Callable[[], object]) -> None:
-        """A store refuses some things for good: they are named, and the others go on."""
+        """Send something, and name what the store refuses for good. The other things are sent all the same."""
         try:
             do()
         except MlflowException as error:

@@ -99,7 +99,7 @@ def _size_of(name: str) -> int:
 
 
 def _diff_with(unknown: list[str]) -> bytes | None:
-    """Diff as if git knew these files: by an index of its own, so that the user's stays as it is."""
+    """Return the diff as if git knew these files. It uses an index of its own, so the user's stays as it is."""
     own = Path(os.fsdecode((_run("rev-parse", "--git-path", "index") or b"").removesuffix(b"\n")))
     with TemporaryDirectory(prefix="bakeoff-") as folder:
         index = Path(folder) / "index"

@@ -1,4 +1,4 @@
-"""Image files -> what a trained network finds in them. It goes along with the model and knows nothing of bakeoff."""
+"""Image files -> predictions of a trained network. This file is stored with the model, and needs no bakeoff."""
 
 import io
 from pathlib import Path
@@ -63,7 +63,7 @@ def _values(given: Any) -> list[Any]:
 
 
 def _pixels(data: bytes) -> np.ndarray:
-    """(height, width, 3) as the records of training have them: upright, and what is transparent shows white."""
+    """Return an image as records hold it, (height, width, 3): upright, with white for what is transparent."""
     opened = Image.open(io.BytesIO(data))
     is_upright = opened.getexif().get(ORIENTATION, UPRIGHT) == UPRIGHT
     if opened.format == "JPEG" and opened.mode in ("RGB", "L") and is_upright:
@@ -84,5 +84,5 @@ def _of_8_bits(image: Image.Image) -> Image.Image:
 
 
 def _load_pyfunc(data_path: str) -> Predictor:
-    """By this name MLflow asks for it."""
+    """Return the predictor. MLflow calls this function by its name."""
     return Predictor(Path(data_path))

@@ -69,7 +69,7 @@ def params_from_mlflow(params: Mapping[str, str], tags: Mapping[str, str]) -> di
 
 
 def short_of(run_id: str) -> str:
-    """Return a run's short name; a sweep's own run goes by the sweep's."""
+    """Return a run's short name. The run of a sweep itself has the sweep's name."""
     return run_id[:SHOWN_OF_ID] if OWN_ID.fullmatch(run_id) else ""
 
 
@@ -85,8 +85,9 @@ def name_from_mlflow(run_id: str, name: str, tags: Mapping[str, str]) -> str:
 
 
 def describe_changes(variant: Mapping[str, object]) -> str:
-    """Return in words for a name what params.yaml has otherwise than in the last commit, or in the one that an
-    experiment began at: `lr.peak 0.08, seed 3`. The rendered `variant` must have the same."""
+    """Return the changes of params.yaml since the last commit, for a name: `lr.peak 0.08, seed 3`. In an experiment the
+    commit is the one that it started from. Only changes that the rendered `variant` has count.
+    """
     before = dict(flattened(parse_yaml(git.file_at(os.environ.get("DVC_EXP_BASELINE_REV", "HEAD"), PARAMS.name))))
     rendered = {option_in_params(key): value for key, value in flattened(variant)}
     changes = []

@@ -77,7 +77,7 @@ def is_being_written(folder: Path) -> bool:
 
 
 def is_held(lock: Any) -> bool:
-    """Whether another process holds a lock, or another object of this one."""
+    """Return whether another process holds a lock, or another object of this one."""
     from filelock import Timeout  # takes 10 ms to load, and whoever only reads needs no lock
 
     try:
@@ -89,8 +89,7 @@ def is_held(lock: Any) -> bool:
 
 
 class Journal:
-    """The writing end. Nothing here waits for a tracker, and a disk that is full loses nothing but time. Whatever is in
-    the journal already is not told again."""
+    """The writing end of a journal. Nothing waits for a tracker, and a full disk costs nothing but time."""
 
     def __init__(self, run_id: str) -> None:
         from filelock import FileLock, Timeout
@@ -123,13 +122,13 @@ class Journal:
         self._writing.release()
 
     def settle(self) -> None:
-        """Make lasting what was told until now."""
+        """Bring to the disk all that was written until now."""
         with suppress(OSError):
             os.fsync(self._file)
 
     @property
     def is_finished(self) -> bool:
-        """Whether the last word on the run is that it came to its end."""
+        """Return whether the journal's last state is that the run came to its end."""
         return self._last.get(("state", "")) == "FINISHED"
 
     def next_step(self, metric: str) -> int:
@@ -138,8 +137,9 @@ class Journal:
     def metrics(
         self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
     ) -> None:
-        """Tell each metric once per step, in order; one that is `revised` once more if its value is another. `weights`
-        names those that were measured, if they are not simply those of the step."""
+        """Write each metric once per step, in order; a `revised` one again if its value differs. `weights` names those
+        that were measured, if they are not simply those of the step.
+        """
         with self._one_at_a_time:
             new = {key: value for key, value in values.items() if self._is_new_point(key, step, value, revised)}
             if new:
@@ -148,7 +148,7 @@ class Journal:
                 self._write({"kind": "metrics", "step": step, "values": new, **more})
 
     def params(self, values: Mapping[str, str]) -> None:
-        """Tell params; one of MLflow's never changes, so what changes between two attempts at a run becomes a tag."""
+        """Write params. MLflow's params never change, so a changed one becomes a tag."""
         new, changed = {}, {}
         with self._one_at_a_time:
             for key, value in values.items():
@@ -168,7 +168,7 @@ class Journal:
                 self._write({"kind": "tags", "values": new})
 
     def file(self, path: Path, name: str) -> None:
-        """Tell of a file by its path among the run's artifacts. Its content is kept as it is now."""
+        """Write the path of a file among the run's artifacts, and keep its content as it is now."""
         with self._one_at_a_time:
             self._write_file(keep(path, self.folder / "files") | {"path": str(path.resolve())}, name)
 
@@ -177,7 +177,7 @@ class Journal:
             self._write_file(keep_text(content, self.folder / "files"), name)
 
     def model(self, model: Mapping[str, Any]) -> None:
-        """Tell of a model as `journal_files` describes it, once as long as it stays the same."""
+        """Write a model as `journal_files` describes it. It is written again only after it changed."""
         with self._one_at_a_time:
             if self._last.get(("model", model["name"])) != digest_of(model):
                 for file in () if model["by_reference"] else model["files"]:
@@ -185,15 +185,15 @@ class Journal:
                 self._write({"kind": "model", **model})
 
     def checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Tell of a checkpoint as `journal_checkpoints` describes it."""
+        """Write a checkpoint as `journal_checkpoints` describes it."""
         self._write_entry({"kind": "checkpoint", **checkpoint})
 
     def run(self, name: str, differs: str = "") -> None:
-        """Tell what it is called, and what was changed in it."""
+        """Write the run's name, and what was changed in its variant."""
         self._write_entry({"kind": "run", "name": name} | ({"differs": differs} if differs else {}))
 
     def state(self, state: str, *, ended: bool = True) -> None:
-        """Tell one of MLflow's: RUNNING, FINISHED, FAILED, KILLED; a run that may go on has not `ended`."""
+        """Write one of MLflow's states: RUNNING, FINISHED, FAILED, KILLED. A run that may resume has not `ended`."""
         self._write_entry({"kind": "state", "state": state} | ({} if ended else {"ended": False}))
         with suppress(OSError):
             if state == "RUNNING":
@@ -209,12 +209,12 @@ class Journal:
             self._write_entry({"kind": "dataset", **facts})
 
     def parent(self, name: str) -> None:
-        """Tell that the run is one of several, which MLflow shows under one of this name."""
+        """Write the name of the run under which MLflow shows this one, with others."""
         if ("parent", name) not in self._last:
             self._write_entry({"kind": "parent", "name": name})
 
     def link(self, tag: str, run_id: str) -> None:
-        """Tell a tag that holds MLflow's id of another run."""
+        """Write a tag that holds MLflow's id of another run."""
         self._write_entry({"kind": "link", "tag": tag, "run": run_id})
 
     def _write_entry(self, entry: Entry) -> None:

@@ -27,7 +27,7 @@ ALL, BEST, WITH_KEPT, NONE = "all", "best", "kept", "none"
 
 
 def report_checkpoints(journal: Journal, stock: Stock, settings: Mlflow) -> Mapping[str, Any] | None:
-    """Tell of the newest checkpoint, as far as the settings ask for it; return what was told."""
+    """Write the newest checkpoint into the journal, as far as the settings ask for it, and return the entry."""
     if settings.checkpoints == NONE:
         return None
     stay = _wanted(stock, settings.checkpoints)
@@ -48,7 +48,7 @@ def report_checkpoints(journal: Journal, stock: Stock, settings: Mlflow) -> Mapp
 
 
 def describe_sending(entry: Mapping[str, Any], settings: Mlflow) -> list[str]:
-    """Return lines for the screen that say how large checkpoints go to the store; none for small ones."""
+    """Return lines for the screen about the size of checkpoints that go to the store; none for small ones."""
     largest = max(entry["files"], key=lambda file: file["bytes"])
     size = f"{largest['bytes'] / 1e6:.0f} MB"
     if largest["by_reference"]:
@@ -98,7 +98,7 @@ def _keep(path: Path, place: Path) -> None:
 
 
 def _drop(staying: set[Path], files: Path) -> None:
-    """What was not sent while it counted is sent no more."""
+    """Remove the copies of files that were not sent while they counted. They are not sent any more."""
     for path in files.glob(f"{KEPT}*"):
         if path not in staying:
             path.unlink(missing_ok=True)

@@ -126,13 +126,13 @@ def exported_model(
 
 
 def digest_of(model: Mapping[str, Any]) -> str:
-    """Return a digest that is equal for two lines that say the same, whenever they were written."""
+    """Return a digest that is equal for two lines with the same content, whenever they were written."""
     content = {key: value for key, value in model.items() if key not in ("kind", "at", "restored")}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _step_of(state: Mapping[str, Any], weights: str) -> int:
-    """Return the step of the weights; without a look at validation the best are the last."""
+    """Return the step of the weights. Without a validation pass the best weights are the last."""
     last = int(state.get("step", state.get("steps", 0)))
     return int(state.get("best_step") or last) if weights == BEST else last
 

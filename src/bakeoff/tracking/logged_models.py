@@ -72,7 +72,7 @@ class LoggedModels:
         return None
 
     def measured(self, weights: str, end: int) -> None:
-        """What was measured of weights, also long after, is said of every model that has them."""
+        """Add later measurements of weights to every model that has these weights."""
         for entry, at in entries(self._folder):
             if at < end and entry and entry["kind"] == "model" and entry["weights"] == weights:
                 for model in self._find(entry)[:1]:
@@ -111,7 +111,7 @@ class LoggedModels:
         return out
 
     def measure(self, model: LoggedModel, measurements: Iterable[Point]) -> None:
-        """Log the run's own points, word for word, so that it has none of them twice."""
+        """Log the run's own points unchanged, so that the run has none of them twice."""
         is_doubtful = place_in(self._folder, self._target).is_doubtful
         points = [
             Metric(key, value, self._time_of(key, step, at) if is_doubtful else at, step, model_id=model.model_id)
@@ -128,7 +128,7 @@ class LoggedModels:
         self.measure(model, _points(self._folder, entry, end, restored=restored))
 
     def _time_of(self, key: str, step: int, at: int) -> int:
-        """Return when the run has the point, which a journal that lost it has told again, at another time."""
+        """Return when the run has the point. A journal that lost its line has it again with a later time."""
         times = (point.timestamp for point in self._client.get_metric_history(self._run, key) if point.step == step)
         return next(times, at)
 
@@ -169,7 +169,7 @@ class LoggedModels:
         return self._fetch_from_home(entry, file["name"], place)
 
     def _fetch_from_home(self, entry: Entry, name: str, place: Path) -> bool:
-        """For another store: the one that the run was meant for has all its models."""
+        """Fetch a model's files from the store that the run was meant for. Another store gets them from there."""
         if (home := first_home(self._folder, self._target)) is None:
             return False
         own, run = home
@@ -224,8 +224,9 @@ def _example(clips: bool) -> "pd.DataFrame":
 
 
 def _points(folder: Path, model: Entry, end: int, *, restored: bool) -> Iterator[Point]:
-    """Yield what validation found at the model's step, and what was measured of its weights later. `restored` points
-    have another time in a store that had the run before."""
+    """Yield the validation metrics of the model's step, and what was measured of its weights later. Points that are
+    `restored` have another time in a store that had the run before.
+    """
     for entry, at in entries(folder):
         if at > end:
             return
@@ -238,6 +239,6 @@ def _points(folder: Path, model: Entry, end: int, *, restored: bool) -> Iterator
 
 
 def _digest_of(entry: Entry) -> str:
-    """Digest what it is called and holds: by this a model is found again."""
+    """Return a digest of a model's name and files. By this digest the store finds the model again."""
     parts = [entry["name"], entry["weights"], str(entry["step"]), *(file["sha256"] for file in entry["files"])]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

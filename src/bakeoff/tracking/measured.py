@@ -49,7 +49,7 @@ def trace(fingerprint: str, tags: Mapping[str, str], *, is_over: bool, had_ended
 
 
 def with_measured(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a `state.json` says, and what was measured of the run that wrote it."""
+    """Return the content of a `state.json`, with what was measured of the run that wrote it."""
     return dict(state) | read_measured((state.get("lineage") or {}).get("fingerprint"))
 
 

@@ -81,7 +81,7 @@ def unknown(name: str, runs: Sequence[Named], more: str = "") -> WorkspaceError:
 
 
 def find_tracked(name: str, target: Target, more: str = "") -> Names:
-    """Return the run that a name means, of those that a store has, were told of here, or have their result in git."""
+    """Return the run that a name means. It is known to the store, has a journal here or has its result in git."""
     runs, trouble = tracked_runs(target)
     if matches := candidates(name, runs):
         return require_one(name, matches)
@@ -104,8 +104,9 @@ def names_of_result(result: Result, revision: str = "") -> Names:
 
 
 def tracked_runs(target: Target) -> tuple[list[Names], WorkspaceError | None]:
-    """Return the runs that a store has, those told of here, and the one whose result is in the workspace; and why the
-    store does not answer."""
+    """Return the runs of the store, those with a journal here, and the one whose result is in the workspace; and the
+    reason why the store does not answer.
+    """
     trouble: WorkspaceError | None = None
     stored: list[StoredRun] = []
     try:

@@ -14,7 +14,7 @@ from bakeoff.workspace import EVALUATION, journals
 
 
 def notes_of(rendered: str | None) -> Iterator[str]:
-    """The last counts."""
+    """Yield the note that was rendered and the one of the command line. The last one counts."""
     yield from filter(None, (rendered, os.environ.get(NOTE_VARIABLE)))
 
 
@@ -25,7 +25,7 @@ def require_note(note: str) -> str:
 
 
 def report_notes_here() -> None:
-    """Tell of the run whose result is in the workspace, unless another variant was rendered since."""
+    """Write the note of the run whose result is in the workspace, unless another variant was rendered since."""
     here = result_here()
     if not here.run_id or not (journals() / here.run_id).is_dir() or not is_trained_here(here):
         return

@@ -206,5 +206,5 @@ def _every(search: Any, *arguments: Any, **options: Any) -> Iterator[Any]:
 
 
 def _shorten(text: str, most: int = 300) -> str:
-    """Cut the middle: libraries say first what they did and last what went wrong."""
+    """Cut the middle out of a text. Libraries name first what they did and last what went wrong."""
     return text if len(text) <= most else f"{text[: most // 3]} … {text[-2 * most // 3 :]}"

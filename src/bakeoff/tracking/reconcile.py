@@ -1,7 +1,7 @@
-"""Results that DVC restored -> runs. DVC runs no code then, so the next command that looks does this.
+"""Results that DVC restored -> runs. DVC runs no code then, so the next command that lists runs does this.
 
 A result that comes back gets a run of its own, marked `bakeoff.reused`, with its numbers and the run that made it. A
-result that was made elsewhere is told of from its files, marked `bakeoff.restored`.
+result that was made elsewhere is written from its files, marked `bakeoff.restored`.
 """
 
 from dataclasses import fields
@@ -21,7 +21,7 @@ REUSED, MADE_BY, MADE_BY_IN_MLFLOW = "bakeoff.reused", "bakeoff.made_by", "bakeo
 
 @where_allowed()
 def reconcile() -> None:
-    """Tell of the results in the workspace and in DVC's experiments of which nobody told, and of killed runs."""
+    """Write journals for results of the workspace and of DVC's experiments that have none, and report killed runs."""
     report_interrupted()
     here = result_here()
     if here.run_id and _target_of(here):
@@ -47,7 +47,9 @@ def reconcile() -> None:
 
 
 def _report_experiment(name: str) -> str | None:
-    """Tell of one that told nothing, as DVC took everything from its cache; return the run that made its result."""
+    """Write the journal of an experiment that wrote none, because DVC took everything from its cache. Return the run
+    that made its result.
+    """
     result = result_of(name)
     target = _target_of(result)
     if result.run_id and target and not _restore_unknown(result, target):
@@ -57,7 +59,7 @@ def _report_experiment(name: str) -> str | None:
 
 
 def _restore_unknown(result: Result, target: Target) -> bool:
-    """Return whether the run that made it was told of only now."""
+    """Return whether the run that made the result got its journal only now."""
     from bakeoff.tracking.tracker import restore
 
     assert result.run_id

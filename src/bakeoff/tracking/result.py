@@ -118,7 +118,7 @@ def _result(
 
 
 def is_trained_here(here: Result) -> bool:
-    """Whether what is trained in the workspace is the variant that is rendered there."""
+    """Return whether the variant that was rendered in the workspace is the one that was trained there."""
     return _is_trained(parse_yaml(read_text(Path("dvc.lock"))), here.variant)
 
 
@@ -126,14 +126,14 @@ def is_trained_here(here: Result) -> bool:
 
 
 def _is_trained(lock: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
-    """Whether the last training is of this variant; an experiment may have ended before it came to that."""
+    """Return whether the last training is of this variant. An experiment may have ended before its training."""
     stage = _stage(lock, "train")
     trained = _mapping(_mapping(stage.get("params")).get(RUN.as_posix()))
     return bool(stage) and all(_comparable(value) == _comparable(variant.get(key)) for key, value in trained.items())
 
 
 def _is_evaluated(lock: Mapping[str, Any]) -> bool:
-    """Whether the last evaluation is of the last training, as far as DVC knows."""
+    """Return whether the last evaluation is of the last training, as far as DVC knows."""
     judged = _digest_in(_stage(lock, "evaluate").get("deps"))
     return judged is None or judged == trained_digest(lock)
 
@@ -158,7 +158,9 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _comparable(value: Any) -> Any:
-    """DVC writes `1e-07`, which this reader of YAML takes for a text."""
+    """Return the value with its texts of numbers as numbers. DVC writes `1e-07`, which this reader of YAML takes for a
+    text.
+    """
     if isinstance(value, dict):
         return {key: _comparable(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -208,7 +210,7 @@ def parse_yaml(text: str | bytes | None) -> dict[str, Any]:
 
 
 def note_result(run_id: str, *, experiment: str | None = None, here: bool | None = None) -> None:
-    """Note that the workspace in which this process stands, if nothing else is said, holds the run's result now."""
+    """Note that a workspace holds the run's result now, by default the one that this process stands in."""
     row = {
         "run": run_id,
         "here": Path.cwd().resolve() == main_workspace() if here is None else here,

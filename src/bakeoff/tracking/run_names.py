@@ -36,6 +36,6 @@ class Names:
 
     @property
     def label(self) -> str:
-        """For a sentence."""
+        """Return the name for a sentence."""
         name = self.experiment or self.variant or self.revision
         return f"{self.short} ({name})" if self.short and name else self.short or name

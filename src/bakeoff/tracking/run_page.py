@@ -21,13 +21,15 @@ NO_COMMIT = "none"  # as `source_tags` have it, of a folder that git does not kn
 
 
 def report_page(folder: Path, state: Mapping[str, Any]) -> dict[str, str]:
-    """Return the page of an evaluation's folder by its name, as it is to be told; nothing if there is none."""
+    """Return the page of an evaluation's folder by its name, with the run's facts; nothing if there is no page."""
     text = read_text(folder / FILE)
     return {} if text is None else {FILE: add_facts(text, describe_run(state))}
 
 
 def keep_page(folder: Path, state: Mapping[str, Any]) -> Path | None:
-    """Write it for whoever looks without MLflow; None of a result without a fingerprint, which early versions made."""
+    """Write the page for people without MLflow, and return its path. Results of early versions have no fingerprint; for
+    them it returns None.
+    """
     fingerprint, page = (state.get("lineage") or {}).get("fingerprint"), report_page(folder, state)
     if not fingerprint or not page:
         return None
@@ -37,7 +39,9 @@ def keep_page(folder: Path, state: Mapping[str, Any]) -> Path | None:
 
 
 def describe_run(state: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is known: of a run that was trained elsewhere its id alone, and its note if it was told of here."""
+    """Return the known facts of a run. Of a run that was trained elsewhere these are its id, and a note that was added
+    here.
+    """
     measured, run_id = read_measured((state.get("lineage") or {}).get("fingerprint")), run_id_of(state)
     facts = {"run": run_id[:SHOWN_OF_ID]} if run_id else {}
     if (commit := measured.get("commit", NO_COMMIT)) != NO_COMMIT:
@@ -48,7 +52,7 @@ def describe_run(state: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _note_of(run_id: str) -> str:
-    """Return what was told last; of a run that is not tracked, what was rendered with it."""
+    """Return the last note in the run's journal; of a run that is not tracked, the note that was rendered with it."""
     notes = [entry["values"][NOTE] for entry in entries_of(journals() / run_id, "tags") if NOTE in entry["values"]]
     if notes:
         return str(notes[-1])

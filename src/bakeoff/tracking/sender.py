@@ -56,7 +56,7 @@ def leave_request(key: str) -> Path:
 
 
 def is_asked_to_leave(key: str) -> bool:
-    """A request that nobody took away was made by a process that was killed."""
+    """Return whether another process waits for the sender to end. A killed process may have left a request behind."""
     try:
         return time.time() - leave_request(key).stat().st_mtime < LONGEST_REQUEST_S
     except FileNotFoundError:

@@ -192,7 +192,7 @@ def _artifacts(target: Target) -> str:
 
 
 def _follow_moved_workspace(artifacts: str) -> None:
-    """MLflow keeps absolute addresses of artifacts; a clone that was moved takes its artifacts along."""
+    """Correct the absolute addresses of artifacts that MLflow keeps, after a clone was moved with its artifacts."""
     if not store_file().is_file():
         return
     with closing(sqlite3.connect(store_file())) as store, store:

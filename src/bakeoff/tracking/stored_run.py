@@ -48,14 +48,14 @@ def journaled_in_full(folder: Path) -> StoredRun:
 
 
 def journal_folders() -> dict[str, Path]:
-    """Return the journals of all that were told of here, by the run's id."""
+    """Return the folders of all journals here, by the run's id."""
     folder = journals()
     paths = folder.iterdir() if folder.is_dir() else ()
     return {path.name: path for path in paths if (path / FILE).is_file()}
 
 
 def kept_entry(folder: Path, name: str) -> Entry | None:
-    """Return the last that was told of a file, by its name among the run's artifacts."""
+    """Return the last entry of a file, by its name among the run's artifacts."""
     entries = [entry for entry in entries_of(folder, "file") if entry["name"] == name]
     return entries[-1] if entries else None
 

@@ -106,7 +106,7 @@ class StoredWork:
         return place
 
     def take_over(self) -> None:
-        """Begin the run's journal on this machine, so that MLflow's run goes on and has nothing twice."""
+        """Begin the run's journal on this machine, so that MLflow's run continues and has nothing twice."""
         from bakeoff.tracking.store import MlflowClient
 
         if (journals() / self.run_id).is_dir():
@@ -162,6 +162,6 @@ def _work_of(target: Target, stored: StoredRun) -> StoredWork:
 
 
 def _order(name: str) -> tuple[int, str]:
-    """Sort by phases, then steps."""
+    """Return a key that sorts by phases, then steps."""
     phase, _, file = name.partition("/")
     return int(phase.partition("-")[0]), file

@@ -1,8 +1,8 @@
-"""What MLflow lacks of the runs that were made here: how much, sent now, or by the sender beside; and runs that died.
+"""What MLflow lacks of the runs that were made here, and how it gets there now; and runs that were killed.
 
-A training keeps `running` beside its journal, with the name of its machine, and takes it away at its end. One that
-`kill -9` or a power failure ended had no last word, so whoever looks next says it for MLflow: KILLED, `bakeoff.state`
-INTERRUPTED. When it goes on, it is RUNNING again.
+A training keeps `running` beside its journal, with the name of its machine, and takes it away at its end. A run that
+`kill -9` or a power failure ended could not report its end. So the next command that lists runs reports it to MLflow:
+KILLED, `bakeoff.state` INTERRUPTED. When the run resumes, it is RUNNING again.
 """
 
 import errno
@@ -34,7 +34,7 @@ class Standing:
 
     @property
     def is_sent(self) -> bool:
-        """Whether the store has all of it, and did not fail when it was asked last."""
+        """Return whether the store has the whole journal, and did not fail when it was last asked."""
         return not self.unsent and not self.place.trouble
 
 
@@ -45,7 +45,7 @@ def standings(elsewhere: str | None = None) -> list[Standing]:
 
 
 def sync(elsewhere: str | None, print_line: Callable[[str], None], *, anew: bool = False) -> bool:
-    """Send everything; return whether all of it arrived. Anew: look up in the store also what was sent before."""
+    """Send everything, and return whether all arrived. With `anew`, ask the store also for what was sent before."""
     targets = dict.fromkeys(standing.target for standing in standings(elsewhere))
     return all([_sync(target, elsewhere, print_line, anew=anew) for target in targets])
 
@@ -60,7 +60,7 @@ def send_beside() -> None:
 
 @contextmanager
 def where_allowed() -> Iterator[None]:
-    """Leave the block where one may not write: whoever may only look at a workspace tells nothing of its runs."""
+    """Leave the block where this user may not write. Then nothing is reported, and lists of runs work all the same."""
     try:
         yield
     except OSError as error:
@@ -70,7 +70,7 @@ def where_allowed() -> Iterator[None]:
 
 @where_allowed()
 def report_interrupted() -> list[str]:
-    """Tell of runs that were killed, start what sends it, and return their ids."""
+    """Write into the journals of killed runs that they ended, start the sender, and return their ids."""
     markers = sorted(journals().glob(f"*/{RUNNING}"))
     folders = [marker.parent for marker in markers if (read_text(marker) or "").strip() == platform.node()]
     reported = [folder.name for folder in folders if not is_being_written(folder) and _report_interrupted(folder.name)]
@@ -100,7 +100,7 @@ def _sync(target: Target, elsewhere: str | None, print_line: Callable[[str], Non
 
 @contextmanager
 def _instead_of_the_sender(target: Target) -> Iterator[None]:
-    """While the block runs, no other process sends to the store."""
+    """Keep other processes from sending to the store while the block runs."""
     from filelock import Timeout
 
     request, lock = leave_request(target.key), sender_lock(target.key)

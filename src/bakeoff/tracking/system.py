@@ -30,7 +30,7 @@ FROM_DVC = ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV")
 
 
 def measure_load() -> dict[str, float]:
-    """Measure how busy the machine was since the look before; nothing where the system does not tell."""
+    """Return how busy the machine was since the last call; nothing where the system does not report it."""
     try:
         memory, disk = psutil.virtual_memory(), psutil.disk_usage(str(main_workspace()))
         return {
@@ -45,7 +45,7 @@ def measure_load() -> dict[str, float]:
 
 
 def measure_gpus() -> dict[str, float]:
-    """Measure how busy each GPU is, as NVIDIA's own tool tells it; nothing where there is none."""
+    """Return how busy each GPU is, as NVIDIA's own tool reports it; nothing where there is none."""
     if not shutil.which(GPU_TOOL):
         return {}
     figures, command = {}, [GPU_TOOL, *GPU_QUESTION]
@@ -98,7 +98,7 @@ def source_tags(records_digest: str, fingerprint: str, parent: str | None = None
 
 
 def _first_core() -> dict[str, str]:
-    """Return what the system tells of its first core, if it tells."""
+    """Return what the system reports of its first core, if it does."""
     first = (read_text(CPUINFO) or "").partition("\n\n")[0]
     pairs = (line.partition(":") for line in first.splitlines())
     return {key.strip(): value.strip() for key, _, value in pairs}

@@ -55,7 +55,7 @@ class Target:
 
     @property
     def key(self) -> str:
-        """Its name in names of files."""
+        """Return the store's name in names of files."""
         return hashlib.sha256(f"{self.uri}\n{self.experiment}".encode()).hexdigest()[:12]
 
     @property
@@ -68,12 +68,12 @@ class Target:
 
     @property
     def is_missing(self) -> bool:
-        """Whether it is the workspace's own, and nobody has made that yet."""
+        """Return whether the store is the workspace's own, and nobody has made that yet."""
         return self.uri == LOCAL and not store_file().is_file()
 
     @property
     def lacks_its_file(self) -> bool:
-        """Whether MLflow would make it now, for it is a database in a file that is not there."""
+        """Return whether MLflow would make the store now, for it is a database in a file that is not there."""
         file = self.address.removeprefix("sqlite:///")
         return file != self.address and not Path(file.partition("?")[0]).is_file()
 
@@ -112,7 +112,7 @@ class Place:
         return replace(self, offset=0, mark=None, is_doubtful=True, refused=(), trouble=None, tries=0)
 
     def is_in(self, journal: Path) -> bool:
-        """Whether the journal still holds what was sent of it; a loss of power may take its last lines."""
+        """Return whether the journal still holds what was sent of it. A loss of power may take its last lines."""
         current = mark_at(journal, self.offset)
         return self.offset == 0 or (current is not None and self.mark in (None, current))
 
@@ -121,7 +121,7 @@ class Place:
 
 
 def takes_checkpoints_here(settings: "Track") -> bool:
-    """Whether the checkpoints of a run go to the main workspace's own store, on its disk."""
+    """Return whether the checkpoints of a run go to the main workspace's own store, on its disk."""
     from bakeoff.run.options import Mlflow
 
     return isinstance(settings, Mlflow) and settings.checkpoints != "none" and Target.of(settings).uri == LOCAL
@@ -160,7 +160,7 @@ def first_home(folder: Path, other: Target) -> tuple[Target, str] | None:
 
 
 def own_id(mlflow_id: str) -> str | None:
-    """Return our id of a run that was told of here, by the id that some store gave it."""
+    """Return our id of a run with a journal here, by the id that some store gave it."""
     places = (path for path in journals().glob("*/sent-*.json") if parse_json(read_text(path)).get("run") == mlflow_id)
     return next((path.parent.name for path in places), None)
 

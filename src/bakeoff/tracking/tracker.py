@@ -1,4 +1,4 @@
-"""One run's way to MLflow: opened by train, found again by evaluate and export, also days later.
+"""One run's way to MLflow: train opens it, evaluate and export attach to it, also days later.
 
 Everything is written into the run's journal and nothing waits: a process of its own copies it to MLflow. The files
 under models/ stay the record, from which a journal is restored where there is none.
@@ -38,7 +38,7 @@ OF_THE_RUN = ("bakeoff.records_digest", "bakeoff.fingerprint", "bakeoff.continue
 
 
 def new_run_id() -> str:
-    """Our own: MLflow gives another when the run arrives there, and keeps this one as the tag `bakeoff.run`."""
+    """Return a new id of our own. MLflow gives the run another id, and keeps this one as the tag `bakeoff.run`."""
     return uuid4().hex
 
 
@@ -53,15 +53,16 @@ class Tracker:
         self._has_reported_checkpoints = False
 
     def params(self, tree: Mapping[str, Any]) -> None:
-        """Tell a rendered variant as params such as `lr.peak`."""
+        """Write a rendered variant as params such as `lr.peak`."""
         if self._journal:
             self._journal.params(params_of(tree))
 
     def metrics(
         self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
     ) -> None:
-        """Tell each metric once per step; with `revised` once more, if the value is another than before. What was
-        measured of the `best` or the `final` weights is also said of the models that have them."""
+        """Write each metric once per step. With `revised` it is written again if its value differs. What was measured
+        of the `best` or the `final` weights is also added to the models that have them.
+        """
         if self._journal:
             self._journal.metrics(step, values, revised=revised, weights=weights)
 
@@ -74,18 +75,20 @@ class Tracker:
             self._journal.file(path, f"{folder}/{path.name}")
 
     def folder(self, path: Path, name: str, instead: Mapping[str, str] | None = None) -> None:
-        """Tell of all its files but weights, which are models; of some, by their names, another text `instead`."""
+        """Write all files of a folder but weights, which are models. `instead` holds other texts for some, by their
+        names.
+        """
         if self._journal:
             _report_folder(self._journal, path, name, instead or {})
 
     def weights(self, trained: Path, state: Mapping[str, Any]) -> None:
-        """Tell of the newest and the best that a training kept."""
+        """Write the newest and the best weights that a training kept."""
         if self._journal:
             for model in kept_weights(trained, state, self._settings):
                 self._report_model(self._journal, model)
 
     def exported(self, folder: Path, state: Mapping[str, Any], *, weights: str, task: str, multi_label: bool) -> None:
-        """Tell of the SavedModel in a folder; whoever has MLflow loads it as a predictor."""
+        """Write the SavedModel of a folder. MLflow loads it as a predictor."""
         if self._journal and (folder / SAVED_MODEL).is_dir():
             model = exported_model(folder, state, self._settings, weights=weights, task=task, multi_label=multi_label)
             self._report_model(self._journal, model)
@@ -102,7 +105,7 @@ class Tracker:
             print_line(f"  the files stay in this workspace; track.largest_model_mb={most:g} is the limit")
 
     def checkpoint(self, stock: Stock) -> None:
-        """Tell of the newest checkpoint, from the thread that wrote it. Training goes on whatever comes of this."""
+        """Write the newest checkpoint, from the thread that saved it. No failure here stops the training."""
         if not self._journal or is_far():  # a far job leaves its checkpoints in the store of work in flight
             return
         try:
@@ -121,12 +124,12 @@ class Tracker:
     def dataset(
         self, name: str, digest: str, source: str, counts: Mapping[str, Any], *, context: str = "training"
     ) -> None:
-        """Tell of the records, as MLflow shows what a run was trained on, or judged on."""
+        """Write the records as the data that a run was trained on, or judged on, as MLflow shows it."""
         if self._journal:
             self._journal.dataset(name, digest, source, counts, context)
 
     def changes(self) -> None:
-        """Tell what the code differs in from the commit that a tag names."""
+        """Write how the code differs from the commit that a tag names."""
         if not self._journal or self._journal.restoring:
             return
         if patch := make_patch():
@@ -135,14 +138,15 @@ class Tracker:
         self._journal.tags({CHANGES_TAG: hashlib.sha256(patch).hexdigest() if patch else "none"})
 
     def settle(self) -> None:
-        """Make lasting what was told until now."""
+        """Bring to the disk all that was written until now."""
         if self._journal:
             self._journal.settle()
 
     @contextmanager
     def ending(self, continues_elsewhere: Callable[[], bool] = lambda: False) -> Iterator[None]:
-        """The run ends as the block does: FINISHED, KILLED by Ctrl-C, FAILED by anything else. Nothing more is told of
-        one that goes on elsewhere, for whoever goes on with it tells that."""
+        """Write the run's state at the end of the block: FINISHED, KILLED by Ctrl-C, FAILED by anything else. Nothing
+        more is written of a run that continues elsewhere, for the other machine writes that.
+        """
         status = "FAILED"
         if self._journal:
             self._journal.is_silent = continues_elsewhere
@@ -161,7 +165,7 @@ class Tracker:
             self.close(wait=status == "FINISHED")
 
     def close(self, *, wait: bool = True) -> None:
-        """Wait a while for MLflow; the sender goes on without us."""
+        """Wait a while for MLflow. The sender continues after this process ends."""
         if self._journal and self._watch:
             self._watch.end(self._settings.wait_s if wait else 0)
             self._journal.close()
@@ -180,8 +184,8 @@ def start(
 ) -> Tracker:  # fmt: skip
     """Open a new run in the store that the settings name, or one that was interrupted.
 
-    Of one that `is_over`, and was told of to its end, nothing more is told: the clock and the machine of today are none
-    of its own. If its journal is gone, it is told of anew to a store that lacks it, but for today's code and machine.
+    Nothing is added to a run that `is_over` and has a whole journal: the clock and the machine of today are none of its
+    own. If its journal is gone, it is written anew for a store that lacks it, without today's code and machine.
     """
     tracker = _open(settings, run_id or new_run_id(), name)
     journal = tracker._journal
@@ -197,16 +201,18 @@ def start(
 
 
 def attach(settings: Track, run_id: str | None, name: str | None = None) -> Tracker:
-    """Find the run that an earlier stage opened. If it was trained elsewhere, it is told of from the files first.
+    """Return the tracker of a run that an earlier stage opened. A run that was trained elsewhere is written from the
+    files first.
 
-    A `name` says that the workspace's files are not this run's: the store has it, and gets only what is told now.
+    A `name` means that the workspace's files are not this run's: the store has it, and gets only what is written now.
     """
     return _open(settings, run_id or new_run_id(), name)
 
 
 def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
-    """Tell of a run that was made elsewhere, from what it left: files only of a result that is in the workspace. A
-    store that has the run gets nothing of this."""
+    """Write the journal of a run that was made elsewhere from what it left. Files are written only of a result that is
+    in the workspace. A store that has the run gets nothing of this.
+    """
     journal.restoring = True
     journal.run(result.name)
     journal.tags({RESTORED: "true", "bakeoff.weights_sha256": str(result.state.get("weights_sha256", "unknown"))})
@@ -223,7 +229,7 @@ def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
 
 
 def report_result(journal: Journal, result: Result) -> None:
-    """Tell the variant and its numbers."""
+    """Write the variant and its numbers."""
     if result.experiment:
         journal.tags({"DVC_EXP_NAME": result.experiment})
     if note := result.variant.get("note"):

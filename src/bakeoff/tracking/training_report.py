@@ -1,4 +1,4 @@
-"""What trackers are told of a training besides its curves: what it is before its first step, and what it made."""
+"""What trackers get of a training besides its curves: the settings before its first step, and the results."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seco
 
 
 def introduce(copy: Tracker, run: Run, manifest: Manifest, records: Path, starts: lineage.Lineage) -> None:
-    """Tell what is trained, on what, by which code."""
+    """Write what is trained, on which data, by which code."""
     copy.params(as_tree(run))
     copy.folder(workspace.RUN.parent, "config")
     copy.file(records / workspace.RECORDS_PAGE.name, "data")

@@ -1,4 +1,4 @@
-"""Beside a stage: keeps a sender alive, says once on the screen if MLflow takes nothing, looks at the machine."""
+"""Beside a stage: keeps a sender alive, warns once on the screen if MLflow takes nothing, measures the machine."""
 
 import sys
 import time

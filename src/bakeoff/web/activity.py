@@ -21,7 +21,7 @@ def find_errand(name: str) -> Errand:
 
 
 def answer_with(errand: Errand) -> Response:
-    """Tell a script where the errand that it began is shown."""
+    """Return the address of the page that shows an errand, for a script."""
     return JSONResponse({"errand": errand.id, "goto": f"/activity/{errand.id}"})
 
 
@@ -48,7 +48,7 @@ def show_errand(request: Request) -> Response:
 
 @plain
 def send_errand(request: Request) -> Response:
-    """Tell a script how an errand stands."""
+    """Return the state of an errand, for a script."""
     errand = find_errand(request.path_params["name"])
     return JSONResponse({"state": errand.state, "after": errand.after, "words": errand.last_line})
 

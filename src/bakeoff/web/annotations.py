@@ -52,7 +52,7 @@ class Folder:
         return sorted(path for path in self._list_files(inside) if path.endswith(SUFFIX))
 
     def _list_files(self, inside: str) -> Iterator[str]:
-        """Yield the files of a folder in this one that can be used, without a look into them."""
+        """Yield the names of usable files in a folder of this one, without opening them."""
         if (self.root / inside).is_dir():
             yield from (path for path, problem in list_files(self.root, inside) if not problem)
 
@@ -180,7 +180,7 @@ class Folder:
             raise DataError(f"{self.root / COCO_FILE}: cannot be read ({error}); move it away") from None
 
     def _write_proposals(self, proposals: Mapping[str, Sequence[Box]]) -> None:
-        """Without any the files go, so that a model may propose anew."""
+        """Write the proposals. Without any, the files are removed, so that a model may propose anew."""
         frames = [frame for frame, boxes in proposals.items() if boxes]
         if not frames:
             for name in (COCO_FILE, TABLE):

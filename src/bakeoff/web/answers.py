@@ -1,4 +1,4 @@
-"""What the page answers with: a template, a file, or what is wrong in words."""
+"""What the page answers with: a template, a file, or a message about what is wrong."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,7 +36,7 @@ class Conflict(BakeoffError):
 
 
 def show_page(name: str, tab: str, title: str, /, *, code: int = 200, **values: Any) -> Response:
-    """Fill a template in; `tab` is the address of the part of the page that it belongs to."""
+    """Return a filled template. `tab` is the address of the part of the page that it belongs to."""
     html = template.render(name, title=title, tabs=TABS, tab=tab, **values)
     return HTMLResponse(html.encode("utf-8", "backslashreplace"), code)
 
@@ -106,7 +106,7 @@ def wants_json(request: Request) -> bool:
 
 
 async def show_problem(request: Request, error: Exception) -> Response:
-    """Say in words what is wrong: on a page, or as JSON to a script."""
+    """Return a message about what is wrong: as a page, or as JSON for a script."""
     code = 404 if isinstance(error, NotThere) else 409 if isinstance(error, Conflict) else 400
     if wants_json(request):
         more = error.tree if isinstance(error, Conflict) else {}
@@ -115,7 +115,7 @@ async def show_problem(request: Request, error: Exception) -> Response:
 
 
 async def show_fault(request: Request, error: Exception) -> Response:
-    """Say what the machine lacks, such as room on its disk; what else is a bug goes to the log."""
+    """Return a message about what the machine lacks, such as room on its disk. Other errors are bugs and are logged."""
     fault = name_fault(error)
     if fault is None:
         raise error

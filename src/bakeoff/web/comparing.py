@@ -1,4 +1,4 @@
-"""Two runs or more side by side, and whether one is better, in plain words: what `compare` and `better` say."""
+"""Two runs or more side by side, and whether one is better, as `compare` and `better` print it."""
 
 import shlex
 import subprocess
@@ -57,7 +57,7 @@ def _names(request: Request) -> list[str]:
 
 
 def _judge(one: str, other: str) -> tuple[str, list[str]]:
-    """Return whether the other is better, and the sentences that `bakeoff better` says."""
+    """Return whether the other is better, and the sentences that `bakeoff better` prints."""
     command = [sys.executable, "-m", "bakeoff.cli", "better", one, other]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     lines = [line for line in done.stdout.splitlines() if line.strip()]

@@ -38,13 +38,13 @@ class Curve:
 
 
 def headline_of(metrics: Mapping[str, float]) -> tuple[str, float] | None:
-    """Return the number by which a task is judged, of the last look; of an unknown task its first number."""
+    """Return the headline metric of the last validation pass; of an unknown task its first metric."""
     validated = {name.removeprefix(VALIDATION): value for name, value in metrics.items() if name.startswith(VALIDATION)}
     return next(((name, validated[name]) for name in (*BY_HEADLINE, *validated) if name in validated), None)
 
 
 def draw_curves(run_id: str, steps: int) -> list[Curve]:
-    """Return the drawings of a run that was told to a journal; nothing of one that has no point yet."""
+    """Return the curves of a run that has a journal; none of a run without a point yet."""
     folder = workspace.journals() / run_id
     if not run_id or not (folder / FILE).is_file():
         return []

@@ -34,7 +34,7 @@ def list_names() -> list[str]:
 
 
 def option_of(name: str) -> dict[str, Any]:
-    """Return an option as its file says. Raises NotThere."""
+    """Return the content of an option's file. Raises NotThere."""
     if name not in list_names():
         raise NotThere(f"{FOLDER.as_posix()}/{name}.yaml: no such option")
     return read_mapping(FOLDER / f"{name}.yaml")
@@ -59,7 +59,9 @@ def list_untold() -> list[str]:
 
 
 def read_contents(name: str) -> Contents:
-    """List a dataset, or say why it cannot be listed; as long as no file changes, only once."""
+    """Return the contents of a dataset, or raise why it cannot be listed. They are listed again only after a file
+    changed.
+    """
     tree = option_of(name)
     if not isinstance(tree.get("kind"), str) or not isinstance(tree.get("path"), str):
         raise DataError(f"{name}: is no folder of files; `bakeoff plan data={name}` says what it holds")
@@ -68,7 +70,7 @@ def read_contents(name: str) -> Contents:
 
 
 def recall_contents(name: str) -> Contents:
-    """Return what was listed last, without a look at whether files have changed since."""
+    """Return the contents that were listed last, without checking whether files have changed since."""
     return _last[name] if name in _last else read_contents(name)
 
 

@@ -52,7 +52,7 @@ class Errand:
     after: str = ""  # where the page goes on when it is done
 
     def is_of(self, key: str) -> bool:
-        """Whether this press of a button began it; what has failed may begin again."""
+        """Return whether this press of a button began the errand. A failed errand may begin again."""
         return self.id.endswith(f"-{key}") and self.state in ("runs", "done")
 
     @property

@@ -45,7 +45,7 @@ class Door:
 
     @property
     def cookie(self) -> str:
-        """Return its name; cookies do not tell ports apart, so the name does."""
+        """Return the name of the cookie. It holds the port, for cookies do not tell ports apart."""
         return f"bakeoff-{self.port}"
 
     @property
@@ -56,7 +56,7 @@ class Door:
         return where if self.token is None else f"{where}?{urlencode({TOKEN: self.token})}"
 
     def knows(self, host: str) -> bool:
-        """Say whether a Host header names this machine."""
+        """Return whether a Host header names this machine."""
         name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
         if not name or port != str(self.port):
             return False

@@ -1,4 +1,4 @@
-"""Parts of pages that change while one looks: server-sent events, each a JSON of part -> HTML.
+"""Parts of pages that change while they are open: server-sent events, each a JSON of part -> HTML.
 
 A part is the element of that id. Only what has changed is sent. A browser connects again by itself after a break, and
 then gets everything.

@@ -139,7 +139,7 @@ def _facts(run: KnownRun) -> dict[str, Any]:
 
 
 def list_sheets(run: KnownRun) -> list[tuple[int, str]]:
-    """Return the step and the file of each look's sheet of pictures."""
+    """Return the step and the file of the sheet of samples of each validation pass."""
     folder = run.folder / SAMPLES
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return [(int(Path(name).stem), name) for name in names if SHEET.fullmatch(name)]
@@ -182,7 +182,7 @@ def download(request: Request) -> Response:
 
 @plain
 def lead_to_mlflow(request: Request) -> Response:
-    """Lead to the run in the UI of MLflow that runs on this machine."""
+    """Send the browser to the run in the UI of MLflow that runs on this machine."""
     run = find_run(request.path_params["name"])
     mlflow_id = run.names.mlflow_id
     if not mlflow_id:
@@ -206,7 +206,7 @@ def _is_mlflow(port: int) -> bool:
 
 @plain
 def show_removal(request: Request) -> Response:
-    """Say what goes with a run, and what depends on it, before it is removed."""
+    """Return the page that lists what is removed with a run, and what depends on it, before it is removed."""
     from bakeoff.runs.leftovers import named_by, these_runs
 
     run = find_run(request.path_params["name"])

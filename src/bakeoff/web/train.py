@@ -1,4 +1,4 @@
-"""A form over the options of the command line: what `bakeoff plan` says as one types, and Start puts it in line."""
+"""A form over the options of the command line: it shows what `bakeoff plan` prints, and Start puts the run in line."""
 
 import re
 import shlex
@@ -45,7 +45,7 @@ _one_at_a_time = Lock()  # Hydra composes for one at a time
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the form says."""
+    """The training that a form asks for."""
 
     fields: dict[str, str]
     others: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Mistakes(BakeoffError):
 
 
 def read_form(tree: Tree) -> Wanted:
-    """Return what a form says. Raises Mistakes for what cannot be put into words of the command line."""
+    """Return the training that a form asks for. Raises Mistakes for values that the command line cannot hold."""
     fields = {name: text_of(tree, name) for name in KEYS}
     wrong = {
         name: f"must be a number above 0, got {fields[name]!r}"
@@ -162,7 +162,7 @@ def _list_starts() -> list[tuple[str, str]]:
 
 @changes
 def send_plan(request: Request, tree: Tree) -> Response:
-    """Answer with what `bakeoff plan` says of the form, or with the mistakes of its fields."""
+    """Return what `bakeoff plan` prints for the form, or the mistakes of its fields."""
     try:
         wanted = read_form(tree)
         html = _check(wanted)
@@ -172,8 +172,9 @@ def send_plan(request: Request, tree: Tree) -> Response:
 
 
 def _check(wanted: Wanted) -> str:
-    """Return what `bakeoff plan` says of it. Raises BakeoffError for what `bakeoff queue add` would refuse, as far as
-    that can be known before records are built."""
+    """Return what `bakeoff plan` prints for a form. Raises BakeoffError for what `bakeoff queue add` would refuse, as
+    far as that can be known before records are built.
+    """
     if (workspace.RECORDS / MANIFEST).is_file():
         return _describe(wanted)
     minutes = wanted.fields["minutes"]

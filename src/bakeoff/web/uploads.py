@@ -48,7 +48,7 @@ def _number(request: Request, name: str) -> int:
 
 @plain
 def send_offset(request: Request) -> Response:
-    """Tell how much of a file is here already."""
+    """Return how much of a file is here already."""
     _, file = _place(request)
     partial = file.with_name(file.name + PARTIAL)
     sizes = [path.stat().st_size for path in (file, partial) if path.is_file()]

@@ -15,7 +15,7 @@ FILE = Path(__file__).with_name("catalogue.yaml")
 
 @dataclass(frozen=True)
 class Page:
-    """Who says what an entry says."""
+    """The page that an entry's facts were taken from."""
 
     name: str
     address: str | None
@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def file(self) -> str:
-        """Its name at the source and on a mirror."""
+        """Return the file's name at the source and on a mirror."""
         return urlsplit(self.source).path.rpartition("/")[2] if self.source else f"{self.name}.tar.gz"
 
 

@@ -204,7 +204,7 @@ def _require_room(folder: Path, wanted: int) -> None:
 
 @contextmanager
 def _bar(name: str, total: int | None, done: int) -> Iterator[Callable[[int], None]]:
-    """Show megabytes; nothing of a file whose size nobody tells."""
+    """Return a bar of megabytes; none for a file of unknown size."""
     if total is None:
         yield lambda count: None
         return
