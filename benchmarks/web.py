@@ -58,7 +58,7 @@ def _make_runs() -> None:
         state = State.RUNNING if number < 2 else State.SUCCEEDED
         metrics = {"train/loss": 0.5, "validation/mAP_50": number / RUNS}
         status = Status(
-            state, folder.name, "ssd_small · cosine · medium", Process.own(), folder.as_posix(), now, now, now,
+            state, folder.name, "ssd_small · cosine · medium", Process.current(), folder.as_posix(), now, now, now,
             run_id=run_id, steps=2000, steps_done=2000, metrics=metrics,
         )  # fmt: skip
         write_status(folder, status)

@@ -7,7 +7,7 @@ from pathlib import Path
 from bakeoff.runs.process import Process
 from bakeoff.runs.status import State, Status, write_status
 
-NOBODY = replace(Process.own(), started="0")  # this process' number, given to another one before
+NOBODY = replace(Process.current(), started="0")  # this process' number, given to another one before
 
 
 def made(
@@ -17,7 +17,7 @@ def made(
     folder, then = runs / fingerprint, time.time() - ago
     folder.mkdir(parents=True)
     about = {
-        "name": "ssd_tiny · cosine · low", "process": Process.own(), "workspace": "/somewhere", "began": then - 60,
+        "name": "ssd_tiny · cosine · low", "process": Process.current(), "workspace": "/somewhere", "began": then - 60,
         "started": then - 60, "updated": then, "steps": 200, "steps_done": 50,
     }  # fmt: skip
     write_status(folder, Status(state, fingerprint, **about | said))

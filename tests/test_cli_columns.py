@@ -10,7 +10,7 @@ import pytest
 from bakeoff.cli import parse
 from bakeoff.cli.columns import fit, fold
 from bakeoff.cli.run_lines import hint
-from bakeoff.runs.known import known
+from bakeoff.runs.read_run import read_run
 from bakeoff.runs.status import Failure, State
 from commands import run_bakeoff, show_on_terminal
 from made_runs import made
@@ -124,7 +124,7 @@ def test_states_have_colours_on_a_terminal_that_wants_them(runs: Path) -> None:
     ],
 )
 def test_what_ended_last_says_what_goes_on(tmp_path: Path, state: State, more: dict[str, object], words: str) -> None:
-    assert hint([known(made(tmp_path, "5d1c9a3e77", state, **more))]) == words
+    assert hint([read_run(made(tmp_path, "5d1c9a3e77", state, **more))]) == words
 
 
 def test_sweep_show_folds_why_a_point_is_not_done(

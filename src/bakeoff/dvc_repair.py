@@ -41,7 +41,7 @@ def repair_cache(cache: Path) -> None:
     objects = [*_newer_objects(cache, since)]
     if since:
         damaged = [path for path in objects if not _is_whole_object(path)]
-        damaged += [path for key in keys for path in map(Path, _newer(key, since)) if not _is_whole_entry(path)]
+        damaged += [path for key in keys for path in map(Path, _list_newer(key, since)) if not _is_whole_entry(path)]
     else:  # the first time: as much as is seen at a glance
         damaged = [path for path in objects if not path.stat().st_size and not _is_whole_object(path)]
     for path in damaged:
@@ -61,7 +61,7 @@ def settle(cache: Path) -> None:
     A loss of power can take what is newer than this note, though its name is there.
     """
     since = _mark(cache)
-    if not since or not _is_kept() or _newer(cache / OBJECTS, since):
+    if not since or not _is_kept() or _list_newer(cache / OBJECTS, since):
         _sync(cache)
 
 
@@ -72,7 +72,7 @@ def _sync(cache: Path) -> None:
         now.touch()  # what comes from here on is newer
         for folder in (cache, Path()):
             sync_disk(folder)
-        if any(_half_written(cache)):
+        if any(_list_half_written(cache)):
             now.unlink()
         else:
             now.replace(mark)
@@ -86,7 +86,7 @@ def _mark(cache: Path) -> int:
     return 0
 
 
-def _newer(folder: str | Path, since: int) -> list[str]:
+def _list_newer(folder: str | Path, since: int) -> list[str]:
     """Return what was written in a folder since then; a folder in it counts if a name in it was written."""
     try:
         with os.scandir(folder) as entries:
@@ -97,8 +97,8 @@ def _newer(folder: str | Path, since: int) -> list[str]:
 
 def _newer_objects(cache: Path, since: int) -> Iterator[Path]:
     """Yield the files that DVC takes for whole without reading them, because they are read-only."""
-    for folder in _newer(cache / OBJECTS, since):
-        for path in map(Path, _newer(folder, 0)):
+    for folder in _list_newer(cache / OBJECTS, since):
+        for path in map(Path, _list_newer(folder, 0)):
             with suppress(FileNotFoundError):  # others mend now
                 stat = path.lstat()
                 if stat.st_ctime_ns >= since and S_IMODE(stat.st_mode) == READ_ONLY and len(path.stem) == 30:
@@ -107,7 +107,7 @@ def _newer_objects(cache: Path, since: int) -> Iterator[Path]:
 
 def _newer_keys(cache: Path, since: int) -> list[str]:
     """Return the folders of the run cache in which a name was written since then."""
-    return [key for folder in _newer(cache / "runs", 0) for key in _newer(folder, since)]
+    return [key for folder in _list_newer(cache / "runs", 0) for key in _list_newer(folder, since)]
 
 
 def _is_whole_object(path: Path) -> bool:
@@ -137,7 +137,7 @@ def clear_half_written(cache: Path) -> None:
     A young one may be of a process that writes it now, and is waited for. There is no mark while one is there.
     """
     removed = 0
-    while left := [*_half_written(cache)]:
+    while left := [*_list_half_written(cache)]:
         for path in left:
             with suppress(OSError):  # it has just become whole
                 if time.time() - path.stat().st_mtime > SECONDS_TO_WRITE:
@@ -148,7 +148,7 @@ def clear_half_written(cache: Path) -> None:
         _report(f"{removed} half-written entries of DVC's run cache are gone")
 
 
-def _half_written(cache: Path) -> Iterator[Path]:
+def _list_half_written(cache: Path) -> Iterator[Path]:
     for key in _newer_keys(cache, _mark(cache)):
         with suppress(OSError):  # it has just gone
             names = os.listdir(key)

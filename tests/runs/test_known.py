@@ -10,13 +10,13 @@ import pytest
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs import known as module
-from bakeoff.runs.known import known, known_runs
+from bakeoff.runs.known import known_runs, read_run
 from bakeoff.runs.process import Process
 from bakeoff.runs.status import Failure, Machine, State, write_status
 from bakeoff.tracking.names import resolve
 from made_runs import NOBODY, made
 
-ELSEWHERE = replace(Process.own(), host="elsewhere")
+ELSEWHERE = replace(Process.current(), host="elsewhere")
 WRITE = """
 import sys, time
 from pathlib import Path
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_run_is_as_it_says_while_its_process_lives(tmp_path: Path) -> None:
     for state in (State.QUEUED, State.PREPARING, State.RUNNING, State.STOPPING):
-        assert known(made(tmp_path, state.value, state)).state == state
+        assert read_run(made(tmp_path, state.value, state)).state == state
 
 
 def test_a_run_that_was_asked_to_stop_says_so_until_it_has_noticed(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_run_that_was_asked_to_stop_says_so_until_it_has_noticed(tmp_path: Pat
     ]:
         folder = made(tmp_path, state.value, state)
         (folder / "stop_requested").touch()
-        assert known(folder).state == shown
+        assert read_run(folder).state == shown
 
 
 def test_a_killed_process_is_shown_at_once(tmp_path: Path) -> None:
@@ -60,16 +60,16 @@ def test_a_killed_process_is_shown_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITE, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout and child.stdout.readline() == "runs\n"
-        assert known(folder).state.is_live
+        assert read_run(folder).state.is_live
         child.kill()
-    run = known(folder)
+    run = read_run(folder)
     message = f"process {child.pid} was killed: it ended without a word"
     assert (run.state, run.failure) == (State.FAILED, Failure("error", message))
     assert run.status and run.status.state.is_live  # it had no time to say otherwise
 
 
 def test_a_run_that_was_cut_off_with_the_machine_says_so(tmp_path: Path) -> None:
-    run = known(made(tmp_path, "5d1c", process=replace(Process.own(), boot="before")))
+    run = read_run(made(tmp_path, "5d1c", process=replace(Process.current(), boot="before")))
     assert run.failure == Failure("error", f"the machine was started anew while process {os.getpid()} trained")
 
 
@@ -78,17 +78,17 @@ def test_a_kill_by_the_kernel_for_want_of_memory_is_seen_by_its_counter(
 ) -> None:
     folder = made(tmp_path, "5d1c", process=NOBODY, machine=Machine(5_100_000_000, 1, 1, oom_kills=3))
     monkeypatch.setattr(module, "oom_kills", lambda: 3)
-    failure = known(folder).failure
+    failure = read_run(folder).failure
     assert failure and failure.kind == "error"
     monkeypatch.setattr(module, "oom_kills", lambda: 4)
-    failure = known(folder).failure
+    failure = read_run(folder).failure
     message = "was killed, and the kernel has ended processes for want of memory since; it took 5.1 GB"
     assert failure == Failure("out of memory", f"process {os.getpid()} {message}")
 
 
 def test_a_run_on_another_machine_counts_as_lost_when_it_is_silent_for_too_long(tmp_path: Path) -> None:
-    assert known(made(tmp_path, "a", process=ELSEWHERE, ago=60)).state == State.RUNNING
-    run = known(made(tmp_path, "b", process=ELSEWHERE, ago=600))
+    assert read_run(made(tmp_path, "a", process=ELSEWHERE, ago=60)).state == State.RUNNING
+    run = read_run(made(tmp_path, "b", process=ELSEWHERE, ago=600))
     assert (run.state, run.failure) == (State.FAILED, Failure("error", "no word from elsewhere for 10 minutes"))
 
 
@@ -101,13 +101,13 @@ def test_a_last_status_that_is_written_meanwhile_counts(tmp_path: Path, monkeypa
         return real(status)
 
     monkeypatch.setattr(module, "_why_lost", meanwhile)
-    assert known(folder).state == State.SUCCEEDED
+    assert read_run(folder).state == State.SUCCEEDED
 
 
 def test_what_cannot_be_read_is_unspecified(tmp_path: Path) -> None:
     folder = made(tmp_path, "5d1c")
     (folder / "status.json").write_text('{"version": 99}', encoding="utf-8")
-    run = known(folder)
+    run = read_run(folder)
     assert (run.state, run.status) == (State.STATE_UNSPECIFIED, None)
     assert run.unreadable == "status.json is of version 99, and this one reads 1"
     assert run.as_tree()["state"] == "STATE_UNSPECIFIED" and run.as_tree()["steps"] is None

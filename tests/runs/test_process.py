@@ -21,13 +21,13 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def seen(child: subprocess.Popen[bytes]) -> Process:
-    started = process._started(child.pid)
+    started = process._start_time(child.pid)
     assert started
-    return replace(Process.own(), pid=child.pid, started=started)
+    return replace(Process.current(), pid=child.pid, started=started)
 
 
 def test_this_process_is_alive() -> None:
-    assert Process.own().is_alive() is True
+    assert Process.current().is_alive() is True
 
 
 def test_a_killed_process_is_dead_at_once_also_before_its_parent_has_noticed(
@@ -49,12 +49,12 @@ def test_a_number_that_was_given_again_is_another_process(sleeper: subprocess.Po
 
 
 def test_no_process_survives_a_start_of_the_machine() -> None:
-    assert replace(Process.own(), boot="another").is_alive() is False
+    assert replace(Process.current(), boot="another").is_alive() is False
 
 
 def test_of_another_machine_or_container_nothing_is_known() -> None:
-    assert replace(Process.own(), host="elsewhere").is_alive() is None
-    assert replace(Process.own(), namespace="pid:[1]").is_alive() is None
+    assert replace(Process.current(), host="elsewhere").is_alive() is None
+    assert replace(Process.current(), namespace="pid:[1]").is_alive() is None
 
 
 def test_where_there_is_no_proc_psutil_tells_the_same(

@@ -12,7 +12,7 @@ from bakeoff.runs.process import Process
 from bakeoff.runs.status import Failure, Machine, State, Status, Unreadable, read_status, write_status
 
 WHOLE = Status(
-    State.FAILED, "5d1c", "ssd_tiny · cosine · low", Process.own(), "/clone", 1.5, 2.5, 3.5, experiment="sweep-1",
+    State.FAILED, "5d1c", "ssd_tiny · cosine · low", Process.current(), "/clone", 1.5, 2.5, 3.5, experiment="sweep-1",
     run_id="0b9f", steps=200, steps_done=50, phase="head", training_seconds=9.5, learning_rate=0.1,
     examples_per_second=80.0, seconds_left=30.0, metrics={"train/loss": 0.5}, machine=Machine(1, 2, 3, 4),
     memory_estimate_bytes=5, failure=Failure("disk", "no space left"),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import ConfigError
-from bakeoff.runs.known import known, known_runs
 from bakeoff.runs.leftovers import these_runs
+from bakeoff.runs.read_run import known_runs, read_run
 from bakeoff.runs.status import State, dequeue, write_status
 from bakeoff.sweep.budget import Account, Team, count_minutes, load_team, require_minutes, require_minutes_to_resume
 from bakeoff.sweep.manifest import JobState, Manifest
@@ -80,7 +80,7 @@ def test_a_job_that_has_started_and_does_not_train_yet_reserves_it_as_well(folde
 def test_what_a_training_did_not_use_comes_back_when_it_ends(folder: Path, state: State) -> None:
     run = make_trained(folder, "a", State.RUNNING)
     assert left() == 70
-    status = known(run).status
+    status = read_run(run).status
     assert status is not None
     write_status(run, replace(status, state=state))
     assert (accounts()["the team"].spent, accounts()["the team"].reserved, left()) == (12, 0, 88)

@@ -38,7 +38,7 @@ def sent(settings: Mlflow) -> Callable[..., str]:
     """Has a run told of and sent. Returns the id that MLflow gave it."""
 
     def sent(run_id: str, write: Callable[[Journal], None]) -> str:
-        journal, target = Journal(run_id), Target.of(settings)
+        journal, target = Journal(run_id), Target.from_settings(settings)
         target.write(journal.folder)
         journal.run("a run")
         write(journal)

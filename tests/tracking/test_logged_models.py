@@ -155,7 +155,7 @@ def test_sent_models_are_not_sent_again_and_another_store_gets_them_from_the_fir
     other = f"sqlite:///{Path(shutil.copy(new_store, 'other.db')).resolve()}"
     lines: list[str] = []
     assert sync(other, lines.append) and lines == []
-    assert models(Target.at(other, "bakeoff")) == WEIGHTS
+    assert models(Target.at_address(other, "bakeoff")) == WEIGHTS
 
 
 def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal: Journal, target: Target) -> None:

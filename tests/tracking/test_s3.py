@@ -122,7 +122,7 @@ def test_the_files_and_models_of_a_run_are_in_s3_and_come_back_from_there(
     store = f"sqlite:///{Path(shutil.copy(new_store, tmp_path))}"
     journal = Journal("0f" * 16)
     settings = Mlflow(uri=store, artifacts="s3://models/of the team", register="cats")
-    target = Target.of(settings)
+    target = Target.from_settings(settings)
     target.write(journal.folder)
     journal.run("a run")
     (tmp_path / "report.html").write_text("<p>fine</p>")

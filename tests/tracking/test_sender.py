@@ -10,7 +10,7 @@ import pytest
 from bakeoff.tracking import sender
 from bakeoff.tracking.journal import FILE, Journal
 from bakeoff.tracking.sender import is_running, leave_request, sender_lock
-from bakeoff.tracking.target import Place, Target, place_in, unsent
+from bakeoff.tracking.target import Place, Target, list_unsent, place_in
 
 TARGET = Target("http://somewhere", "bakeoff")
 
@@ -59,7 +59,7 @@ def test_a_sender_sends_what_its_store_lacks_and_ends(store: type[Courier]) -> N
     for run_id, target in (("a", TARGET), ("b", TARGET), ("c", Target("http://elsewhere", "bakeoff"))):
         journal_of(run_id, target).close()
     sender.main()
-    assert store.sent[0] == ["a", "b"] and unsent(TARGET) == []
+    assert store.sent[0] == ["a", "b"] and list_unsent(TARGET) == []
     assert not is_running(TARGET.key)
 
 
@@ -76,14 +76,14 @@ def test_a_sender_tries_again(store: type[Courier], monkeypatch: pytest.MonkeyPa
     journal_of("a").close()
     store.failures = 3
     sender.main()
-    assert store.sent[:4] == [["a"]] * 4 and unsent(TARGET) == []
+    assert store.sent[:4] == [["a"]] * 4 and list_unsent(TARGET) == []
 
 
 def test_a_sender_gives_up_at_a_store_that_takes_nothing(store: type[Courier]) -> None:
     journal_of("a").close()
     store.failures = 1_000_000
     sender.main()
-    assert [folder.name for folder in unsent(TARGET)] == ["a"]
+    assert [folder.name for folder in list_unsent(TARGET)] == ["a"]
 
 
 def test_a_sender_makes_room_for_whoever_asks(store: type[Courier]) -> None:
@@ -99,7 +99,7 @@ def test_a_request_that_a_killed_process_left_behind_keeps_no_sender_away(store:
     leave_request(TARGET.key).touch()
     os.utime(leave_request(TARGET.key), (0, 0))
     sender.main()
-    assert unsent(TARGET) == []
+    assert list_unsent(TARGET) == []
 
 
 def test_a_sender_whose_lock_was_removed_leaves_the_place(

@@ -87,7 +87,7 @@ def count(connection, cursor, statement, *others):
     if made == int(sys.argv[1]):
         os.kill(os.getpid(), signal.SIGKILL)
 
-open_store(Target.at(None, "demo"))
+open_store(Target.at_address(None, "demo"))
 """
 
 
@@ -105,7 +105,7 @@ def test_a_store_whose_making_was_killed_is_made_anew(
     monkeypatch.delenv("DVC_ROOT", raising=False)
     from bakeoff.tracking.store import open_store  # MLflow's libraries warn while they are loaded, as `new_store` knows
 
-    client, experiment = open_store(Target.at(None, "demo"))
+    client, experiment = open_store(Target.at_address(None, "demo"))
     client.create_run(experiment)
     assert rows(tmp_path, "SELECT count(*) FROM runs") == [(1,)]
     with closing(sqlite3.connect(new_store)) as store:

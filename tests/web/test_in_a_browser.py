@@ -180,7 +180,7 @@ def test_a_double_click_back_and_another_tab_start_nothing_twice(
     monkeypatch.setenv("PATH", os.pathsep.join([str(slow.parent), os.environ["PATH"]]))
     with served() as page:
         asyncio.run(press_often(f"http://{page.own}"))
-    started = errands.recent()
+    started = errands.list_recent()
     hold.unlink()
     assert [errand.title for errand in started] == ["Train on digits", "A"]  # A is of before
 

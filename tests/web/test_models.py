@@ -156,7 +156,7 @@ def test_what_is_pressed_twice_begins_once(folder: Path) -> None:
     done = errands.load(first.id)
     assert (done.state, done.last_line) == ("done", "hello")
     assert errands.begin("key-one", "A", [command]).id == first.id
-    assert len(errands.recent()) == 1
+    assert len(errands.list_recent()) == 1
 
 
 def test_a_command_that_fails_ends_an_errand_and_says_why(folder: Path) -> None:

@@ -407,7 +407,9 @@ def test_a_server_in_place_of_the_source(server: Server, places: Places) -> None
 
 
 def test_a_password_in_an_address_is_not_shown() -> None:
-    assert downloading.shown("https://me:secret@weights.example:8443/a.gz") == "https://weights.example:8443/a.gz"
+    assert (
+        downloading.hide_password("https://me:secret@weights.example:8443/a.gz") == "https://weights.example:8443/a.gz"
+    )
 
 
 def test_a_file_of_hdf5_stands_in_a_folder_of_its_own(server: Server, places: Places, tmp_path: Path) -> None:

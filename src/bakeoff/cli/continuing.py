@@ -39,7 +39,7 @@ def continue_run(arguments: argparse.Namespace) -> None:
     from bakeoff.tracking.stored_work import find_work
     from bakeoff.tracking.target import Target
 
-    work = find_work(Target.of(track_settings(workspace.PARAMS, workspace.CONF)), arguments.which)
+    work = find_work(Target.from_settings(track_settings(workspace.PARAMS, workspace.CONF)), arguments.which)
     fetched = workspace.fetched()
     fetched.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=fetched, prefix="continue-") as folder:

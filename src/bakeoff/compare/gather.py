@@ -101,7 +101,7 @@ def _own_target(uri: str | None, experiment: str | None) -> Target:
     except (OSError, ValueError, yaml.YAMLError, AttributeError):
         track = {}
     own = Mlflow(track.get("experiment") or Mlflow.experiment, uri or track.get("uri"))
-    return Target.of(replace(own, experiment=experiment) if experiment else own)
+    return Target.from_settings(replace(own, experiment=experiment) if experiment else own)
 
 
 def _track_lines(text: str) -> str:

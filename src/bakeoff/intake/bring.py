@@ -61,7 +61,7 @@ def bring_in(request: Request) -> Brought:
         left_out = copy_whole(request.source, partial, request.most_bytes)
         _lift(partial)
         survey, others = survey_folder(partial, request.kind)
-    with _undone(request.folder):
+    with _remove_on_failure(request.folder):
         _write_option(option, request.folder, request.source, survey)
     return Brought(request.folder, option, survey, others, left_out)
 
@@ -117,7 +117,7 @@ def _write_option(option: Path, folder: Path, source: Path, survey: Survey) -> N
 
 
 @contextmanager
-def _undone(folder: Path) -> Iterator[None]:
+def _remove_on_failure(folder: Path) -> Iterator[None]:
     """Remove the folder if the block fails."""
     try:
         yield

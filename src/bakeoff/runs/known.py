@@ -86,8 +86,8 @@ class KnownRun:
 
 def known_runs() -> list[KnownRun]:
     """Return the runs under way, those that wait in their order, and those that ended, the last updated first."""
-    waiting = [run for run in map(known, _folders(workspace.queued())) if run.waits]
-    runs = sorted(map(known, _folders(workspace.runs())), key=lambda run: -run.updated)
+    waiting = [run for run in map(read_run, _folders(workspace.queued())) if run.waits]
+    runs = sorted(map(read_run, _folders(workspace.runs())), key=lambda run: -run.updated)
     live = [run for run in runs if run.state.is_live]
     return [*live, *sorted(waiting, key=lambda run: run.updated), *(run for run in runs if not run.state.is_live)]
 
@@ -96,7 +96,7 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
 
 
-def known(folder: Path) -> KnownRun:
+def read_run(folder: Path) -> KnownRun:
     """Return the run whose folder this is, as it is now."""
     try:
         status = read_status(folder)
@@ -107,7 +107,7 @@ def known(folder: Path) -> KnownRun:
     if (lost := _why_lost(status)) is not None:
         with suppress(Unreadable):  # it may have ended in between, with a last word
             if read_status(folder) != status:
-                return known(folder)
+                return read_run(folder)
         return KnownRun(folder, State.FAILED, status, lost)
     asked = status.state in (State.QUEUED, State.PREPARING, State.RUNNING) and (folder / STOP_FILE).exists()
     return KnownRun(folder, State.STOP_REQUESTED if asked else status.state, status)

@@ -23,9 +23,9 @@ class Process:
         return cls(0, "", "")
 
     @classmethod
-    def own(cls) -> "Process":
+    def current(cls) -> "Process":
         pid = os.getpid()
-        return cls(pid, _started(pid) or "", platform.node(), _boot(), _namespace())
+        return cls(pid, _start_time(pid) or "", platform.node(), _boot(), _namespace())
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -39,10 +39,10 @@ class Process:
             return None
         if not self.is_of_this_boot:
             return False
-        return None if self.namespace != _namespace() else self.started == _started(self.pid)
+        return None if self.namespace != _namespace() else self.started == _start_time(self.pid)
 
 
-def _started(pid: int) -> str | None:
+def _start_time(pid: int) -> str | None:
     """Return when a process started. None: there is no such process, or it has ended and only its entry is left."""
     import psutil  # takes 20 ms, and mostly nobody asks
 

@@ -64,7 +64,7 @@ class Report:
         self._most_seconds = math.inf if max_minutes is None else 60 * max_minutes
         now = time.time()
         self._status = Status(
-            state=State.PREPARING, fingerprint=folder.name, name=name, process=Process.own(),
+            state=State.PREPARING, fingerprint=folder.name, name=name, process=Process.current(),
             workspace=str(Path.cwd()), began=now, started=now, updated=now,
             experiment=os.environ.get("DVC_EXP_NAME"), steps=steps, memory_estimate_bytes=memory_estimate_bytes,
             parent=parent, longest_seconds=None if max_minutes is None else 60 * max_minutes,

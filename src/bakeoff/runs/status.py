@@ -130,7 +130,7 @@ def enqueue(
     """List a job as QUEUED as long as this process lives; a `lasting` one until it is taken off."""
     folder, now = workspace.queued() / experiment, time.time()
     folder.mkdir(parents=True, exist_ok=True)
-    process = Process.nobody() if lasting else Process.own()
+    process = Process.nobody() if lasting else Process.current()
     write_status(folder, Status(
         State.QUEUED, experiment, name, process, str(Path.cwd()), began=now, started=now, updated=now,
         experiment=experiment, steps=steps, longest_seconds=longest_seconds,

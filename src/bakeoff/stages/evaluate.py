@@ -82,7 +82,7 @@ def _list_settings(run: Run) -> dict[str, str]:
     tree = as_tree(run)
     groups = {group: tree[group] for group in (*DECIDING_GROUPS, "evaluate")}
     groups["train"] = {key: value for key, value in groups["train"].items() if key not in NO_MATTER}
-    return {key: "none" if value is None else str(value) for key, value in tracker.flattened(groups)}
+    return {key: "none" if value is None else str(value) for key, value in tracker.flatten(groups)}
 
 
 def main() -> None:

@@ -76,7 +76,7 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
         keep_measured(fingerprint, export=timing)
     with tracker.attach(run.track, run_id_of(state)) as copy:
         files = {form: {key: file[key] for key in file if key != "edge_tpu"} for form, file in report["files"].items()}
-        told = [*tracker.flattened(files), *tracker.flattened(timing["files"])]
+        told = [*tracker.flatten(files), *tracker.flatten(timing["files"])]
         numbers = {f"export/{key}": value for key, value in told if _is_number(value)}
         total = sum(file["bytes"] for file in report["files"].values())
         copy.metrics(state["step"], numbers | {"export/bytes": total}, revised=True)

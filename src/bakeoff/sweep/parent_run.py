@@ -44,7 +44,9 @@ def parent_run(manifest: Manifest) -> Iterator[None]:
         yield
         return
     journal = Journal(manifest.id)
-    Target.of(Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))).write(journal.folder)
+    Target.from_settings(Mlflow(str(track.get("experiment")), track.get("uri"), track.get("artifacts"))).write(
+        journal.folder
+    )
     if journal.is_new:
         journal.run(manifest.id)
     journal.tags({

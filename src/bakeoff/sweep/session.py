@@ -25,13 +25,13 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 def note_leader(file: Path) -> None:
-    write_whole(file, json.dumps(asdict(Process.own())))
+    write_whole(file, json.dumps(asdict(Process.current())))
 
 
 def is_noted(file: Path) -> bool:
     """Return whether this process was the last that noted itself in the file."""
     try:
-        return Process(**json.loads(file.read_text(encoding="utf-8"))) == Process.own()
+        return Process(**json.loads(file.read_text(encoding="utf-8"))) == Process.current()
     except (OSError, ValueError, TypeError):
         return False
 

@@ -67,7 +67,7 @@ def _fetch(
     try:
         from bakeoff.tracking.store import MlflowClient, download_artifacts, find_id
 
-        client = MlflowClient(tracking_uri=Target.of(settings or Mlflow()).address)
+        client = MlflowClient(tracking_uri=Target.from_settings(settings or Mlflow()).address)
         address = address_of(client, client.get_run(find_id(client, run_id) or run_id).info)
         _download(target, lambda folder: download_artifacts(address, dst_path=folder, tracking_uri=client.tracking_uri))
     except Exception as error:  # whatever a server raises

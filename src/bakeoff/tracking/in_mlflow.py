@@ -18,7 +18,7 @@ from functools import cache
 
 from bakeoff.report.headline import FIRST
 from bakeoff.tracking import git
-from bakeoff.tracking.result import flattened, parse_yaml, read_text
+from bakeoff.tracking.result import flatten, parse_yaml, read_text
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.workspace import PARAMS
 
@@ -88,10 +88,10 @@ def describe_changes(variant: Mapping[str, object]) -> str:
     """Return the changes of params.yaml since the last commit, for a name: `lr.peak 0.08, seed 3`. In an experiment the
     commit is the one that it started from. Only changes that the rendered `variant` has count.
     """
-    before = dict(flattened(parse_yaml(git.file_at(os.environ.get("DVC_EXP_BASELINE_REV", "HEAD"), PARAMS.name))))
-    rendered = {option_in_params(key): value for key, value in flattened(variant)}
+    before = dict(flatten(parse_yaml(git.file_at(os.environ.get("DVC_EXP_BASELINE_REV", "HEAD"), PARAMS.name))))
+    rendered = {option_in_params(key): value for key, value in flatten(variant)}
     changes = []
-    for key, value in flattened(parse_yaml(read_text(PARAMS))):
+    for key, value in flatten(parse_yaml(read_text(PARAMS))):
         used = f"{key}{USE}" if f"{key}{USE}" in rendered else key  # a bare name is an option
         if used in NAMED_OPTIONS or value in (before.get(key), before.get(used)):
             continue

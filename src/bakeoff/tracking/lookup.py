@@ -75,7 +75,7 @@ def find_run(run_id: str) -> TrackedRun | None:
 def target_here() -> Target:
     """Return the store that the rendered variant names."""
     track = result_here().variant.get("track") or {}
-    return Target.of(Mlflow(str(track.get("experiment") or Mlflow.experiment), track.get("uri"), None))
+    return Target.from_settings(Mlflow(str(track.get("experiment") or Mlflow.experiment), track.get("uri"), None))
 
 
 def _find_in_store(target: Target, run_id: str) -> "tuple[Run | None, str | None]":

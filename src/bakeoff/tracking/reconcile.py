@@ -91,7 +91,7 @@ def _report_reused(result: Result, target: Target) -> None:
 def _target_of(result: Result) -> Target | None:
     """Return None if the variant is not tracked."""
     settings = _settings_of(result)
-    return Target.of(settings) if settings else None
+    return Target.from_settings(settings) if settings else None
 
 
 def _settings_of(result: Result) -> Mlflow | None:

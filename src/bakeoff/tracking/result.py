@@ -30,16 +30,16 @@ COMPARED_BY_NOBODY = (
 def params_of(tree: Mapping[str, Any]) -> dict[str, str]:
     """Return run.yaml as params of MLflow: what variants are compared by, flat, derived values under `derived.`."""
     left_out = tuple(f"{name}." for name in COMPARED_BY_NOBODY)
-    return {key: str(value) for key, value in flattened(tree) if not f"{key}.".startswith(left_out)}
+    return {key: str(value) for key, value in flatten(tree) if not f"{key}.".startswith(left_out)}
 
 
-def flattened(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     """Return rows such as ("lr.peak", 0.5); parts of a list that have names, such as phases, go by them."""
     rows: list[tuple[str, Any]] = []
     for key, value in tree.items():
         if isinstance(value, list) and value and all(isinstance(item, Mapping) and "name" in item for item in value):
             value = {item["name"]: {name: part for name, part in item.items() if name != "name"} for item in value}
-        rows += flattened(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
+        rows += flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
     return rows
 
 
@@ -80,7 +80,7 @@ class Result:
         for values in self.lines:
             step = values.pop("step")
             yield step, {key: value for key, value in values.items() if isinstance(value, int | float)}
-        values = {f"evaluation/{key}": value for key, value in flattened(self.metrics) if value is not None}
+        values = {f"evaluation/{key}": value for key, value in flatten(self.metrics) if value is not None}
         if values:
             yield int(self.state.get("step", self.state.get("steps", 0))), values
 

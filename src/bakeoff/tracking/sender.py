@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.tracking.journal import is_being_written, is_held
-from bakeoff.tracking.target import Target, all_journals, target_in, unsent
+from bakeoff.tracking.target import Target, all_journals, list_unsent, target_in
 from bakeoff.workspace import journals, main_workspace
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def send_until_done(target: Target) -> None:
     busy_at = fine_at = time.monotonic()
     pause, own = POLL_S, _number_of(lock)
     while not is_asked_to_leave(target.key) and _number_of(lock) == own:
-        folders = [folder for folder in unsent(target) if folder not in courier.deleted]
+        folders = [folder for folder in list_unsent(target) if folder not in courier.deleted]
         now = time.monotonic()
         if folders or is_written(target):
             busy_at = now

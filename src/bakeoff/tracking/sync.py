@@ -16,7 +16,7 @@ from bakeoff.errors import WorkspaceError
 from bakeoff.tracking.journal import RUNNING, Journal, entries, entries_of, is_being_written
 from bakeoff.tracking.result import read_text
 from bakeoff.tracking.sender import LONGEST_REQUEST_S, is_running, leave_request, sender_lock, start_sender
-from bakeoff.tracking.target import Place, Target, all_journals, place_in, target_in, unsent
+from bakeoff.tracking.target import Place, Target, all_journals, list_unsent, place_in, target_in
 from bakeoff.workspace import journals
 
 STATE, INTERRUPTED = "bakeoff.state", "INTERRUPTED"
@@ -54,7 +54,7 @@ def send_beside() -> None:
     """Start what sends, for every store that lacks something."""
     targets = {target_in(folder) for folder in all_journals()}
     for target in filter(None, targets):
-        if unsent(target) and not is_running(target.key):
+        if list_unsent(target) and not is_running(target.key):
             start_sender(target.key)
 
 
@@ -126,7 +126,7 @@ def _standing(folder: Path, target: Target) -> Standing:
 
 def _target_of(folder: Path, elsewhere: str | None) -> Target | None:
     own = target_in(folder)
-    return Target.at(elsewhere, own.experiment) if own and elsewhere else own
+    return Target.at_address(elsewhere, own.experiment) if own and elsewhere else own
 
 
 def _report_interrupted(run_id: str) -> bool:

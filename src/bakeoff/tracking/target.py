@@ -46,11 +46,13 @@ class Target:
     artifacts: str | None = field(default=None, compare=False)  # of a new experiment
 
     @classmethod
-    def of(cls, settings: "Mlflow") -> "Target":
-        return cls.at(settings.uri or os.environ.get("MLFLOW_TRACKING_URI"), settings.experiment, settings.artifacts)
+    def from_settings(cls, settings: "Mlflow") -> "Target":
+        return cls.at_address(
+            settings.uri or os.environ.get("MLFLOW_TRACKING_URI"), settings.experiment, settings.artifacts
+        )
 
     @classmethod
-    def at(cls, uri: str | None, experiment: str, artifacts: str | None = None) -> "Target":
+    def at_address(cls, uri: str | None, experiment: str, artifacts: str | None = None) -> "Target":
         return cls(LOCAL if uri in (None, "", local_uri()) else str(uri), experiment, artifacts)
 
     @property
@@ -124,7 +126,9 @@ def takes_checkpoints_here(settings: "Track") -> bool:
     """Return whether the checkpoints of a run go to the main workspace's own store, on its disk."""
     from bakeoff.run.options import Mlflow
 
-    return isinstance(settings, Mlflow) and settings.checkpoints != "none" and Target.of(settings).uri == LOCAL
+    return (
+        isinstance(settings, Mlflow) and settings.checkpoints != "none" and Target.from_settings(settings).uri == LOCAL
+    )
 
 
 def target_in(folder: Path) -> Target | None:
@@ -180,7 +184,7 @@ def is_sent(folder: Path, target: Target) -> bool:
         return True
 
 
-def unsent(target: Target) -> list[Path]:
+def list_unsent(target: Target) -> list[Path]:
     """List the journals meant for a store that it has not all of, those that failed less often first."""
     waiting = [folder for folder in all_journals() if target_in(folder) == target and not is_sent(folder, target)]
     return sorted(waiting, key=lambda folder: place_in(folder, target).tries)

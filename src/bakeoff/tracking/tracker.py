@@ -21,7 +21,7 @@ from bakeoff.tracking.journal import NOTE, Journal
 from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
 from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.note import notes_of
-from bakeoff.tracking.result import Result, flattened, note_result, params_of, parse_yaml, read_text, result_here
+from bakeoff.tracking.result import Result, flatten, note_result, params_of, parse_yaml, read_text, result_here
 from bakeoff.tracking.run_names import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.run_page import report_page
 from bakeoff.tracking.sender import is_far
@@ -30,7 +30,7 @@ from bakeoff.tracking.watch import Watch
 from bakeoff.training.work import IDENTITY, Stock
 from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals
 
-__all__ = ["Tracker", "attach", "expect_earlier_points", "flattened", "new_run_id", "start"]
+__all__ = ["Tracker", "attach", "expect_earlier_points", "flatten", "new_run_id", "start"]
 
 UNUSED = Mlflow()  # by a run that is not tracked
 CHANGES, CHANGES_TAG = "source/changes.diff", "bakeoff.changes_sha256"
@@ -244,7 +244,7 @@ def report_result(journal: Journal, result: Result) -> None:
 def expect_earlier_points(run_id: str, settings: Track) -> None:
     """Have each point of a run looked up before it is sent, for another machine may have sent it."""
     if isinstance(settings, Mlflow) and not (journals() / run_id).is_dir():
-        Place(is_doubtful=True).write(journals() / run_id, Target.of(settings))
+        Place(is_doubtful=True).write(journals() / run_id, Target.from_settings(settings))
 
 
 def _report_folder(journal: Journal, folder: Path, name: str, instead: Mapping[str, str]) -> None:
@@ -259,7 +259,7 @@ def _report_folder(journal: Journal, folder: Path, name: str, instead: Mapping[s
 def _open(settings: Track, run_id: str, name: str | None) -> Tracker:
     if not isinstance(settings, Mlflow):
         return Tracker(run_id)
-    target = Target.of(settings)
+    target = Target.from_settings(settings)
     try:
         journal = Journal(run_id)
         target.write(journal.folder)

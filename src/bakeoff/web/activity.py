@@ -27,7 +27,7 @@ def answer_with(errand: Errand) -> Response:
 
 def strip_parts() -> dict[str, str]:
     """Return the last errands, as every page shows them."""
-    return {"activity": str(template.render("web_activity_strip.html.jinja", errands=errands.recent(SHOWN)))}
+    return {"activity": str(template.render("web_activity_strip.html.jinja", errands=errands.list_recent(SHOWN)))}
 
 
 def errand_parts(name: str) -> dict[str, str]:
@@ -37,7 +37,7 @@ def errand_parts(name: str) -> dict[str, str]:
 
 @plain
 def show_activity(request: Request) -> Response:
-    return show_page("web_activity.html.jinja", "", "What was done here", errands=errands.recent())
+    return show_page("web_activity.html.jinja", "", "What was done here", errands=errands.list_recent())
 
 
 @plain

@@ -19,7 +19,7 @@ from bakeoff.web.datasets import (
     chosen_data,
     combine,
     list_datasets,
-    list_untold,
+    list_unread_folders,
     option_of,
     read_contents,
     recall_contents,
@@ -35,8 +35,8 @@ SECONDS = re.compile(r"\d{1,5}(\.\d{1,3})?")
 @plain
 def show_datasets(request: Request) -> Response:
     return show_page(
-        "web_data.html.jinja", "/data", "Data", names=list_datasets(), untold=list_untold(), chosen=chosen_data(),
-        has_report=workspace.RECORDS_PAGE.is_file(),
+        "web_data.html.jinja", "/data", "Data", names=list_datasets(), unread=list_unread_folders(),
+        chosen=chosen_data(), has_report=workspace.RECORDS_PAGE.is_file(),
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def list_datasets() -> list[str]:
     return names
 
 
-def list_untold() -> list[str]:
+def list_unread_folders() -> list[str]:
     """Return the folders of data/raw/ that no option reads."""
     read = {Path(str(option_of(name).get("path", ""))) for name in list_names()}
     folders = sorted(path for path in workspace.RAW.iterdir() if path.is_dir()) if workspace.RAW.is_dir() else []

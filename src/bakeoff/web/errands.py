@@ -76,7 +76,7 @@ class Errand:
 
 def find(key: str, command: Sequence[str]) -> Errand | None:
     """Return the errand that a key began, or one under way that runs this command."""
-    runs = (one for one in recent() if one.is_of(key) or (one.state == "runs" and tuple(command) in one.commands))
+    runs = (one for one in list_recent() if one.is_of(key) or (one.state == "runs" and tuple(command) in one.commands))
     return next(runs, None)
 
 
@@ -98,7 +98,7 @@ def begin(
     wanted = tuple(tuple(command) for command in commands)
     own_folder("errands").mkdir(parents=True, exist_ok=True)
     with FileLock(own_folder("errands") / "begin.lock"):
-        for other in recent():
+        for other in list_recent():
             if other.is_of(key) or (other.state == "runs" and other.commands == wanted):
                 return other
         _remove_old()
@@ -120,7 +120,7 @@ def begin_queue() -> Errand | None:
     return begin(f"queue-{time.time_ns()}", RUN_THE_QUEUE, [QUEUE])
 
 
-def recent(most: int = KEPT) -> list[Errand]:
+def list_recent(most: int = KEPT) -> list[Errand]:
     """List errands, the newest first."""
     root = own_folder("errands")
     names = [path.name for path in root.iterdir() if NAME.fullmatch(path.name)] if root.is_dir() else []
@@ -159,7 +159,7 @@ def _start(folder: Path) -> None:
 def _remove_old() -> None:
     import shutil
 
-    for errand in recent(10_000)[KEPT:]:
+    for errand in list_recent(10_000)[KEPT:]:
         if errand.state != "runs":
             shutil.rmtree(folder_of(errand.id), ignore_errors=True)
 

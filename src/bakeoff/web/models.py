@@ -17,7 +17,7 @@ from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.formatting import format_duration, format_size
 from bakeoff.pages import template
-from bakeoff.runs.known import KnownRun, known, known_runs
+from bakeoff.runs.read_run import KnownRun, known_runs, read_run
 from bakeoff.runs.status import State
 from bakeoff.sweep.budget import Account, count_minutes, load_team
 from bakeoff.tracking.run_names import SHOWN_OF_ID
@@ -90,7 +90,7 @@ def find_run(name: str) -> KnownRun:
     for root in (workspace.runs(), workspace.queued()):
         folder = require_inside(root, name)
         if "/" not in name and folder.is_dir():
-            return known(folder)
+            return read_run(folder)
     for run in known_runs():
         if run.status and run.status.experiment == name:
             return run

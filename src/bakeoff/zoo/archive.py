@@ -80,7 +80,7 @@ def unpack(file: Path, folder: Path) -> None:
         shutil.copyfile(file, folder / "weights.h5")
         return
     try:
-        with _opened(file) as archive:
+        with _open_archive(file) as archive:
             _unpack(archive, file.name, folder)
     except DataError:
         raise
@@ -90,7 +90,7 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[Archive]:
+def _open_archive(file: Path) -> Iterator[Archive]:
     if tarfile.is_tarfile(file):
         with tarfile.open(file) as tar:
             yield _Tar(tar)

@@ -81,9 +81,8 @@ def download(address: str, part: Path, size: int | None, patience: Patience) -> 
         except Broken as broken:
             failures = 0 if _length(part) > before else failures + 1
             if failures >= patience.attempts:
-                raise DataError(
-                    f"{shown(address)}: {broken}; {_length(part):,} bytes are kept, run the same command again to go on"
-                ) from None
+                kept = f"{_length(part):,} bytes are kept, run the same command again to go on"
+                raise DataError(f"{hide_password(address)}: {broken}; {kept}") from None
             time.sleep(patience.pause * 2**failures)
 
 
@@ -98,7 +97,7 @@ def copy(source: Path, part: Path) -> None:
             advance(len(piece))
 
 
-def shown(address: str) -> str:
+def hide_password(address: str) -> str:
     """Return an address without the password in it."""
     place = urlsplit(address).netloc
     return address.replace(place, place.rpartition("@")[2], 1)
@@ -133,7 +132,7 @@ def _attempt(address: str, part: Path, size: int | None, seconds: float) -> None
             Note(address, total, _validator(answer.headers)).write(part)
             _receive(answer, part, begin, total)
     except HTTPError as error:
-        _refused(address, error, part)
+        _raise_refusal(address, error, part)
     except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, URLError) else error
         is_late = isinstance(reason, TimeoutError)
@@ -152,15 +151,16 @@ def _opener() -> request.OpenerDirector:
     return opener
 
 
-def _refused(address: str, error: HTTPError, part: Path) -> NoReturn:
+def _raise_refusal(address: str, error: HTTPError, part: Path) -> NoReturn:
     if error.code == UNSATISFIABLE:
         drop(part)
         raise Broken("the file there is shorter than what came of it") from None
     if error.code in FOR_NOW:
         raise Broken(f"the server answers {error.code}") from None
+    answer = f"{error.code} ({one_line(Exception(error.reason))})"
     raise DataError(
-        f"{shown(address)}: the server answers {error.code} ({one_line(Exception(error.reason))}); take the file from "
-        "elsewhere and name its folder or address in $BAKEOFF_WEIGHTS"
+        f"{hide_password(address)}: the server answers {answer}; take the file from elsewhere and name its folder or "
+        "address in $BAKEOFF_WEIGHTS"
     ) from None
 
 
@@ -193,7 +193,9 @@ def _receive(answer: http.client.HTTPResponse, part: Path, begin: int, total: in
 
 def _require_size(address: str, total: int | None, size: int | None) -> None:
     if size is not None and total is not None and size != total:
-        raise DataError(f"{shown(address)}: must have {size:,} bytes, the server has {total:,}; this is another file")
+        raise DataError(
+            f"{hide_password(address)}: must have {size:,} bytes, the server has {total:,}; this is another file"
+        )
 
 
 def _require_room(folder: Path, wanted: int) -> None:

@@ -15,7 +15,7 @@ from bakeoff.files import building
 from bakeoff.training.lineage import CARD
 from bakeoff.zoo.archive import unpack
 from bakeoff.zoo.catalogue import Entry
-from bakeoff.zoo.download import PIECE, Patience, copy, download, drop, shown
+from bakeoff.zoo.download import PIECE, Patience, copy, download, drop, hide_password
 
 MIRROR = "BAKEOFF_WEIGHTS"
 ADDRESSES = ("http://", "https://")
@@ -71,7 +71,7 @@ def _bring(entry: Entry, places: Places, part: Path, patience: Patience) -> str:
     if mirror and mirror.startswith(ADDRESSES):
         address = f"{mirror.rstrip('/')}/{quote(entry.file)}"
         download(address, part, entry.size, patience)
-        return shown(address)
+        return hide_password(address)
     if mirror:
         file = Path(mirror).expanduser() / entry.file
         if not file.is_file():
