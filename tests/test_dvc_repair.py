@@ -121,7 +121,7 @@ def test_a_lock_that_was_never_kept_is_as_in_git(place: Path, capsys: pytest.Cap
     os.utime(dvc_repair.LOCK, (1e9, 1e9))
     dvc_repair.repair_lock()
     assert dvc_repair.LOCK.read_bytes() == dvc_repair.KEPT_LOCK.read_bytes() == windows
-    assert "mended: dvc.lock was left half written; it is again as in the last commit" in capsys.readouterr().err
+    assert "repaired: dvc.lock was left half written; it is again as in the last commit" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("half", ["", "schema: '2.0'\nstages:\n  copy:\n"])
@@ -147,7 +147,7 @@ def test_plain_repro_works_after_a_kill_in_the_list_of_holders(place: Path, half
     failed = run_plain_dvc("repro")
     assert failed.returncode == 255 and "JSON structure is corrupted" in failed.stderr
     done = run_dvc_command("repro")
-    assert done.returncode == 0 and "mended: .dvc/tmp/rwlock was left half written, and is gone\n" in done.stderr
+    assert done.returncode == 0 and "repaired: .dvc/tmp/rwlock was left half written, and is gone\n" in done.stderr
 
 
 def test_a_list_of_holders_that_is_being_written_is_waited_for(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,10 +191,10 @@ def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(pla
     Path("made").unlink()
     done = run_dvc_command("checkout")
     assert done.returncode != 0 and not Path("made").exists()
-    assert "mended: 1 files of DVC's cache were not whole, and are gone; `dvc repro` makes" in done.stderr
+    assert "repaired: 1 files of DVC's cache were not whole, and are gone; `dvc repro` makes" in done.stderr
     done = run_dvc_command("repro")
     assert done.returncode == 0 and Path("made").read_text() == "another, which is on no disk yet"
-    assert "mended" not in done.stderr
+    assert "repaired" not in done.stderr
 
 
 def test_objects_that_are_on_the_disk_are_not_read_again(place: Path) -> None:

@@ -49,7 +49,7 @@ def test_an_error_that_a_user_can_repair_is_one_line_and_a_code(
     ("number", "remedy"),
     [
         (errno.EACCES, "give this user the right to it"), (errno.EROFS, "make it writable"),
-        (errno.EMFILE, "raise the limit of open files (`ulimit -n`)"), (errno.EIO, "mend the disk"),
+        (errno.EMFILE, "raise the limit of open files (`ulimit -n`)"), (errno.EIO, "repair the disk"),
         (errno.ESTALE, "mount it again"), (errno.ENOMEM, "end other programs"),
     ],
 )  # fmt: skip

@@ -27,7 +27,7 @@ from bakeoff.workspace import PARAMS, main_workspace
 DVC_FAILED = 255  # its exit code
 OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"  # the digest
 STATUS = "from bakeoff.dvc import print_status; print_status()"
-CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that says something is right
+CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that has the setting decides
 
 
 def command(*arguments: str) -> list[str]:
@@ -111,7 +111,7 @@ def change_params(changes: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Remote:
-    address: str  # as DVC's settings say it
+    address: str  # as it stands in DVC's settings
     protocol: str
     filesystem: Any  # fsspec's, with the endpoint and the credentials of DVC's settings
     folder: str  # in that
@@ -204,7 +204,10 @@ def main() -> None:
     here = Path.cwd()
     roots = [folder for folder in (here, *here.parents) if (folder / ".dvc").is_dir()][:1]
     for root in roots:
-        with suppress(OSError), chdir(root):  # a workspace that cannot be written: DVC says so where it matters
+        with (
+            suppress(OSError),
+            chdir(root),
+        ):  # DVC itself reports a workspace that cannot be written, where that matters
             repair(cache())
     if "repro" in sys.argv[1:2] or sys.argv[1:3] == ["exp", "run"]:
         require_readable(Path("params.yaml"))

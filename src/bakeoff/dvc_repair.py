@@ -45,7 +45,7 @@ def repair_cache(cache: Path) -> None:
     else:  # the first time: as much as is seen at a glance
         damaged = [path for path in objects if not path.stat().st_size and not _is_whole_object(path)]
     for path in damaged:
-        path.unlink(missing_ok=True)  # as others do who mend now
+        path.unlink(missing_ok=True)  # another process may repair at the same time
     if damaged:
         for key in keys:
             with suppress(OSError):  # it has other entries
@@ -99,7 +99,7 @@ def _newer_objects(cache: Path, since: int) -> Iterator[Path]:
     """Yield the files that DVC takes for whole without reading them, because they are read-only."""
     for folder in _list_newer(cache / OBJECTS, since):
         for path in map(Path, _list_newer(folder, 0)):
-            with suppress(FileNotFoundError):  # others mend now
+            with suppress(FileNotFoundError):  # another process repairs at the same time
                 stat = path.lstat()
                 if stat.st_ctime_ns >= since and S_IMODE(stat.st_mode) == READ_ONLY and len(path.stem) == 30:
                     yield path
@@ -215,4 +215,4 @@ def _is_whole(content: bytes) -> bool:
 
 
 def _report(text: str) -> None:
-    print(f"mended: {text}", file=sys.stderr, flush=True)
+    print(f"repaired: {text}", file=sys.stderr, flush=True)

@@ -27,8 +27,8 @@ NOT_INSTALLED = "{}: this package is not installed, and the command needs it; in
 MOST_SHOWN = 200  # characters of a value in a message
 SPELT_OUT = {"·": "-", "–": "-", "…": "...", "±": "+-", "×": "x", "√": "sqrt ", "²": "^2", "→": "->"}
 
-RIGHTS, FILES, DISK = "give this user the right to it", "raise the limit of open files (`ulimit -n`)", "mend the disk"
-REMEDIES = {  # by what the system says: for none of these a result may be thrown away
+RIGHTS, FILES, DISK = "give this user the right to it", "raise the limit of open files (`ulimit -n`)", "repair the disk"
+REMEDIES = {  # by the system's error number; none of these is a reason to discard a result
     errno.EACCES: RIGHTS, errno.EPERM: RIGHTS, errno.EROFS: "make it writable", errno.EMFILE: FILES,
     errno.ENFILE: FILES, errno.EIO: DISK, errno.ESTALE: "mount it again", errno.ENOMEM: "end other programs",
 }  # fmt: skip

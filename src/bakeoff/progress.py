@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # most commands say lines only, and Rich takes as long to load as they do
+if TYPE_CHECKING:  # most commands print lines only, and Rich takes as long to load as they do
     from rich.progress import Progress
 
 SECONDS_BETWEEN_LINES = 10

@@ -23,7 +23,7 @@ PROMISED = {"trained_to_its_end": True}
 TRAINED = Path("models/train")
 EVALUATION = Path("models/evaluation")
 EXPORTED = Path("models/export")
-JUDGED = Path("models/judged")  # what `bakeoff evaluate` found, apart from what stages make
+JUDGED = Path("models/judged")  # results of `bakeoff evaluate`, apart from what stages make
 
 RECORDS_PAGE = RECORDS / "report.html"
 
@@ -54,9 +54,9 @@ durations = _below_in_flight("durations.jsonl")  # how long whole stages took on
 sweeps = _below_in_flight("sweeps")  # each sweep's logs
 runs = _below_in_flight("runs")  # what is in flight: a folder for each run, in every workspace of one clone the same
 queue = _below_in_flight("queue")  # sweeps that wait in line
-queued = _below_in_flight("queued")  # jobs of sweeps that have not begun: a folder for each
+queued = _below_in_flight("queued")  # jobs of sweeps that have not started: a folder for each
 spent = _below_in_flight("spent.jsonl")  # how long runs trained that were removed
-journals = _below_in_flight("journal")  # what runs tell, until the tracking stores have it and after
+journals = _below_in_flight("journal")  # the journals of runs, kept also after the tracking stores have them
 results = _below_in_flight(
     "results"
 )  # what the clock and the machine decided of each run; they stay when work in flight is cleared

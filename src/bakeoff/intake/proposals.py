@@ -63,7 +63,7 @@ class Place:
     """Where labels of a format belong in a folder: beside images/ if it has that, else beside each picture."""
 
     def __init__(self, folder: Path, format_name: str, labels: Sequence[str]) -> None:
-        """Raise DataError if labels could not be told from what is there."""
+        """Raise DataError if proposals could not be distinguished from the labels that are there."""
         self.folder, self.format, self.tree = folder, format_name, Tree(folder)
         self.classes = list(labels)
         if (folder / TABLE).exists() or (format_name == "coco" and (folder / COCO_FILE).exists()):

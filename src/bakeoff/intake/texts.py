@@ -12,7 +12,7 @@ from bakeoff.sources.raw_files import read_lines
 from bakeoff.sources.text import parse_number, read_bytes, read_text
 from bakeoff.sources.yolo import DARKNET, NAMES_IN
 
-LOOKED_AT = 20  # files of a kind, to tell whether they are what their names say
+MOST_READ = 20  # files of a kind that are read to check that they are what their names promise
 LISTS = "ImageSets/Main"
 LIST_KEYS = {"train_list": "train.txt", "validation_list": "val.txt", "test_list": "test.txt"}
 OTHER_NAMES = ("classes.txt", "obj.names", "_darknet.labels", "classes.names")
@@ -21,7 +21,7 @@ NOTES = ("readme", "license", "licence", "notes", "requirements", "classes")
 
 def find_voc(tree: Tree) -> Layout | None:
     files = [path for path in tree.find(".xml") if len(path.parts)]
-    if not any(_is_voc(tree, path) for path in files[:LOOKED_AT]):
+    if not any(_is_voc(tree, path) for path in files[:MOST_READ]):
         return None
     folders = _find_pair(tree, files)
     if folders is None:
@@ -42,7 +42,7 @@ def find_yolo(tree: Tree) -> Layout | None:
     paired = [path for path in texts if _swap(path, "labels", "images") in tree.image_stems]
     beside = [path for path in texts if path.with_suffix("") in tree.image_stems]
     files = paired or beside
-    if not any(_is_yolo(tree, path) for path in files[: 10 * LOOKED_AT]):
+    if not any(_is_yolo(tree, path) for path in files[: 10 * MOST_READ]):
         return _find_yolo_without_images(tree, texts)
     settings: dict[str, Any] = {} if paired else {"images": "", "annotations": ""}
     known = NAMES_IN if not paired else tuple(name for name in NAMES_IN if name != DARKNET)
@@ -61,7 +61,7 @@ def find_yolo(tree: Tree) -> Layout | None:
 
 def _find_yolo_without_images(tree: Tree, texts: list[PurePosixPath]) -> Layout | None:
     is_named = any((tree.root / name).is_file() for name in NAMES_IN)
-    if is_named and not tree.images and any(_is_yolo(tree, path) for path in texts[: 10 * LOOKED_AT]):
+    if is_named and not tree.images and any(_is_yolo(tree, path) for path in texts[: 10 * MOST_READ]):
         return Layout("yolo", "YOLO", {}, "no picture is in it; export the pictures, too")
     return None
 

@@ -28,7 +28,7 @@ ORDERS: tuple[tuple[Step, ...], ...] = (
     ("brightness", "contrast", "saturation", "hue"),
 )
 TOLERANCE = 1e-9
-PADDED = (1.0, 2.0)  # how much larger a canvas is that `random_pad_image` makes without being told
+PADDED = (1.0, 2.0)  # how much larger a canvas is that `random_pad_image` makes by default
 ZOOMED = (
     "The nearest to the variant's zoom and stretch: that API draws an area and the crop's aspect ratio, bakeoff a side "
     "and a change of the image's aspect ratio."

@@ -79,7 +79,7 @@ def _open(path: Path, threads: int) -> "LiteModel | OnnxModel":
 
 def _peak_memory() -> int:
     """Return the largest memory of this process in bytes; 0 where the system does not report it."""
-    try:  # what getrusage tells on Linux may be that of the process which started this one
+    try:  # on Linux getrusage may return the peak of the process that started this one
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
     except (OSError, StopIteration):

@@ -23,7 +23,7 @@ SILENT_TOO_LONG = 12 * SECONDS_OF_SILENCE  # for a process that cannot be looked
 @dataclass(frozen=True)
 class KnownRun:
     folder: Path
-    state: State  # as it is now, which its process may not have been able to say
+    state: State  # as it is now; a process that was killed could not write it
     status: Status | None  # the last that its process wrote; None where it cannot be read
     failure: Failure | None = None
     unreadable: str = ""

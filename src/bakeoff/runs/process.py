@@ -14,7 +14,7 @@ class Process:
     pid: int
     started: str  # when, in whatever unit the system counts
     host: str
-    boot: str = ""  # other after every start of the machine, where the system says it
+    boot: str = ""  # differs after every start of the machine, where the system has such a number
     namespace: str = ""  # in which the number means something; a container has its own
 
     @classmethod

@@ -34,7 +34,7 @@ KIND_OF = {
     "OutOfMemory": OUT_OF_MEMORY,  # training's own word for it
     "ResourceExhaustedError": OUT_OF_MEMORY,  # TensorFlow's
     "DataError": BAD_DATA,
-    "DataLossError": BAD_DATA,  # TensorFlow's, of a file that is not what its checksum says
+    "DataLossError": BAD_DATA,  # TensorFlow raises it for a file that does not fit its checksum
     "Diverged": DIVERGED,
     "TryAgainLater": NO_ROOM,
 }
@@ -72,7 +72,7 @@ class Report:
         self._tags: Tags | None = None
         self._earlier_seconds, self._training_since = 0.0, math.nan
         self._spent_before = 0.0  # by processes of this run
-        self._earlier: Status | None = None  # what the run said last before
+        self._earlier: Status | None = None  # the run's last status from an earlier process
         self._stays = self._stops = self._has_ended = self._has_warned = False
         self._over = Event()
         self._thread = Thread(target=self._keep_written, name="status", daemon=True)

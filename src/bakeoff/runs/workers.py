@@ -25,7 +25,7 @@ from bakeoff.training.workers import Alone, Crew, Place, WorkerLost, describe_pa
 if TYPE_CHECKING:
     from bakeoff.training.rig import Rig
 
-STAGE = (sys.executable, "-m", "bakeoff.stages.train")  # every worker runs it; TF_CONFIG says which it is
+STAGE = (sys.executable, "-m", "bakeoff.stages.train")  # every worker runs it; TF_CONFIG holds the worker's number
 HERE = "127.0.0.1"
 RESTARTS, MOST_RESTARTS = "BAKEOFF_RESTARTS", 100
 SECONDS_TO_END = 5.0  # that workers of this machine have, once the training has ended

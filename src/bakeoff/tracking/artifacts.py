@@ -34,7 +34,7 @@ def fetch_weights(settings: Track, run_id: str) -> Path:
         best = fetch_best(run_id, settings)
     except WorkspaceError as error:
         raise ConfigError(f"train.init.weights: {error}") from None
-    with suppress(WorkspaceError):  # without it nobody knows what that run started from, which is said
+    with suppress(WorkspaceError):  # without it nobody knows what that run started from, and a line reports that
         _fetch(run_id, STATE, lambda _, info: f"{info.artifact_uri}/{STATE}", settings)
     return best
 

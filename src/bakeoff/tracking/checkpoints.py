@@ -1,4 +1,4 @@
-"""Checkpoints that a journal tells of -> logged models of MLflow, one for each file, while the run trains.
+"""Checkpoints in a journal -> logged models of MLflow, one for each file, while the run trains.
 
 A model is whole when it is READY. A large file is sent in parts; after a failure only those are sent that the store
 lacks. What the run removed is removed in the store as well, files first, so that no file is left without a model.
@@ -89,7 +89,7 @@ class Checkpoints:
         if content is None and not file["by_reference"]:
             has = [model for name, model in self._there if name == file["name"]]
             if any(model.status == LoggedModelStatus.READY for model in has):
-                return None  # it was told again, with a later checkpoint that it goes with
+                return None  # a later line has it again, with the later checkpoint that needs it
             return "it was removed here before the store took it"
         with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as place:
             held = Path(place) / file["name"].rpartition("/")[2]

@@ -91,7 +91,7 @@ class Delivery:
         self._delete_doubles(ids)
         if any(run.info.run_id == self._place.run and run.info.lifecycle_stage != "active" for run in runs):
             raise self._deleted()
-        # While the store took nothing, another machine may have gone on with the run and told of it.
+        # While the store took nothing, another machine may have resumed the run and sent its points.
         anew = (self._place.offset == 0 and not self._place.created) or self._place.tries > 0
         until = (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
         self._unsure_until = 0 if made else math.inf if self._place.is_doubtful else until
@@ -134,7 +134,7 @@ class Delivery:
                 self._client.set_tag(other, RUN_TAG, f"{self._folder.name} (double)")
                 self._client.delete_run(other)
 
-    # What is told of it.
+    # What is sent of it.
 
     def _send_batch(self, batch: Batch) -> None:
         self._send_points(batch)

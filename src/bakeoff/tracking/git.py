@@ -104,7 +104,7 @@ def _diff_with(unknown: list[str]) -> bytes | None:
     with TemporaryDirectory(prefix="bakeoff-") as folder:
         index = Path(folder) / "index"
         if own.is_file():
-            shutil.copy2(own, index)  # of the same age: git looks into files that are as young as its index
+            shutil.copy2(own, index)  # of the same age: git reads files that are as young as its index
         names = b"".join(os.fsencode(name) + b"\0" for name in unknown)
         add = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
         if unknown and _run("--literal-pathspecs", *add, index=index, given=names) is None:

@@ -23,7 +23,7 @@ from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.workspace import PARAMS
 
 OWN_ID = re.compile(r"[0-9a-f]{32}")
-DIFFERS_TAG = "bakeoff.differs"  # what params.yaml changed, as the run's name in MLflow says it
+DIFFERS_TAG = "bakeoff.differs"  # what params.yaml changed, as the run's name in MLflow has it
 OPTION, USE, DERIVED = "variant.", ".use", "derived."
 NAMED_OPTIONS = ("model.use", "lr.use", "memory.use")  # by the variant's name
 MOST_CHANGES = 4

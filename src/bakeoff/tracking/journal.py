@@ -1,4 +1,4 @@
-"""What a run tells: `.bakeoff/journal/<run id>/`, appended to by the run's stages and read by the sender.
+"""The journal of a run: `.bakeoff/journal/<run id>/`, appended to by the run's stages and read by the sender.
 
 journal.jsonl  a line each: checksum, then JSON, such as 4f0a11c2 {"kind": "metrics", "at": 1763740000000, "step": 20, …
 files/5d1c…    what artifacts held when they were handed over, until MLflow has them
@@ -98,10 +98,10 @@ class Journal:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.trouble: OSError | None = None
         self._one_at_a_time, self._unwritten = Lock(), b""
-        self.is_silent: Callable[[], bool] = lambda: False  # whether another machine tells of the run by now
-        self.restoring = False  # whether what is told was written by a run of long ago, which a store may have
+        self.is_silent: Callable[[], bool] = lambda: False  # whether another machine reports the run by now
+        self.restoring = False  # whether the entries are of an old run, which a store may have
         self._points: dict[str, tuple[int, float]] = {}  # the last of each metric: step, value
-        self._last: dict[tuple[str, str], str] = {}  # what was told last of each param, tag, file, model, …
+        self._last: dict[tuple[str, str], str] = {}  # the last entry of each param, tag, file, model, …
         self._writing = FileLock(self.folder / "writing", thread_local=False)
         with suppress(Timeout):  # another stage of the run writes, too; lines are appended whole
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment

@@ -20,7 +20,7 @@ from bakeoff.tracking.journal import Journal
 from bakeoff.training.work import IDENTITY, Stock
 
 PART_BYTES = 16_000_000  # of a larger file the store gets parts, of which each is sent again by itself
-NAME = re.compile(r"\d+-[^/\\]+/(best-)?\d+")  # of whatever a store says, what is no other file's name
+NAME = re.compile(r"\d+-[^/\\]+/(best-)?\d+")  # names of checkpoints; a store may hold any other name
 KEPT = "checkpoint-"  # begins the names of second names
 STORED_IDENTITY = f"train/{IDENTITY}"  # among the run's artifacts
 ALL, BEST, WITH_KEPT, NONE = "all", "best", "kept", "none"

@@ -1,4 +1,4 @@
-"""Models that a journal tells of -> logged models of MLflow 3, each once, with their step and their metrics.
+"""Models in a journal -> logged models of MLflow 3, each once, with their step and their metrics.
 
 Each part of it may be asked for twice: the model is found again by what its files hold, MLflow takes the same file or
 the same metric of a model for one, and whether the run names the model as its output is looked up.

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 HOST = "127.0.0.1"
-FIRST_ADDRESS = "X-Bakeoff-First"  # a header of the first page, which says where it leads
-ENVIRONMENT = {  # of MLflow: what it need not say, what it need not start, and what is nobody else's business
+FIRST_ADDRESS = "X-Bakeoff-First"  # a header of the first page, which holds the address that it leads to
+ENVIRONMENT = {  # of MLflow: no log of successes, no process for jobs, no telemetry
     "MLFLOW_LOGGING_LEVEL": "WARNING", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true", "PYTHONWARNINGS": "ignore",
 }  # fmt: skip

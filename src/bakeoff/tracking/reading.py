@@ -31,7 +31,7 @@ NOT_OF_CLASSES = (  # the first line is as earlier versions named them
     "AND (key NOT GLOB 'evaluation*/*.*' OR key GLOB 'evaluation*/interval.*')"
     " AND key NOT GLOB 'within_evaluation*/classes/*' AND key NOT GLOB 'within_evaluation*/errors/*'"
 )
-# Each name of a metric once, by steps through the index: a filter then looks at a few names, not at all rows.
+# Each name of a metric once, by steps through the index: a filter then reads a few names, not all rows.
 NAMES = """WITH RECURSIVE names(key) AS (
     SELECT min(key) FROM latest_metrics
     UNION ALL SELECT (SELECT min(key) FROM latest_metrics WHERE key > names.key) FROM names WHERE key IS NOT NULL

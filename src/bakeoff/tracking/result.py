@@ -122,7 +122,7 @@ def is_trained_here(here: Result) -> bool:
     return _is_trained(parse_yaml(read_text(Path("dvc.lock"))), here.variant)
 
 
-# What dvc.lock says of the stages.
+# What dvc.lock holds about the stages.
 
 
 def _is_trained(lock: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:

@@ -37,8 +37,8 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 
 __all__ = ["MlflowClient", "MlflowException", "download_artifacts"]
 
-logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells every table that it creates
-logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # what fails is raised as well, and said once
+logging.getLogger("mlflow").setLevel(logging.WARNING)  # it logs every table that it creates
+logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # a failure is raised as well, and printed once
 logging.getLogger("alembic").setLevel(logging.WARNING)
 
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
@@ -55,7 +55,7 @@ HOLD_ADDRESSES = (
 
 SQLITE = "sqlite:///"
 LONGEST = 300  # characters of an error
-# The first pattern that is found decides. MLflow wraps what its libraries say, so it stands somewhere in the text.
+# The first pattern that matches decides. MLflow wraps messages of its libraries, so a pattern may match anywhere.
 MEANINGS = (
     (
         r"error code 401\b",

@@ -74,7 +74,7 @@ def _read(folder: Path, *, whole: bool) -> StoredRun:
         elif kind == "tags":
             tags |= entry["values"]
         elif kind == "params":
-            params = entry["values"] | params  # the first that was told stays, as in MLflow
+            params = entry["values"] | params  # the first value stays, as in MLflow
         elif not whole:
             if kind not in ("state", "link"):
                 break

@@ -132,7 +132,7 @@ def _target_of(folder: Path, elsewhere: str | None) -> Target | None:
 def _report_interrupted(run_id: str) -> bool:
     journal = Journal(run_id)
     try:
-        if not journal.is_alone or not (journal.folder / RUNNING).exists():  # it goes on, since a moment ago
+        if not journal.is_alone or not (journal.folder / RUNNING).exists():  # it has just resumed
             return False
         journal.tags({STATE: INTERRUPTED})
         journal.state("KILLED", ended=False)

@@ -93,7 +93,7 @@ class Place:
     refused: tuple[str, ...] = ()  # what the store did not take, and why
     trouble: str | None = None  # why the rest is not sent
     tries: int = 0  # that failed since something was sent
-    mark: int | None = None  # what the journal holds before the offset; None: an earlier version did not say
+    mark: int | None = None  # a sum of the journal's bytes before the offset; None: an earlier version wrote none
     is_doubtful: bool = False  # the journal lost lines that the store has: each point is looked up before it is sent
 
     @classmethod

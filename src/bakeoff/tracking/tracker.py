@@ -134,7 +134,7 @@ class Tracker:
             return
         if patch := make_patch():
             self._journal.text(patch, CHANGES)
-        # A run that goes on may have an older patch among its artifacts; this one counts.
+        # A run that resumes may have an older patch among its artifacts; this one counts.
         self._journal.tags({CHANGES_TAG: hashlib.sha256(patch).hexdigest() if patch else "none"})
 
     def settle(self) -> None:

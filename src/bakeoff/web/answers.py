@@ -18,7 +18,7 @@ STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 MOST_JSON = 2_000_000  # bytes of a request
 TABS = (("/", "Models"), ("/train", "Train"), ("/data", "Data"), ("/labels", "Labels"))
-# Pages that other commands wrote: they run the one script that they say the digest of, and reach nothing.
+# Pages that other commands wrote. They run one script, whose digest they hold, and reach nothing.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-popups; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; frame-ancestors 'self'"

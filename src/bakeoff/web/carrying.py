@@ -14,7 +14,7 @@ from bakeoff.web.boxes import Box
 SURE = 0.5  # correlation with how it looked in the frame before, from which on a box is carried
 SEEN = 0.5  # share of the box that must lie in the picture
 GROWTH = 1.8  # times, up or down, by which a side changes at most from frame to frame
-PATCH = 32  # pixels of a side at which two looks are compared
+PATCH = 32  # pixels of a side, at which two crops are compared
 MOST_FRAMES = 300
 
 

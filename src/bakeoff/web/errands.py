@@ -49,7 +49,7 @@ class Errand:
     began: float
     state: str  # "runs", "done", "failed" or "cut short"
     notes: tuple[str, ...] = ()  # files that were written before
-    after: str = ""  # where the page goes on when it is done
+    after: str = ""  # the address that the page opens when it is done
 
     def is_of(self, key: str) -> bool:
         """Return whether this press of a button began the errand. A failed errand may begin again."""

@@ -32,7 +32,7 @@ async def send_events(request: Request) -> Response:
     }
     if kind not in readers:
         raise Refused(f"of: must be one of {', '.join(readers)}")
-    first = await run_in_threadpool(readers[kind])  # what is wrong is said at once
+    first = await run_in_threadpool(readers[kind])  # raises at once if something is wrong
     events = _follow(request, readers[kind], first)
     return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 

@@ -28,7 +28,7 @@ from bakeoff.web.bundle import pack
 from bakeoff.web.curves import draw_curves, headline_of
 from bakeoff.web.places import NotThere, require_file, require_inside
 
-SAMPLES = "samples"  # of a run's folder: a sheet for each look
+SAMPLES = "samples"  # a folder of the run, with a sheet for each validation pass
 SHEET = re.compile(r"\d{8,}\.jpg")
 SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")
 ENDS = {"max_minutes": "ended by its longest time", "early_stopping": "ended early, for it got no better"}

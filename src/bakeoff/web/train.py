@@ -29,7 +29,7 @@ from bakeoff.web.curves import draw_rate
 from bakeoff.web.datasets import chosen_data, option_of, write_choice
 from bakeoff.web.models import SWEEP, find_run, list_accounts, make_row
 
-KEYS = {  # the key that each field of the form sets; "" is what params.yaml or the recipe says
+KEYS = {  # the key that each field of the form sets; "" is the value of params.yaml or of the preset
     "data": "data", "recipe": "experiment", "model": "model", "steps": "train.steps", "epochs": "train.epochs",
     "batch": "train.batch_size", "minutes": "train.max_minutes", "weights": "train.init.weights",
     "more": "train.continue_from",
