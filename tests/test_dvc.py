@@ -1,4 +1,4 @@
-"""DVC's cache is where its settings say, and what DVC refuses is said in its own words."""
+"""DVC's cache is where its settings put it, and DVC's own errors are repeated."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The defects of DVC that are described are there, each with its script; and what the guide says of sharing holds."""
+"""Each script shows a defect of DVC that the docs describe; and the guide's way to share experiments works."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reas
 
 
 def run_script(text: str, folder: Path) -> str:
-    """Return all that it said; `dvc` is DVC by itself."""
+    """Return all that the script printed; `dvc` is DVC by itself."""
     plain = f'dvc() {{ {sys.executable} -m dvc "$@"; }}\n'
     done = subprocess.run(
         [shutil.which("bash") or "sh", "-c", plain + text], cwd=folder, env=environment() | {"TMPDIR": str(folder)},

@@ -9,7 +9,7 @@ from bakeoff.progress import print_line, progress
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -1,4 +1,4 @@
-"""An exported file on a machine: what is timed, what is compared, and what is said where a machine lacks something."""
+"""An exported file on a machine: what is timed, what is compared, and the errors about what a machine lacks."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""On what a training computes, in one line, and what is said where a GPU lies idle. NVIDIA's tool is imitated."""
+"""The line about the device of a training, and the warning about an idle GPU. NVIDIA's tool is imitated."""
 
 import os
 from pathlib import Path

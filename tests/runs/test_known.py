@@ -1,4 +1,4 @@
-"""How each run is doing now, whatever its process was last able to say; and which run a name means."""
+"""The state of each run as it is now, whatever status its process last wrote; and which run a name means."""
 
 import os
 import subprocess

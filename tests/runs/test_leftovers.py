@@ -92,7 +92,7 @@ def test_a_removed_run_is_gone_and_its_size_was_reported(runs: Path) -> None:
 
 
 def test_a_run_whose_lock_a_process_holds_is_never_removed(runs: Path) -> None:
-    """Whatever its status says, as of a process that has just taken it up again."""
+    """A run that a process has just resumed stays, whatever its status is."""
     [done] = [left for left in old_runs(known_runs(), Rules(), {}) if left.path.name == "done"]
     with FileLock(runs / "done/lock"):
         assert not done.remove()

@@ -1,4 +1,4 @@
-"""What a training says of itself, from its preparation to whatever end it takes; which kind of failure that is."""
+"""What a training reports of itself, from its preparation to its end; and which kind a failure has."""
 
 import errno
 import json
@@ -109,7 +109,7 @@ def test_a_time_limit_ends_before_the_steps_do(tmp_path: Path, monkeypatch: pyte
 def test_time_that_was_taken_over_is_not_spent_and_time_that_a_kill_took_back_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes 100 seconds over and trains 30, is killed, and goes on from the checkpoint at 110 for 5 more."""
+    """A run takes 100 seconds over and trains 30. It is killed, and resumes from the checkpoint at 110 for 5."""
     now = [1000.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
 

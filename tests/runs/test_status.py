@@ -1,4 +1,4 @@
-"""status.json: what is written is read, whatever else lies there is said to be unreadable, a full disk holds it."""
+"""status.json: what is written is read, other files are reported as unreadable, a full disk still holds a status."""
 
 import errno
 import json

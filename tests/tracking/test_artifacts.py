@@ -35,7 +35,7 @@ def settings(new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def sent(settings: Mlflow) -> Callable[..., str]:
-    """Has a run told of and sent. Returns the id that MLflow gave it."""
+    """Return a function that writes and sends a run, and returns MLflow's id of it."""
 
     def sent(run_id: str, write: Callable[[Journal], None]) -> str:
         journal, target = Journal(run_id), Target.from_settings(settings)

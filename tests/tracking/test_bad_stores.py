@@ -1,4 +1,4 @@
-"""Stores that refuse, hang, fail, or are not what they should be: one warning that says why, and all of it later.
+"""Stores that refuse, hang, fail, or are not what they should be: one warning with the reason, and everything arrives later.
 
 Journals and stores are real, and so is MLflow's client; only the detached process of the sender is left out.
 """
@@ -34,7 +34,7 @@ LATER = "); nothing is lost, and `bakeoff track sync` sends it later\n"
 
 
 class Answers(BaseHTTPRequestHandler):
-    """What a broken server says to whatever it is asked."""
+    """A server that answers every request with an error."""
 
     server: "Broken"
 
@@ -90,7 +90,7 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal
 
 @pytest.fixture
 def warning_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[Journal, Target], str]:
-    """All that a stage says on the screen while its store takes nothing, try after try."""
+    """Return a function that returns what a stage prints while its store takes nothing, try after try."""
     monkeypatch.setattr(watch, "start_sender", lambda key: None)
     monkeypatch.setattr(watch, "MEASURE_EVERY_S", 0.01)
     monkeypatch.setattr(watch, "TROUBLE_AFTER_S", -1.0)
@@ -256,7 +256,7 @@ def test_a_store_that_was_restored_from_an_older_copy_gets_what_it_lacks_once(jo
 
 
 def test_the_id_of_another_projects_run_leads_to_a_run_of_ones_own(journal: Journal, store: Path) -> None:
-    """As a file that says how far a store is would name it, if it came from somewhere else."""
+    """A file about a store's progress from elsewhere would name the store like this."""
     target = Target(f"sqlite:///{store}", "bakeoff")
     client = MlflowClient(tracking_uri=target.uri)
     theirs = client.create_run(client.create_experiment("theirs")).info.run_id

@@ -111,7 +111,7 @@ class Store:
 
 @pytest.fixture
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
-    """Of a run of six steps, with everything that a run tells."""
+    """Return the journal of a run of six steps, with entries of every kind."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     journal = Journal("0f")
@@ -202,7 +202,7 @@ def test_a_journal_without_its_place_asks_what_the_store_has(journal: Journal) -
 @pytest.mark.parametrize("lost", [1, 3, 6, 9])
 @pytest.mark.parametrize("left", [b"", bytes(700)])
 def test_a_journal_that_lost_lines_that_were_sent_is_made_good(lost: int, left: bytes, journal: Journal) -> None:
-    """By a loss of power. What the resumed training tells again, and what is new, arrives once; also what is short."""
+    """After a loss of power, repeated and new entries of the resumed training arrive once, short ones too."""
     store = Store()
     deliver(journal, store)
     file, before = journal.folder / "journal.jsonl", place_in(journal.folder, TARGET)

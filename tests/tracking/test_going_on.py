@@ -1,4 +1,4 @@
-"""A training whose work in flight is gone goes on from what MLflow has, and equals one that met nothing, to the bit."""
+"""A training whose work in flight is gone resumes from MLflow, and equals an uninterrupted one to the bit."""
 
 import shutil
 import warnings

@@ -192,7 +192,7 @@ def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal:
 def test_what_another_clone_measures_is_added_to_the_model_and_to_the_run_once(
     journal: Journal, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There the run is known by its files, which say no times; the store has it from here."""
+    """The other clone knows the run by its files, which hold no times. The store has the run from here."""
     deliver(journal, target)
     monkeypatch.chdir(tmp_path.parent)
     other = Journal("0f")

@@ -1,4 +1,4 @@
-"""Two runs at once straight into PostgreSQL. Start one with Debian's packages, and say where it is:
+"""Two runs at once straight into PostgreSQL. Start one with Debian's packages, and name its address:
 
 apt-get install postgresql && python -m pip install 'psycopg[binary]'
 su postgres -c 'createdb mlflow'

@@ -38,7 +38,7 @@ def result(run_id: str, lr: str, track: str = "{kind: mlflow, experiment: bakeof
 
 
 def train(run_id: str, lr: str) -> None:
-    """A training that tells of itself."""
+    """Write the journal and the results of a training."""
     journal = Journal(run_id)
     TARGET.write(journal.folder)
     journal.run(f"ssd_tiny · {lr} · low")

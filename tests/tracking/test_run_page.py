@@ -1,4 +1,4 @@
-"""The copy of a page that says run, commit and date, and that the page itself says none of them."""
+"""The copy of a page names run, commit and date; the page itself names none of them."""
 
 import json
 from pathlib import Path

@@ -105,7 +105,7 @@ def test_a_request_that_a_killed_process_left_behind_keeps_no_sender_away(store:
 def test_a_sender_whose_lock_was_removed_leaves_the_place(
     store: type[Courier], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With all of .bakeoff, say: whoever writes starts another, and two would send the same points."""
+    """If all of .bakeoff is gone, the next writer starts another sender, and two would send the same points."""
     journal = journal_of("a")
     send = Courier.send
 

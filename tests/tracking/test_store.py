@@ -95,7 +95,7 @@ open_store(Target.at_address(None, "demo"))
 def test_a_store_whose_making_was_killed_is_made_anew(
     new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """MLflow makes it table by table, and would say that one of them exists already, for ever."""
+    """MLflow makes a store table by table. It would fail for ever, because one of them exists already."""
     (tmp_path / "mlflow.db").touch()  # what a loss of power leaves
     for tables in (1, 20):
         done = subprocess.run([sys.executable, "-c", OPEN_AND_DIE, str(tables)], cwd=tmp_path, env=PATHS)

@@ -1,4 +1,4 @@
-"""`bakeoff continue`: what MLflow has of a run becomes the work in flight that training goes on from, or is refused."""
+"""`bakeoff continue`: MLflow's checkpoints of a run become work in flight, from which training resumes."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A run that was killed says so in MLflow once somebody lists the runs, until it continues."""
+"""A run that was killed is KILLED in MLflow once somebody lists the runs, until it resumes."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What a run says of its machine, so that another one can be told from it, and how busy that is."""
+"""What a run records of its machine, which distinguishes it from others, and how busy the machine is."""
 
 import platform
 import sys

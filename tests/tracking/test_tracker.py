@@ -1,4 +1,4 @@
-"""What stages tell, and that nothing keeps them."""
+"""What stages write into journals, and that nothing delays them."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -205,7 +205,7 @@ WRITTEN = [
 
 
 def list_changes(clone: Path) -> list[str]:
-    """Return what git says has changed."""
+    """Return the files that git lists as changed."""
     done = subprocess.run(["git", "status", "--porcelain"], cwd=clone, check=True, capture_output=True, text=True)
     return done.stdout.splitlines()
 

@@ -1,4 +1,4 @@
-"""What the form says in words of the command line, and its mistakes at their field."""
+"""The form as arguments of the command line, and its mistakes at their fields."""
 
 import shutil
 from pathlib import Path
