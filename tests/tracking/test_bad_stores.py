@@ -1,4 +1,4 @@
-"""Stores that refuse, hang, fail, or are not what they should be: one warning with the reason, and everything arrives later.
+"""Stores that refuse, hang, fail, or are not what they should be: one warning with the reason, and all of it later.
 
 Journals and stores are real, and so is MLflow's client; only the detached process of the sender is left out.
 """

@@ -14,7 +14,7 @@ from bakeoff.workspace import STOP_FILE
 
 if TYPE_CHECKING:
     from bakeoff.runs.leftovers import Leftover
-    from bakeoff.runs.read_run import KnownRun
+    from bakeoff.runs.known import KnownRun
 
 SECONDS_BETWEEN_LOOKS = 0.2
 SOME_FAILED = 1
@@ -46,7 +46,7 @@ def stop_runs(arguments: argparse.Namespace) -> None:
 
 def _choose(which: str | None, *, everything: bool) -> list["KnownRun"]:
     from bakeoff.cli.run_lines import line_of
-    from bakeoff.runs.read_run import known_runs
+    from bakeoff.runs.known import known_runs
     from bakeoff.tracking.names import candidates, resolve
 
     runs = known_runs()
@@ -73,7 +73,7 @@ def _choose(which: str | None, *, everything: bool) -> list["KnownRun"]:
 def _wait_for(run: "KnownRun") -> "KnownRun":
     """Wait for its end; of one that waits it comes at the latest when its turn does."""
     from bakeoff.cli.run_lines import line_of
-    from bakeoff.runs.read_run import read_run
+    from bakeoff.runs.known import read_run
 
     while run.folder.is_dir() and (run := read_run(run.folder)).state.is_live:
         time.sleep(SECONDS_BETWEEN_LOOKS)
@@ -124,7 +124,7 @@ def clean_up(arguments: argparse.Namespace) -> None:
 
 def _find(arguments: argparse.Namespace) -> list["Leftover"]:
     from bakeoff.runs.leftovers import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
-    from bakeoff.runs.read_run import known_runs
+    from bakeoff.runs.known import known_runs
     from bakeoff.runs.status import State
     from bakeoff.tracking.names import resolve
 
