@@ -13,8 +13,8 @@ from bakeoff.progress import print_line
 from bakeoff.workspace import STOP_FILE
 
 if TYPE_CHECKING:
-    from bakeoff.runs.leftovers import Leftover
     from bakeoff.runs.known import KnownRun
+    from bakeoff.runs.leftovers import Leftover
 
 SECONDS_BETWEEN_LOOKS = 0.2
 SOME_FAILED = 1
@@ -123,8 +123,8 @@ def clean_up(arguments: argparse.Namespace) -> None:
 
 
 def _find(arguments: argparse.Namespace) -> list["Leftover"]:
-    from bakeoff.runs.leftovers import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
     from bakeoff.runs.known import known_runs
+    from bakeoff.runs.leftovers import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
     from bakeoff.runs.status import State
     from bakeoff.tracking.names import resolve
 
