@@ -126,7 +126,7 @@ def make_boxes(here: Path, spoiled: int = 3) -> dict[str, tuple[list, list]]:
 def test_boxes_are_written_as_the_models_propose_them(kind: str, here: Path, bakeoff: Bakeoff) -> None:
     answers = make_boxes(here)
     make_records(PascalVoc(path="set"))
-    tell_boxes("bbbb2222", answers, SIZE)
+    write_box_run("bbbb2222", answers, SIZE)
     result = bakeoff("suspects", "bbbb", "--html", "page.html", "--as", kind, "--out", "mended")
     assert (result.code, result.err) == (0, "")
     assert [row[1:3] for row in result.rows if row[0] in "12"] == [
@@ -150,7 +150,7 @@ def test_boxes_are_written_as_the_models_propose_them(kind: str, here: Path, bak
 
 def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> None:
     few = {name(number): (CLASSES[number % 2], CLASSES[number % 2]) for number in range(12)}
-    tell_classes("cccc3333", few, CLASSES)
+    write_class_run("cccc3333", few, CLASSES)
     result = bakeoff("suspects", "cccc")
     remedy = "`--folds 5` judges every example"
     assert result.code == 0
@@ -161,8 +161,8 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
     guesses = {name(n): (CLASSES[n % 2], CLASSES[n % 3 % 2]) for n in range(PICTURES)}
     write_class_run("eeee5555", guesses, CLASSES)
     assert "is no more than guessing explains: 0.500 have the same label" in bakeoff("suspects", "eeee").out
-    tell_boxes("ffff6666", {name(n): ([(0, 0, 1, 1)], []) for n in range(PICTURES)}, SIZE)
-    tell_classes("abcd7777", {f"other/{n}": ("cat", "cat") for n in range(PICTURES)}, CLASSES)
+    write_box_run("ffff6666", {name(n): ([(0, 0, 1, 1)], []) for n in range(PICTURES)}, SIZE)
+    write_class_run("abcd7777", {f"other/{n}": ("cat", "cat") for n in range(PICTURES)}, CLASSES)
     for arguments, message in (
         (["ffff"], "is for detection, data/records is for classification; name a run of this data"),
         (["abcd"], "none of its 40 examples is in data/records; name a run of this data"),

@@ -69,9 +69,9 @@ def test_what_a_killed_job_leaves_is_asked_and_then_killed(
 )
 def test_a_number_that_another_process_has_now_is_nobody_s(other: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "process.json"
-    file.write_text(json.dumps(asdict(replace(Process.own(), **other))))
+    file.write_text(json.dumps(asdict(replace(Process.current(), **other))))
     assert session.find_noted_session(file) is None
-    file.write_text(json.dumps(asdict(Process.own())))
-    assert session.find_noted_session(file) == Process.own().pid
+    file.write_text(json.dumps(asdict(Process.current())))
+    assert session.find_noted_session(file) == Process.current().pid
     file.write_text("{")
     assert session.find_noted_session(file) is None and session.find_noted_session(tmp_path / "none") is None

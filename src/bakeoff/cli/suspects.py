@@ -120,7 +120,9 @@ def _find_runs(arguments: argparse.Namespace) -> list[str]:
 
 def _say(listing: "Listing") -> None:
     quality = f": {listing.findings.quality}" if listing.findings else ""
-    say(f"suspects: {len(listing.suspects):,} in {len(listing.rows):,} examples, {listing.held_out.source}{quality}")
+    print_line(
+        f"suspects: {len(listing.suspects):,} in {len(listing.rows):,} examples, {listing.held_out.source}{quality}"
+    )
     for remark in listing.remarks:
         print_line(f"  {remark}")
     if listing.suspects:

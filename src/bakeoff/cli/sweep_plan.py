@@ -105,7 +105,7 @@ def show_jobs(jobs: Sequence["Job"], configurations: int) -> None:
     print_fitted(rows, less=("variant",), narrow="point")
     _show_warnings(jobs)
     merged = f" of {configurations} points" if len(jobs) != configurations else ""
-    say(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
+    print_line(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
 
 
 def _show_warnings(jobs: Iterable["Job"]) -> None:

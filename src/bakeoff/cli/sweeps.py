@@ -46,7 +46,7 @@ def _say_how_it_ended(manifest: "Manifest") -> None:
 
     drawn = len(manifest.jobs)
     if (first := find_best(manifest)) is not None:
-        say(f"the best is {first.number} of {drawn}: {first.name}, {first.metric}")
+        print_line(f"the best is {first.number} of {drawn}: {first.name}, {first.metric}")
     if not manifest.undrawn and drawn < manifest.expected:
         print_line(f"the first {drawn} trials came to nothing, so no other begins; `bakeoff sweep show` says why")
 
@@ -128,7 +128,7 @@ def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     print_line(f"{job.name}: {job.headline} {job.value:.3f}  ({job.experiment}){among}")
     if arguments.apply:
         apply_configuration(manifest, job)
-        say("it is in the workspace now: params.yaml, run.yaml, weights; `dvc repro` has nothing to do")
+        print_line("it is in the workspace now: params.yaml, run.yaml, weights; `dvc repro` has nothing to do")
     else:
         print_line("--apply takes it into the workspace")
 

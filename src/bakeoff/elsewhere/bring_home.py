@@ -21,6 +21,7 @@ from typing import Any
 from filelock import FileLock
 
 from bakeoff import dvc, workspace
+from bakeoff.dvc_repair import settle
 from bakeoff.elsewhere.far_job import REPORTS_FILE
 from bakeoff.elsewhere.mirror import JOURNAL, unpack
 from bakeoff.errors import BakeoffError, WorkspaceError

@@ -78,7 +78,7 @@ def collect_reports(job: SweepJob) -> dict[str, bytes]:
     """Return the reports of earlier attempts at the job, so that nothing is reported twice."""
     files = {}
     for run in known_runs():
-        if run.said is not None and run.said.experiment == job.experiment and run.run_id:
+        if run.status is not None and run.status.experiment == job.experiment and run.run_id:
             files[f"{IN_FLIGHT}/runs/{run.fingerprint}/run"] = run.run_id.encode()
             for name in (JOURNAL, "target.json"):
                 path = journals() / run.run_id / name

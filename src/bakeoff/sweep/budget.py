@@ -124,7 +124,7 @@ def count_minutes(team: Team, runs: Sequence[KnownRun] | None = None) -> list[Ac
 
 def _list_uses(team: Team, runs: Sequence[KnownRun]) -> Iterator[Use]:
     for run in runs:
-        status = run.said
+        status = run.status
         if status is None:
             continue
         longest = (status.longest_seconds or 0.0) if run.state.is_live else 0.0
@@ -140,7 +140,7 @@ def _list_uses(team: Team, runs: Sequence[KnownRun]) -> Iterator[Use]:
 
 def _list_between(runs: Sequence[KnownRun]) -> Iterator[Use]:
     """Yield jobs of the queue that no longer wait, and whose training has not started yet."""
-    statuses = {run.said.experiment: run.said for run in runs if run.said}
+    statuses = {run.status.experiment: run.status for run in runs if run.status}
     for sweep in list_queued_sweeps():
         try:
             manifest = load_manifest(workspace.sweeps() / sweep)
@@ -201,7 +201,7 @@ def require_minutes(longest: Sequence[float | None], person: str | None = None) 
 
 def require_minutes_to_resume(manifest: Manifest) -> None:
     """Raise ConfigError if the unfinished jobs of a sweep may take more than conf/team.yaml leaves."""
-    trained = {run.said.experiment: run.said.training_seconds / 60 for run in known_runs() if run.said}
+    trained = {run.status.experiment: run.status.training_seconds / 60 for run in known_runs() if run.status}
     limits = [(job.experiment, job.max_minutes) for job in manifest.jobs if not job.state.is_final]
     rest = [max(0.0, most - trained.get(experiment, 0.0)) for experiment, most in limits if most is not None]
     require_minutes(rest, manifest.person)

@@ -143,7 +143,9 @@ def is_interrupted(job: SweepJob) -> bool:
 def last_run(job: SweepJob, runs: Iterable[KnownRun]) -> KnownRun | None:
     """Return the run of its training, or None if the last attempt did not get that far."""
     began = job.attempts[-1].began if job.attempts else 0.0
-    own = (run for run in runs if run.said and run.said.experiment == job.experiment and run.said.started >= began)
+    own = (
+        run for run in runs if run.status and run.status.experiment == job.experiment and run.status.started >= began
+    )
     return max(own, key=lambda run: run.updated, default=None)
 
 

@@ -46,7 +46,7 @@ def find_noted_session(file: Path) -> int | None:
         leader = Process(**json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-    this = Process.own()
+    this = Process.current()
     if (leader.host, leader.boot, leader.namespace) != (this.host, this.boot, this.namespace):
         return None
     return leader.pid if leader.is_alive() or _find_running(leader.pid) is None else None

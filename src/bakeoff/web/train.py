@@ -253,7 +253,7 @@ def _refuse_another(wanted: Wanted) -> None:
     """Refuse a training that waits or runs already, such as one that a second tab has started."""
     for sweep in list_queued_sweeps() if wanted.data == chosen_data() else ():
         manifest = load_manifest(workspace.sweeps() / sweep)
-        if (manifest.overrides, manifest.note or "") == (tuple(wanted.words), wanted.note):
+        if (manifest.overrides, manifest.note or "") == (tuple(wanted.overrides), wanted.note):
             raise WorkspaceError(f"{sweep} is the same training, and waits or runs; give this one another note or seed")
 
 

@@ -50,8 +50,8 @@ class ProgressReader:
         if now - seen.asked >= SECONDS_BETWEEN_READS:
             seen.asked = now
             run = last_run(job, known_runs())
-            if run is not None and run.said is not None:
-                for step, values in _read_new_entries(run.said, seen):
+            if run is not None and run.status is not None:
+                for step, values in _read_new_entries(run.status, seen):
                     if (value := read_number(values, self._metric)) is not None:
                         seen.values[step] = value
         return tuple(sorted(seen.values.items()))
