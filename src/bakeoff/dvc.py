@@ -19,7 +19,6 @@ from typing import Any
 from bakeoff.durations import DVC, begin_command, end_command
 from bakeoff.dvc_repair import OBJECTS, keep_lock, repair, settle
 from bakeoff.errors import WorkspaceError
-from bakeoff.mending import OBJECTS, keep_lock, repair, settle
 from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
 from bakeoff.signals import Relay
 from bakeoff.workspace import PARAMS, main_workspace
@@ -199,7 +198,7 @@ def require_readable(path: Path) -> None:
 
 
 def main() -> None:
-    """Run DVC with this process's arguments, between mending and settling."""
+    """Run DVC with this process's arguments. Before it, repair its files; after it, bring them to the disk."""
     gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK)  # DVC's modules stay, and searching them takes 7 % of the time
     here = Path.cwd()
     roots = [folder for folder in (here, *here.parents) if (folder / ".dvc").is_dir()][:1]
