@@ -54,7 +54,7 @@ def show_verdict(verdict: "Verdict") -> None:
     count = f"{material.split.examples:,} {material.name} examples of {material.where}"
     print_line(f"evaluate: {name}, {count}: {summarize_metrics(verdict.metrics)}")
     if not material.is_seen:
-        say(f"  this split was {describe_uses(verdict.uses)}")
+        print_line(f"  this split was {describe_uses(verdict.uses)}")
         if not verdict.is_known:
             unknown = "the records that it was trained on are not here, so nobody knows whether it saw these examples"
             print(f"warning: {name}: {unknown}", file=sys.stderr)

@@ -164,7 +164,7 @@ def _send_to_mlflow(
     name = f"{OTHER_EVALUATION}{material.title}"
     weights = run.evaluate.weights
     with tracker.attach(run.track, candidate.run_id, candidate.run_name) as copy:
-        numbers = {f"{name}/{key}": float(value) for key, value in tracker.flattened(metrics) if value is not None}
+        numbers = {f"{name}/{key}": float(value) for key, value in tracker.flatten(metrics) if value is not None}
         copy.metrics(candidate.step, numbers, revised=True, weights=weights)
         copy.tags({f"{JUDGED_ON}{material.title}": material.digest})
         counts = {material.name: material.split.examples}

@@ -11,7 +11,7 @@ from bakeoff.durations import keep_duration, seconds_here
 from bakeoff.elsewhere.ray_connection import ON_VARIABLE
 from bakeoff.errors import errors_in_one_line
 from bakeoff.machine import cores
-from bakeoff.progress import say
+from bakeoff.progress import print_line
 from bakeoff.stages import read_options, stage_parser
 
 if TYPE_CHECKING:  # worker processes import this module first, and start to load theirs before this one loads the rest
@@ -76,10 +76,10 @@ def main() -> None:
         shards = counted(sum(len(content.shards) for content in manifest.splits.values()), "shard")
         others = "".join(f", {counted(count, 'file')} {kind}" for kind, count in findings.counts.items() if count)
         classes = counted(len(manifest.classes), "class")
-        say(f"build_records: {counts} examples of {classes} for {manifest.task}{others}")
+        print_line(f"build_records: {counts} examples of {classes} for {manifest.task}{others}")
         for line in (*findings.split, *findings.warnings, *findings.reasons):
-            say(f"  {line}")
-        say(f"  in {shards}: {workspace.RECORDS.as_posix()}/ (digest {manifest.digest[:12]}, report.html)")
+            print_line(f"  {line}")
+        print_line(f"  in {shards}: {workspace.RECORDS.as_posix()}/ (digest {manifest.digest[:12]}, report.html)")
         keep_duration("build_records", "", seconds_here())
 
 

@@ -54,7 +54,7 @@ def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any
     with progress("evaluate", run.derived.validation_examples, "examples") as bar, plain_errors_of(store):
         metrics = evaluation.write(settings, out, bar.advance)
     with tracker.attach(run.track, run_id_of(state)) as copy:
-        numbers = {f"evaluation/{key}": value for key, value in tracker.flattened(metrics)}
+        numbers = {f"evaluation/{key}": value for key, value in tracker.flatten(metrics)}
         copy.metrics(state["step"], numbers, revised=True, weights=settings.weights)
         copy.folder(out, "evaluation", report_page(out, state))
     return evaluation.headline_first(metrics)
