@@ -1,11 +1,24 @@
-"""What is left out while TensorFlow is loaded."""
+"""What is left out while TensorFlow is loaded, and Ctrl-C meanwhile."""
 
+import signal
+import subprocess
 import sys
+import time
 from importlib import import_module
 
 import pytest
 
+from bakeoff.errors import STOPPED
 from bakeoff.quiet import left_out
+
+LOADS = """import time
+from bakeoff.errors import errors_in_one_line
+from bakeoff.quiet import load_tensorflow
+with errors_in_one_line():
+    print("starts", flush=True)
+    load_tensorflow()
+    time.sleep(60)
+"""
 
 
 def test_what_is_left_out_cannot_be_imported_until_the_end() -> None:
@@ -28,3 +41,30 @@ def test_nothing_is_left_out_any_more_after_an_error() -> None:
     with pytest.raises(OSError, match="no such device"), left_out("wave"):
         raise OSError("no such device")
     assert import_module("wave").__name__ == "wave"
+
+
+def require_end_by_ctrl_c(seconds: float) -> None:
+    """Send Ctrl-C to a process that began to load TensorFlow so many seconds ago."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LOADS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout and process.stdout.readline() == "starts\n"
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=50)
+        finally:
+            process.kill()
+    assert (process.returncode, errors.splitlines()) == (130, [STOPPED]), seconds
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+def test_ctrl_c_ends_a_process_that_loads_tensorflow() -> None:
+    require_end_by_ctrl_c(0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+def test_ctrl_c_at_any_moment_of_the_loading_ends_the_process() -> None:
+    for moment in range(40):
+        require_end_by_ctrl_c(moment * 0.1)

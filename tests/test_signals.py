@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+from contextlib import suppress
 
 import psutil
 import pytest
 
-from bakeoff.errors import TakenAway, errors_in_one_line
-from bakeoff.signals import Relay
+from bakeoff.errors import STOPPED, TakenAway, errors_in_one_line
+from bakeoff.signals import Relay, no_interrupt_lost
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
 
@@ -111,3 +113,67 @@ def test_a_launcher_leaves_nothing_behind() -> None:
         _, said = process.communicate(timeout=30)
     assert (process.returncode, said) == (75, "stopped by SIGTERM; run the same command again\n")
     assert not below.is_running()
+
+
+def test_a_dropped_interrupt_is_raised_at_the_end_of_the_block_and_handlers_are_as_before() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    with pytest.raises(KeyboardInterrupt), no_interrupt_lost():
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    with no_interrupt_lost():
+        assert signal.getsignal(signal.SIGINT) != before[signal.SIGINT]
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+def test_what_fails_because_of_a_dropped_interrupt_ends_as_by_the_signal() -> None:
+    with pytest.raises(KeyboardInterrupt), no_interrupt_lost():
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise ImportError("half of it is loaded")
+
+
+def test_other_threads_load_without_handlers() -> None:
+    def load() -> None:
+        with no_interrupt_lost():
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    handlers: list[object] = []
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.getsignal(signal.SIGINT)]
+
+
+DROPS = """import signal, time, weakref
+import bakeoff.stages
+from bakeoff.errors import TRY_AGAIN_LATER, Canceled, errors_in_one_line
+def end(number, frame):
+    raise Canceled(signal.Signals(number).name, 70 + number)
+{handler}
+class Watched:
+    pass
+watched = Watched()
+reference = weakref.ref(watched, lambda _: signal.raise_signal(signal.{name}))
+with errors_in_one_line():
+    del watched
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "handler", "code", "line"),
+    [
+        ("SIGINT", "", 130, STOPPED),
+        ("SIGTERM", "signal.signal(signal.SIGTERM, end)", 70 + signal.SIGTERM, "SIGTERM"),
+    ],
+)
+def test_a_stage_gets_a_dropped_signal_again(name: str, handler: str, code: int, line: str) -> None:
+    command = [sys.executable, "-c", DROPS.format(name=name, handler=handler)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert (ended.returncode, ended.stderr.splitlines()) == (code, [line])
+
+
+def test_other_dropped_errors_are_printed_as_ever() -> None:
+    code = "import bakeoff.stages, weakref\nclass A: pass\na = A()\nb = weakref.ref(a, lambda _: 1 / 0)\ndel a"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert ended.returncode == 0 and "ZeroDivisionError" in ended.stderr

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bakeoff.signals import no_interrupt_lost
+
 CHOSEN = "TF_CPP_MIN_LOG_LEVEL"
 # TensorFlow and Keras load them where they are installed, for what nothing here calls: a third of the time of loading.
 NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn")
@@ -19,10 +21,11 @@ NEW_OBJECTS_BEFORE_A_LOOK = 50_000
 
 
 def load_tensorflow() -> None:
+    """Import TensorFlow and look for accelerators. Ctrl-C meanwhile ends it, if not at once then when it is loaded."""
     gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])
     if "tensorflow" in sys.modules:
         return
-    with left_out(*NOT_NEEDED):
+    with no_interrupt_lost(), left_out(*NOT_NEEDED):
         if CHOSEN in os.environ:
             _load()
             return

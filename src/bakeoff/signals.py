@@ -1,25 +1,30 @@
 """SIGTERM and SIGUSR2, by which a machine is taken away: Slurm sends one of them before it gives a node to another job.
 
 A process that has started others passes the signal on to them and waits for them. It ends with exit code 75.
+While modules load, Python drops what a handler raises in some of its own callbacks: here it is raised again.
 """
 
+import _thread
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from bakeoff.errors import TRY_AGAIN_LATER
+from bakeoff.errors import INTERRUPTED, TRY_AGAIN_LATER, Canceled
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from psutil import Process
 
+ENDS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR2") if hasattr(signal, name))
 TAKES_AWAY = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGUSR2") if hasattr(signal, name))
 STAGE = "bakeoff.stages."  # in the command line of a stage
 SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_UNTIL_AGAIN = 0.05  # from an interrupt that was dropped to the same signal again
 
 
 class Relay:
@@ -91,6 +96,59 @@ class Relay:
             with suppress(psutil.Error):
                 process.send_signal(signal.SIGTERM)
         psutil.wait_procs(list(self._apart.values()))
+
+
+@contextmanager
+def no_interrupt_lost() -> Iterator[None]:
+    """Raise at the end of the block what the handler of a signal raised in it, if that did not end the block.
+
+    Python's import system calls back as modules load, and drops what is raised in such a call. Libraries drop it by
+    `except:`. Then Ctrl-C would print a traceback, and the process would go on.
+    """
+    is_able = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in ENDS} if is_able else {}
+    raised: list[BaseException] = []
+
+    def remember(number: int, frame: "FrameType | None") -> None:
+        handler = handlers[number]
+        assert callable(handler)
+        try:
+            handler(number, frame)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    # What the system itself does, and a signal that is ignored, has no handler of Python's.
+    kept = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in kept:
+        signal.signal(number, remember)
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+        if raised:
+            raise raised[0]
+
+
+def repeat_dropped_interrupt(dropped: "sys.UnraisableHookArgs") -> None:
+    """Send the signal again whose exception Python is about to drop: a `sys.unraisablehook`."""
+    if not issubclass(dropped.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+        return
+    is_ctrl_c = not isinstance(dropped.exc_value, Canceled) or dropped.exc_value.exit_code == INTERRUPTED
+    number = signal.SIGINT if is_ctrl_c else signal.SIGTERM
+    # Raised here, it would be dropped as well: the callback is still running.
+    timer = threading.Timer(SECONDS_UNTIL_AGAIN, _interrupt_main_thread, [number])
+    timer.daemon = True
+    timer.start()
+
+
+def _interrupt_main_thread(number: int) -> None:
+    if sys.platform == "win32":
+        _thread.interrupt_main(number)
+    else:  # this ends a sleep, too
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 def end_all_below() -> None:
