@@ -7,7 +7,6 @@ height and width in `example["size"]`. Then only what is shown of it is decoded,
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from bakeoff.input.augment import MOVES, REPAINTS, Augment
@@ -38,6 +37,7 @@ class Region(NamedTuple):
     frames: tf.Tensor  # (t, h, w, 3)
     corners: tf.Tensor  # (4,) of what is shown, in these pixels
     end: tf.Tensor | None = None  # (2,) where the image ends in them, if it may end inside of the last
+    ratio: tf.Tensor | None = None  # at which a JPEG was decoded; only where it is above 1 does `end` count
 
 
 def fit(example: Example, view: View) -> Example:
@@ -199,9 +199,8 @@ def _decode_region(
         # Such a JPEG is rounded up to whole pixels, so the image ends inside of the last ones.
         corners, end = (place / tf.cast(ratio, tf.float32) for place in (corners, extent))
         extent = tf.math.ceil(end)
-        end = tf.where(ratio > 1, end, np.inf)
     if not cuts:
-        return Region(decode_frames(frames, None, ratio) if is_encoded else frames, corners, end)
+        return Region(decode_frames(frames, None, ratio) if is_encoded else frames, corners, end, ratio)
     low = tf.clip_by_value(tf.floor(corners[:2] + NEARLY), 0.0, extent - 1)
     high = tf.clip_by_value(tf.math.ceil(corners[2:] - NEARLY), low + 1, extent)
     bounds = tf.cast(tf.concat([low, high - low], axis=0), tf.int32)
@@ -210,7 +209,7 @@ def _decode_region(
     else:
         top, left, height, width = tf.unstack(bounds, num=4)
         pixels = frames[:, top : top + height, left : left + width]
-    return Region(pixels, corners - tf.tile(low, [2]), None if end is None else end - low)
+    return Region(pixels, corners - tf.tile(low, [2]), None if end is None else end - low, ratio)
 
 
 def _ways_to_resize(view: View, augment: Augment) -> list[str]:
@@ -223,14 +222,14 @@ def _resize(region: Region, view: View, augment: Augment, key: tf.Tensor, sides:
 
     With `sides` it is a tile of that height and width, which may show a part, or more than the image.
     """
-    frames, corners, end = region
+    frames, corners = region.frames, region.corners
     shows_beyond = augment.shows_beyond or sides is not None
     size = view.size
     methods = _ways_to_resize(view, augment)
     fill = tf.zeros([3])
     if shows_beyond:  # what is resampled is zero beside the image
         frames = tf.cast(frames, tf.float32)
-        fill = tf.constant(augment.fill) if augment.fill else tf.reduce_mean(frames, axis=[0, 1, 2])
+        fill = _make_fill(augment.fill, frames)
         frames -= fill
     if augment.cuts or shows_beyond or view.tiles:
         ways = [lambda method=method: resample(frames, corners, size, method, sides) for method in methods]
@@ -243,10 +242,26 @@ def _resize(region: Region, view: View, augment: Augment, key: tf.Tensor, sides:
         known = [size, size] if sides is None else [None, None]
         image = tf.ensure_shape(tf.switch_case(drawn, ways), [None, *known, 3])
     if shows_beyond:
-        image = (image if end is None else image * _covered(end, corners, tf.shape(image)[1:3])) + fill
+        image = _clear_beyond(image, region) + fill
     if "bicubic" in augment.resize:
         image = tf.clip_by_value(image, 0.0, 255.0)  # it goes beyond what it is made of
     return image
+
+
+def _make_fill(levels: tuple[float, ...], frames: tf.Tensor) -> tf.Tensor:
+    """Return the colour beside an image. One number for grey: three take five times as long to add to every pixel."""
+    if not levels:
+        return tf.reduce_mean(frames, axis=[0, 1, 2])
+    return tf.constant(levels[0] if len(set(levels)) == 1 else levels, tf.float32)
+
+
+def _clear_beyond(image: tf.Tensor, region: Region) -> tf.Tensor:
+    """Set to zero what was resampled from beside an image that ends inside of its last pixels."""
+    end, ratio = region.end, region.ratio
+    if end is None or ratio is None:
+        return image
+    cleared = tf.cond(ratio > 1, lambda: image * _covered(end, region.corners, tf.shape(image)[1:3]), lambda: image)
+    return tf.ensure_shape(cleared, image.shape)
 
 
 def _blacken(frames: tf.Tensor, black: tf.Tensor | None) -> tf.Tensor:
