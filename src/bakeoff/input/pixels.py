@@ -45,10 +45,10 @@ def fit(example: Example, view: View) -> Example:
     frames, black = _choose_frames(example, view, key=None)
     margin = (1 - view.central_crop) / 2
     window = tf.constant([margin, margin, 1 - margin, 1 - margin])
-    region, corners, _ = _decode_region(frames, _size_of(example), window, cuts=view.central_crop < 1)
+    frames, corners, *_ = _decode_region(frames, _size_of(example), window, cuts=view.central_crop < 1)
     is_whole = view.central_crop == 1
     way = view.resizing
-    image = resample_whole(region, view.size, way) if is_whole else resample(region, corners, view.size, way)
+    image = resample_whole(frames, view.size, way) if is_whole else resample(frames, corners, view.size, way)
     return _replace_image(example, _restore_rank(example, view, _blacken(image, black)))
 
 
