@@ -202,7 +202,7 @@ def test_a_preset_without_the_line_that_hydra_wants_is_refused(tmp_path: Path, o
 
 
 def test_a_preset_that_names_an_option_that_is_not_there_is_refused(tmp_path: Path, own_conf: Path) -> None:
-    demo = (CONF / "experiment/demo.yaml").read_text(encoding="utf-8").replace("/lr: cosine", "/lr: cosinus")
+    demo = (CONF / "experiment/demo.yaml").read_text(encoding="utf-8").replace("/lr: cosine_short", "/lr: cosinus")
     (own_conf / "experiment/mine.yaml").write_text(demo, encoding="utf-8")
     found = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
     with pytest.raises(

@@ -181,7 +181,7 @@ BROKEN = {
     "no such bare option": ({"memory": "memory: hihg"}, "params.yaml:3: memory.use: no such option 'hihg' …'high'?"),
     "option is a number": ({"lr": "lr: 3"}, "params.yaml:4: lr.use: no such option 3 in conf/lr/; one of: constant"),
     "path as option": ({"lr": "lr: ../model/ssd_small"}, "params.yaml:4: lr.use: no such option '../model/ssd_small'"),
-    "no use": ({"lr": "lr: {peak: 1.0}"}, "params.yaml:4: lr.use: is missing; one of: constant, cosine, exponential"),
+    "no use": ({"lr": "lr: {peak: 1.0}"}, "params.yaml:4: lr.use: is missing; one of: constant, cosine, cosine_short"),
     "empty group": ({"lr": "lr:"}, "params.yaml:4: lr: is missing; one of: constant"),
     "missing group": ({"lr": ""}, "params.yaml: lr: is missing; one of: constant"),
     "no such group": ({"modle": "modle: {use: ssd_small}"}, "params.yaml:11: modle: no such key; did you mean 'model'?"),

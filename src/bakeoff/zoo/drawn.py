@@ -43,7 +43,7 @@ class Drawn:
 DETECTOR = Drawn(
     "drawn_ssd_small", "ssd_small", 3,
     ({
-        "experiment": "demo", "seed": 0, "data": SCENES,
+        "experiment": "demo", "seed": 0, "data": SCENES, "lr": "cosine", "optimizer": "adam",
         "train": {"use": "demo", "steps": 2500, "validate_every_steps": 1250}
         | {"augment": {"crop": {"kind": "ssd"}, "turn": {"mirror": 0.5}}},
     },),
