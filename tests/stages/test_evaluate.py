@@ -4,7 +4,7 @@ import pytest
 
 from bakeoff.metrics.detection import DetectionScore
 from bakeoff.report.page import summarize_metrics
-from bakeoff.stages.evaluate import _facts
+from bakeoff.stages.evaluate import _list_facts
 from coco_sets import given, true
 
 
@@ -33,5 +33,5 @@ def test_summary_of_images_without_true_boxes_says_so() -> None:
 def test_the_page_says_which_step_of_a_stopped_run_its_weights_are_of(weights: str, step: int) -> None:
     derived = SimpleNamespace(task="detection", train_examples=5, validation_examples=9, num_classes=2, parameters=7)
     run = SimpleNamespace(evaluate=SimpleNamespace(weights=weights), derived=derived)
-    facts = _facts(run, {"best_step": 30, "step": 40, "steps": 100}, "77ab" * 16)  # type: ignore[arg-type]
+    facts = _list_facts(run, {"best_step": 30, "step": 40, "steps": 100}, "77ab" * 16)  # type: ignore[arg-type]
     assert facts["weights"] == f"{weights}, of step {step} of 100" and facts["data"] == "digest 77ab77ab77ab"
