@@ -30,8 +30,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ends_with(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["bakeoff", "predict", *words])
+def ends_with(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["bakeoff", "predict", *arguments])
     try:
         cli.main()
     except SystemExit as end:
@@ -44,8 +44,8 @@ def test_paths_are_those_of_the_folder_that_the_user_stands_in(
 ) -> None:
     assert ends_with(monkeypatch, "a.png", "--out", "found") == 0
     assert (workspace / "photos/found/pictures/a.jpg").is_file()
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "predict: models/export/saved_model, classification of 2 classes: 1 image, 1 answer"
+    output = capsys.readouterr().out.splitlines()
+    assert output[0] == "predict: models/export/saved_model, classification of 2 classes: 1 image, 1 answer"
 
 
 def test_a_file_that_was_passed_over_makes_the_exit_code_1(
@@ -53,9 +53,9 @@ def test_a_file_that_was_passed_over_makes_the_exit_code_1(
 ) -> None:
     (workspace / "photos/b.jpg").write_bytes(b"no picture")
     assert ends_with(monkeypatch, ".", "--out", "../found") == 1
-    said = capsys.readouterr()
-    assert said.err.rstrip().endswith("b.jpg: passed over, no image: starts with b'no pictu'")
-    assert said.out.splitlines()[-1] == "  1 of 2 files passed over"
+    output = capsys.readouterr()
+    assert output.err.rstrip().endswith("b.jpg: passed over, no image: starts with b'no pictu'")
+    assert output.out.splitlines()[-1] == "  1 of 2 files passed over"
 
 
 def test_a_score_beyond_1_is_refused(
@@ -70,7 +70,7 @@ def test_a_folder_that_cannot_be_made_is_said_before_a_model_is_loaded(
 ) -> None:
     monkeypatch.setattr("bakeoff.cli.predict.load_tensorflow", lambda: pytest.fail("loaded for nothing"))
     assert ends_with(monkeypatch, "a.png", "--out", "a.png/found") == 2
-    said = capsys.readouterr().err
-    assert said.startswith("--out: ") and said.endswith(
+    output = capsys.readouterr().err
+    assert output.startswith("--out: ") and output.endswith(
         "a.png/found cannot be written to (Not a directory); choose another folder\n"
     )

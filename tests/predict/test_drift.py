@@ -50,11 +50,11 @@ def test_two_draws_of_one_world_differ_in_five_of_a_hundred_at_most_and_darkened
         assert {aspect.name for aspect in aspects} == set(world(draw, 1).aspects) - {"shape"}  # which is always 1
         different += any(aspect.differs for aspect in aspects)
     assert different <= 5
-    found = 0
+    hits = 0
     for _ in range(10):
         aspects = compare_samples(world(draw, 60), world(draw, 30, light=12))
-        found += aspects[0].differs and {"brightness", "network features"} >= {aspects[0].name}
-    assert found == 10
+        hits += aspects[0].differs and {"brightness", "network features"} >= {aspects[0].name}
+    assert hits == 10
 
 
 def test_images_that_are_like_those_of_the_training_alone_are_no_others() -> None:
@@ -126,8 +126,8 @@ def test_the_command_says_no_difference_of_its_own_world_and_finds_darkened_imag
     draw_folder(workspace / "few", records[:3])
     (workspace / "empty").mkdir()
 
-    def drift(*words: str) -> tuple[int, str, str]:
-        return run_bakeoff(monkeypatch, capsys, "drift", *words)
+    def drift(*arguments: str) -> tuple[int, str, str]:
+        return run_bakeoff(monkeypatch, capsys, "drift", *arguments)
 
     code, out, err = drift("same")
     assert code == 0 and err == "" and "beside 60 train and 60 validation images of this workspace's run" in out
@@ -152,5 +152,5 @@ def test_a_run_of_clips_is_refused(
     render(OF_CLIPS)
     (workspace / "new").mkdir()
     Image.new("RGB", (9, 9)).save(workspace / "new/a.png")
-    said = run_bakeoff(monkeypatch, capsys, "drift", "new")[2]
-    assert said == "this workspace's run: is for clips; drift compares images, so name a run of images\n"
+    message = run_bakeoff(monkeypatch, capsys, "drift", "new")[2]
+    assert message == "this workspace's run: is for clips; drift compares images, so name a run of images\n"

@@ -46,15 +46,15 @@ def test_the_same_image_gets_the_same_answers_from_each(models: Path) -> None:
     nameless = shutil.copy(models / "train/best.weights.h5", models / "1f8dcc6a733f")  # as DVC's cache has files
     weights = Trained(MODELS["detection"], Path(nameless), CLASSES, multi_label=False)
     sources = {"weights": weights, "saved": models / "export/saved_model", "lite": models / "export/model.tflite"}
-    found = {}
+    predictions = {}
     for name, source in sources.items():
         model = opened(source)
         assert (model.task, model.labels) == ("detection", CLASSES)
-        found[name] = model.answer(image)
-    assert len(found["weights"]["scores"]) > 10 == len(found["lite"]["scores"])
+        predictions[name] = model.answer(image)
+    assert len(predictions["weights"]["scores"]) > 10 == len(predictions["lite"]["scores"])
     for name in ("saved", "lite"):
         for key in ("boxes", "scores", "classes"):
-            np.testing.assert_allclose(found[name][key][:10], found["weights"][key][:10], atol=1e-4)
+            np.testing.assert_allclose(predictions[name][key][:10], predictions["weights"][key][:10], atol=1e-4)
     for name, source in sources.items():
         corners = opened(source).answer(image[:1, :1])["boxes"]  # an image of one pixel
         assert len(corners) and np.isfinite(corners).all() and corners.min() >= 0 and corners.max() <= 1, name
@@ -66,8 +66,8 @@ def test_an_image_of_one_pixel_and_a_clip_of_one_are_answered(kind: str, tmp_pat
     network.save_weights(tmp_path / "best.weights.h5")
     weights = Trained(MODELS[kind], tmp_path / "best.weights.h5", CLASSES, multi_label=kind == "several labels")
     pixel = np.full((1, 1, 1, 3) if kind == "video" else (1, 1, 3), 200, np.uint8)
-    found = opened(weights).answer(pixel)
-    scores = found["scores"] if kind == "several labels" else found["probabilities"]
+    predictions = opened(weights).answer(pixel)
+    scores = predictions["scores"] if kind == "several labels" else predictions["probabilities"]
     assert scores.shape == (3,) and 0 < scores.min() <= scores.max() < 1
     assert kind == "several labels" or scores.sum() == pytest.approx(1, abs=1e-5)
 
@@ -100,8 +100,8 @@ def test_without_a_model_one_is_asked_for(tmp_path: Path, monkeypatch: pytest.Mo
         chosen(tmp_path / "nowhere.tflite", None)
     with pytest.raises(WorkspaceError, match=r": is no workspace, it has no models/config/run.yaml"):
         chosen(None, str(tmp_path))
-    said = r"^nobody: no run is known by this name; it can be the short name .* or a workspace's folder; one of"
-    with pytest.raises(WorkspaceError, match=said):
+    message = r"^nobody: no run is known by this name; it can be the short name .* or a workspace's folder; one of"
+    with pytest.raises(WorkspaceError, match=message):
         chosen(None, "nobody")
 
 
@@ -109,10 +109,10 @@ def test_a_saved_model_of_other_software_is_refused(tmp_path: Path) -> None:
     module = tf.Module()
     module.double = tf.function(lambda x: {"y": 2 * x}, input_signature=[tf.TensorSpec([None], tf.float32)])
     tf.saved_model.save(module, str(tmp_path / "other"), signatures={"serving_default": module.double})
-    said = (
+    message = (
         r"other: is a SavedModel of other software, or of an earlier export: its signatures must be encoded, labels, "
     )
-    with pytest.raises(DataError, match=said + r"serving_default, as export writes them, got serving_default"):
+    with pytest.raises(DataError, match=message + r"serving_default, as export writes them, got serving_default"):
         opened(tmp_path / "other")
 
 
@@ -138,7 +138,7 @@ def test_what_is_no_tflite_or_has_no_labels_is_refused(models: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", r"is no TensorFlow Lite model, it begins with b''"),
         (b"\x1c\0\0\0TFL3", r"is damaged or cut off, its metadata cannot be read"),
@@ -146,9 +146,9 @@ def test_what_is_no_tflite_or_has_no_labels_is_refused(models: Path, tmp_path: P
         (b"\x1c\0\0\0TFL3" + b"\xff" * 500, r"is damaged or cut off, its metadata cannot be read"),
     ],
 )
-def test_a_tflite_with_nothing_in_it_is_refused(content: bytes, said: str, tmp_path: Path) -> None:
+def test_a_tflite_with_nothing_in_it_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "model.tflite").write_bytes(content)
-    with pytest.raises(DataError, match=rf"model.tflite: {said}"):
+    with pytest.raises(DataError, match=rf"model.tflite: {message}"):
         opened(tmp_path / "model.tflite")
 
 
@@ -159,8 +159,8 @@ def test_labels_of_a_file_of_other_software_are_found_under_their_own_name(model
     (tmp_path / "other.tflite").write_bytes(data[: data.index(b"PK\x03\x04")].replace(b"labels.txt", b"things.txt"))
     with zipfile.ZipFile(tmp_path / "other.tflite", "a") as archive:
         archive.writestr("things.txt", "pole\nball\n")
-    found = read_metadata(tmp_path / "other.tflite")
-    assert (found.labels, found.view) == (("pole", "ball"), {})
+    metadata = read_metadata(tmp_path / "other.tflite")
+    assert (metadata.labels, metadata.view) == (("pole", "ball"), {})
 
 
 def test_a_photograph_in_tiles_gets_the_same_answers_from_weights_and_every_file(tmp_path: Path) -> None:
@@ -177,10 +177,10 @@ def test_a_photograph_in_tiles_gets_the_same_answers_from_weights_and_every_file
     assert len(weights["scores"]) > 20 and weights["boxes"].max() > 0.9
     assert (weights["boxes"][:, 2:] - weights["boxes"][:, :2]).min() < 0.1  # small in the photograph
     for file in ("saved_model", "model.tflite", "model.onnx"):
-        found = opened(tmp_path / file).answer(photograph)
-        assert len(found["scores"]) == len(weights["scores"]), file
+        predictions = opened(tmp_path / file).answer(photograph)
+        assert len(predictions["scores"]) == len(weights["scores"]), file
         for key in ("boxes", "scores", "classes"):
-            np.testing.assert_allclose(found[key], weights[key], atol=2e-3, err_msg=f"{file} {key}")
+            np.testing.assert_allclose(predictions[key], weights[key], atol=2e-3, err_msg=f"{file} {key}")
     assert view_of(small_model(tmp_path / "model.onnx")).tiles == tiles
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.predict.sources import read_image, sources
-from bakeoff.predict.work import Tally, Work, told
+from bakeoff.predict.work import Tally, Work, format_tally
 from bakeoff.progress import Bar
 from bakeoff.sources.folders import ImageFolders
 from built import Build
@@ -121,10 +121,10 @@ def test_a_film_too_long_to_be_one_clip_is_told(inputs: Path, tmp_path: Path, mo
 
 
 def test_counts_are_in_the_singular_where_there_is_one() -> None:
-    assert told(Lamp(), Tally(1, 1)) == "detection of 2 classes: 1 image, 1 answer"
+    assert format_tally(Lamp(), Tally(1, 1)) == "detection of 2 classes: 1 image, 1 answer"
     one = type("One", (Longest,), {"labels": ("walk",)})()
-    assert told(one, Tally(1, 3)) == "video of 1 class: 1 clip, 3 answers"
-    assert told(Lamp(), Tally(2000, 0)) == "detection of 2 classes: 2,000 images and frames, 0 answers"
+    assert format_tally(one, Tally(1, 3)) == "video of 1 class: 1 clip, 3 answers"
+    assert format_tally(Lamp(), Tally(2000, 0)) == "detection of 2 classes: 2,000 images and frames, 0 answers"
 
 
 def test_a_broken_file_is_told_and_passed_over(inputs: Path, tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_files_of_one_name_get_pictures_of_their_own(inputs: Path, tmp_path: Pat
 
 def test_folders_keep_their_shape_and_patterns_are_followed(inputs: Path, tmp_path: Path) -> None:
     image(inputs / "one/a.png", 1), image(inputs / "two/b.jpg", 2), (inputs / "two/notes.txt").write_text("x")
-    found = sources([str(inputs), str(inputs / "*/b.*")], tmp_path / "out")
-    assert [source.name.as_posix() for source in found] == ["one/a.png", "two/b.jpg"]
+    listed_sources = sources([str(inputs), str(inputs / "*/b.*")], tmp_path / "out")
+    assert [source.name.as_posix() for source in listed_sources] == ["one/a.png", "two/b.jpg"]
 
 
 def test_what_is_looked_at_may_not_lie_where_answers_go(inputs: Path, tmp_path: Path) -> None:
@@ -274,10 +274,10 @@ def test_what_a_build_rejects_is_passed_over_with_the_same_words(inputs: Path, t
     with (inputs / "c.jpg").open("wb") as file:
         file.truncate(1 << 33)
     work = predicted(tmp_path / "out", inputs)
-    said = [why for _, why in work.tally.failures]
-    assert said[0] == "10000x10000: more than 67,108,864 pixels; make it smaller"
-    assert said[1].startswith("broken image: ")
-    assert said[2] == "8,590 MB, more than 268 MB for one image"
+    reasons = [why for _, why in work.tally.failures]
+    assert reasons[0] == "10000x10000: more than 67,108,864 pixels; make it smaller"
+    assert reasons[1].startswith("broken image: ")
+    assert reasons[2] == "8,590 MB, more than 268 MB for one image"
     assert work.tally.images == 0
 
 

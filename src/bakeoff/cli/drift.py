@@ -45,14 +45,14 @@ def show_drift(arguments: argparse.Namespace) -> None:
     from bakeoff.predict.drift import FEWEST, compare_with_all, join_samples, rank_foreign
     from bakeoff.predict.drift_page import describe, write_drift
     from bakeoff.predict.drift_samples import MOST, read_folder, read_records, take_sample
-    from bakeoff.predict.features import Looker
+    from bakeoff.predict.features import FeatureExtractor
 
     failures: list[tuple[Path, str]] = []
     data = trained.run.data if trained.run else {}
-    looker, limits = Looker(trained), (data.get("max_side"), bool(data.get("square")))
+    extractor, limits = FeatureExtractor(trained), (data.get("max_side"), bool(data.get("square")))
     with progress("drift", min(len(files), MOST), "images") as bar:
         pictures = read_folder(folder, files, lambda path, why: failures.append((path, why)))
-        new = take_sample(pictures, looker, bar.advance, *limits)
+        new = take_sample(pictures, extractor, bar.advance, *limits)
     for path, why in failures:
         print(f"{path}: passed over, {why}", file=sys.stderr)
     unread = f"; {len(failures):,} could not be read" if failures else ""
@@ -64,7 +64,7 @@ def show_drift(arguments: argparse.Namespace) -> None:
         print_line(f"drift: no statement: {called} has no {FEWEST} images of the training or of the validation")
         return
     with progress("drift", sum(min(store.examples, MOST) for store in some.values()), "images of the run") as bar:
-        samples = [take_sample(read_records(store), looker, bar.advance, *limits) for store in some.values()]
+        samples = [take_sample(read_records(store), extractor, bar.advance, *limits) for store in some.values()]
     aspects, foreign = compare_with_all(samples, new), rank_foreign(join_samples(samples), new)
     own = " and ".join(f"{len(sample.names):,} {name}" for name, sample in zip(some, samples, strict=True))
     of_all = f" of {len(files):,}" if len(files) > MOST else ""

@@ -61,7 +61,7 @@ def predict_paths(arguments: argparse.Namespace) -> None:
         raise WorkspaceError(f"--min-score: must be between 0 and 1, got {arguments.min_score:g}")
     from bakeoff.predict.choice import chosen
     from bakeoff.predict.sources import sources
-    from bakeoff.predict.work import PICTURES, Work, make_own_folder, require_own_folder, told
+    from bakeoff.predict.work import PICTURES, Work, format_tally, make_own_folder, require_own_folder
 
     require_own_folder(arguments.out)
     files = sources(arguments.paths, arguments.out)
@@ -77,7 +77,7 @@ def predict_paths(arguments: argparse.Namespace) -> None:
         tally = work.run(files, bar)
     for path, why in tally.failures:
         print(f"{_shown(path)}: passed over, {why}", file=sys.stderr)
-    print_line(f"predict: {called}, {told(model, tally)}")
+    print_line(f"predict: {called}, {format_tally(model, tally)}")
     made = "" if arguments.no_pictures else f", {PICTURES}/"
     print_line(f"  results.jsonl, images.jsonl{made}: {_shown(arguments.out)}/")
     if tally.failures:

@@ -14,7 +14,7 @@ from bakeoff.labelling.likeness import Known
 from bakeoff.labelling.scenes import make_scene
 from bakeoff.labelling.uncertainty import measure_uncertainty
 from bakeoff.predict.choice import Trained
-from bakeoff.predict.features import Looker
+from bakeoff.predict.features import FeatureExtractor
 from bakeoff.predict.model import opened
 from bakeoff.predict.sources import decode_stored
 from bakeoff.records.manifest import Manifest
@@ -50,10 +50,10 @@ class Watcher:
     """The network of a run, which answers about pictures and gives their features."""
 
     def __init__(self, trained: Trained) -> None:
-        self.model, self._feature_reader = opened(trained), Looker(trained)
+        self.model, self._feature_reader = opened(trained), FeatureExtractor(trained)
 
     def features(self, pixels: np.ndarray) -> np.ndarray:
-        return self._feature_reader.look([pixels])[1][0]
+        return self._feature_reader.extract([pixels])[1][0]
 
 
 def read_pool(

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from bakeoff.export.suppression import Found
 
 DECIMALS, SCORE_DECIMALS = 2, 5
-# Okabe and Ito's colours, which the colour-blind can tell apart; a class has always the same.
+# Okabe and Ito's colours, which the colour-blind can distinguish. A class always has the same colour.
 COLOURS = ((86, 180, 233), (230, 159, 0), (0, 190, 140), (240, 228, 66), (213, 94, 0), (204, 121, 167), (90, 130, 255))
 INK = (0, 0, 0)
 SIDES_PER_LINE, SIDES_PER_LETTER = 260, 36  # a line is so much thinner than the picture's shorter side
@@ -24,25 +24,26 @@ CODECS = ("libx264", "mpeg4")  # the first that this FFmpeg has
 Row = dict[str, Any]
 
 
-def rows_of(found: Found, labels: tuple[str, ...], image: Row) -> list[Row]:
+def rows_of(predictions: Found, labels: tuple[str, ...], image: Row) -> list[Row]:
     """Return the lines of an image in results.jsonl, best first; `image` is its line in images.jsonl.
 
     {"image_id": 1, "category_id": 8, "bbox": [x, y, width, height], "score": 0.93, "category": "7",
      "file_name": "photos/a.jpg"}      pixels of the image, upright; without "bbox" of a classifier
     Where objects are followed through a film there is a "track_id", too: the object's number, or null.
     """
-    if "boxes" in found:
+    if "boxes" in predictions:
+        columns = zip(predictions["boxes"], predictions["classes"], predictions["scores"], strict=True)
         rows = [
             _row(image, labels, int(label), float(score)) | {"bbox": _corner_and_size(corners, image)}
-            for corners, label, score in zip(found["boxes"], found["classes"], found["scores"], strict=True)
+            for corners, label, score in columns
         ]
-        for row, number in zip(rows, found.get("tracks", ()), strict=False):
+        for row, number in zip(rows, predictions.get("tracks", ()), strict=False):
             row["track_id"] = int(number) or None
-    elif "probabilities" in found:
-        best = int(np.argmax(found["probabilities"]))
-        rows = [_row(image, labels, best + 1, float(found["probabilities"][best]))]
+    elif "probabilities" in predictions:
+        best = int(np.argmax(predictions["probabilities"]))
+        rows = [_row(image, labels, best + 1, float(predictions["probabilities"][best]))]
     else:
-        rows = [_row(image, labels, place + 1, float(score)) for place, score in enumerate(found["scores"])]
+        rows = [_row(image, labels, place + 1, float(score)) for place, score in enumerate(predictions["scores"])]
     return sorted(rows, key=lambda row: -row["score"])
 
 

@@ -158,15 +158,15 @@ def _workspace_of(folder: Path) -> Path:
 
 
 def _of_workspace(folder: Path, weights: Path | None = None) -> Trained:
-    """`weights` are best.weights.h5 unless told otherwise."""
+    """`weights` are best.weights.h5 by default."""
     labels = [folder / workspace.RECORDS / LABELS, folder / workspace.EXPORTED / LABELS]
-    found = next((path for path in labels if path.is_file()), None)
-    if found is None:
+    labels_file = next((path for path in labels if path.is_file()), None)
+    if labels_file is None:
         raise WorkspaceError(f"{labels[0]}: missing, so its answers have no names; run `dvc repro build_records`")
     run = folder / workspace.RUN
     if not run.is_file():
         raise WorkspaceError(f"{run}: missing, so nothing is known of the network; run `dvc repro`")
-    texts = run.read_text(encoding="utf-8"), found.read_text("utf-8")
+    texts = run.read_text(encoding="utf-8"), labels_file.read_text("utf-8")
     return build_trained(str(folder), texts[0], weights or folder / workspace.TRAINED / WEIGHTS, texts[1])
 
 

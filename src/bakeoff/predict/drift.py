@@ -78,23 +78,23 @@ def compare_samples(own: Sample, new: Sample) -> list[Aspect]:
     is_new = np.arange(size) >= count
     dealt = draw.permuted(np.tile(is_new, (DRAWINGS, 1)), axis=1).astype(np.float64)
     rows = [is_new[None].astype(np.float64), dealt]
-    found: dict[str, tuple[float, np.ndarray]] = {}
+    differences: dict[str, tuple[float, np.ndarray]] = {}
     for name in own.aspects:
         apart = _distances(_scaled(name, own, new))
         observed, drawn = (_energy(apart, row) for row in rows)
         spread = drawn.std()
         if spread > 0:
-            found[name] = float((observed[0] - drawn.mean()) / spread), (drawn - drawn.mean()) / spread
-    if not found:
+            differences[name] = float((observed[0] - drawn.mean()) / spread), (drawn - drawn.mean()) / spread
+    if not differences:
         return []
-    largest = np.max([drawn for _, drawn in found.values()], axis=0)
+    largest = np.max([drawn for _, drawn in differences.values()], axis=0)
     return sorted(
         (
             Aspect(
                 name, _moments(own.aspects[name]), _moments(new.aspects[name]), observed,
                 float((np.sum(largest >= observed - 1e-9) + 1) / (DRAWINGS + 1)), own.aspects[name].shape[1] == 1,
             )
-            for name, (observed, _) in found.items()
+            for name, (observed, _) in differences.items()
         ),
         key=lambda aspect: -aspect.distance,
     )  # fmt: skip
@@ -106,10 +106,10 @@ def compare_with_all(samples: Sequence[Sample], new: Sample) -> list[Aspect]:
     Training and validation may be of two worlds, and a network knows its training images by heart: new images that are
     like either are no others.
     """
-    found = [{aspect.name: aspect for aspect in compare_samples(sample, new)} for sample in samples]
-    names = [name for name in found[0] if all(name in aspects for aspects in found)]
+    comparisons = [{aspect.name: aspect for aspect in compare_samples(sample, new)} for sample in samples]
+    names = [name for name in comparisons[0] if all(name in aspects for aspects in comparisons)]
     nearest = [
-        max((one[name] for one in found), key=lambda aspect: (aspect.chance, -aspect.distance)) for name in names
+        max((one[name] for one in comparisons), key=lambda aspect: (aspect.chance, -aspect.distance)) for name in names
     ]
     return sorted(nearest, key=lambda aspect: -aspect.distance)
 

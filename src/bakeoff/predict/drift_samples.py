@@ -19,7 +19,7 @@ from bakeoff.run.file import fitting_manifest
 from bakeoff.sources.raw_files import IMAGE_SUFFIXES
 
 if TYPE_CHECKING:
-    from bakeoff.predict.features import Looker
+    from bakeoff.predict.features import FeatureExtractor
 
 MOST = 300  # images of a sample
 AT_ONCE = 16
@@ -38,10 +38,10 @@ def list_images(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; name one with images")
     files = (file for file in folder.rglob("*") if file.suffix.lower() in IMAGE_SUFFIXES and file.is_file())
-    found = sorted(file for file in files if not file.name.startswith("."))
-    if not found:
+    images = sorted(file for file in files if not file.name.startswith("."))
+    if not images:
         raise DataError(f"{folder}: no image is in it; images end in {', '.join(sorted(IMAGE_SUFFIXES))}")
-    return found
+    return images
 
 
 def choose_some(count: int) -> list[int]:
@@ -87,21 +87,21 @@ def read_folder(folder: Path, files: list[Path], failed: Callable[[Path, str], o
 
 def take_sample(
     pictures: Iterable[Named],
-    looker: "Looker",
+    extractor: "FeatureExtractor",
     advance: Callable[[int], object],
     most: int | None,
     is_square: bool = False,
 ) -> Sample:
-    """Look at every picture; `most` is the longer side, or the square, to which the run's data were made smaller."""
+    """Return every picture's aspects; `most` is the longer side, or the square, to which the run's data were shrunk."""
     names: list[str] = []
     aspects: dict[str, list[np.ndarray]] = {}
     waiting = iter(pictures)
     while some := list(islice(waiting, AT_ONCE)):
-        shown, features = looker.look([pixels for _, pixels in some])
-        for (name, pixels), seen, found in zip(some, shown, features, strict=True):
+        shown, features = extractor.extract([pixels for _, pixels in some])
+        for (name, pixels), seen, feature_row in zip(some, shown, features, strict=True):
             height, width = _shrink(pixels.shape[0], pixels.shape[1], most, is_square)
             names.append(name)
-            for aspect, values in chain(measure((height, width), seen).items(), [(FEATURES, found)]):
+            for aspect, values in chain(measure((height, width), seen).items(), [(FEATURES, feature_row)]):
                 aspects.setdefault(aspect, []).append(np.asarray(values, np.float64))
         advance(len(some))
     return Sample(names, {aspect: np.stack(values) for aspect, values in aspects.items()})

@@ -1,7 +1,7 @@
 """What a run's network makes of pictures: the last maps of its backbone, each as its mean over the picture.
 
-looker = Looker(trained)
-looker.look([pixels, ...])      # of uint8 (h, w, 3) of any size: as the network sees them, and (n, channels)
+extractor = FeatureExtractor(trained)
+extractor.extract([pixels, ...])   # of uint8 (h, w, 3) of any size: as the network sees them, and (n, channels)
 """
 
 from collections.abc import Sequence
@@ -37,8 +37,8 @@ def pooled_features(network: keras.Model, images: np.ndarray) -> np.ndarray:
     return np.concatenate(parts).astype(np.float32)
 
 
-class Looker:
-    """A trained network that looks at pictures as evaluation shows them to it, all of each at once."""
+class FeatureExtractor:
+    """A trained network that computes features of pictures, each resized as evaluation does it and seen as a whole."""
 
     def __init__(self, trained: Trained) -> None:
         self._network = feature_network(trained.model, restore_network(trained))
@@ -50,7 +50,7 @@ class Looker:
 
         self._fit = fit
 
-    def look(self, pictures: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def extract(self, pictures: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return what the network sees, (n, size, size, 3), and its features, (n, channels)."""
         shown = np.stack([self._fit(tf.constant(picture)).numpy() for picture in pictures])
         return shown, pooled_features(self._network, shown)

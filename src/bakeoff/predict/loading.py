@@ -27,9 +27,9 @@ def load_network(run: str | os.PathLike[str] | None = None) -> "keras.Model":
 def _find(run: str | os.PathLike[str] | None) -> Trained:
     path = None if run is None else Path(run).absolute()
     if path and path.exists():
-        found = find_run(str(path))[0] if (path / workspace.RUN).is_file() else find_model(path)
-        if isinstance(found, Trained):
-            return found
+        source = find_run(str(path))[0] if (path / workspace.RUN).is_file() else find_model(path)
+        if isinstance(source, Trained):
+            return source
         raise DataError(
             f"{run}: must be a run or weights that train left, got an export; "
             "keras.layers.TFSMLayer opens a SavedModel, LiteRT a .tflite"

@@ -58,8 +58,8 @@ class TrainedModel:
         return first_of(self._answer(tf.constant(pixels)))
 
 
-class InLooks:
-    """A model that answers one look at a picture, asked about all of them."""
+class TiledModel:
+    """A model that predicts for one tile at a time, applied to all tiles of a picture."""
 
     def __init__(self, model: "TrainedModel | SavedModel", tiles: Tiles) -> None:
         self.task, self.labels = model.task, model.labels
@@ -80,7 +80,7 @@ def opened(source: Path | Trained) -> Model:
     if not isinstance(source, Trained) and not source.is_dir():
         return Small(source)
     model = TrainedModel(source) if isinstance(source, Trained) else SavedModel(source)
-    return InLooks(model, model.tiles) if model.tiles else model
+    return TiledModel(model, model.tiles) if model.tiles else model
 
 
 def _fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:

@@ -24,9 +24,9 @@ class Small:
 
     def answer(self, pixels: np.ndarray) -> Found:
         tiles = self._view.tiles
-        return answer_tiles(pixels, tiles, self._answer_look) if tiles else self._answer_look(pixels)
+        return answer_tiles(pixels, tiles, self._answer_view) if tiles else self._answer_view(pixels)
 
-    def _answer_look(self, pixels: np.ndarray) -> Found:
+    def _answer_view(self, pixels: np.ndarray) -> Found:
         return self._model.answer(fit(pixels, self._view))
 
 
@@ -35,9 +35,9 @@ def small_model(path: Path) -> LiteModel | OnnxModel:
 
 
 def view_of(model: LiteModel | OnnxModel) -> View:
-    """Return it as export packed it in; files of other software look at all of an image."""
-    told = dict(model.told_view)
-    sampling = Sampling(**told.pop("sampling", {}))
-    tiles = Tiles.of(parts) if (parts := told.pop("tiles", None)) else None
+    """Return the view that export packed in; a file of other software sees the whole image at once."""
+    settings = dict(model.told_view)
+    sampling = Sampling(**settings.pop("sampling", {}))
+    tiles = Tiles.of(parts) if (parts := settings.pop("tiles", None)) else None
     frames, size = (model.shape[0] if len(model.shape) == 4 else 1), model.shape[-2]
-    return View(**{"size": size, "frames": frames, **told, "sampling": sampling, "tiles": tiles})
+    return View(**{"size": size, "frames": frames, **settings, "sampling": sampling, "tiles": tiles})

@@ -31,7 +31,7 @@ class Source:
 
 def sources(paths: Iterable[str], out: Path | None) -> list[Source]:
     """Return each file once, in the order of the paths. What lies in `out` was written by an earlier call."""
-    found: dict[Path, Source] = {}
+    by_path: dict[Path, Source] = {}
 
     def is_own(path: Path) -> bool:
         return out is not None and path.resolve().is_relative_to(out.resolve())
@@ -44,8 +44,8 @@ def sources(paths: Iterable[str], out: Path | None) -> list[Source]:
             raise DataError(f"{text}: no image or video is there")
         for source in of_path:
             if not is_own(source.path):
-                found.setdefault(source.path.resolve(), source)
-    return list(found.values())
+                by_path.setdefault(source.path.resolve(), source)
+    return list(by_path.values())
 
 
 def _find(text: str) -> Iterable[Source]:
@@ -62,14 +62,14 @@ def _find(text: str) -> Iterable[Source]:
 
 
 def is_video(path: Path) -> bool:
-    """Tell by its first bytes; a GIF with one frame is an image."""
+    """Return whether its first bytes are those of a video; a GIF with one frame is an image."""
     with path.open("rb") as file:
-        found = format_of(file.read(HEAD))
-    if found == "GIF":
+        image_format = format_of(file.read(HEAD))
+    if image_format == "GIF":
         with suppress(Exception), quiet_pillow(), Image.open(path) as image:  # `read_image` says what is wrong with it
             return bool(getattr(image, "is_animated", False))
         return False
-    return found is None and path.suffix.lower() in VIDEO_SUFFIXES
+    return image_format is None and path.suffix.lower() in VIDEO_SUFFIXES
 
 
 def read_image(path: Path) -> np.ndarray:

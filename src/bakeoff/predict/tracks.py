@@ -12,7 +12,7 @@ import numpy as np
 
 from bakeoff.export.suppression import Found
 
-SURE, UNSURE = 0.5, 0.1  # scores; below the second a detection is not looked at
+SURE, UNSURE = 0.5, 0.1  # scores; a detection below the second is ignored
 SECONDS_LOST = 1.0  # that an object may stay unseen and keep its number
 FITS, FITS_UNSURE = 0.2, 0.5  # least overlap of a detection with where the object is expected
 PLACE_GAIN, SPEED_GAIN = 0.8, 0.4  # of what a detection is off the expected place
@@ -49,9 +49,9 @@ class Tracks:
         self._numbers = 0
         self._is_first = True
 
-    def follow(self, found: Found) -> list[int]:
+    def follow(self, detections: Found) -> list[int]:
         """Return the number of the object of each detection; `NO_TRACK` for what belongs to none, or none yet."""
-        boxes, labels, scores = found["boxes"].astype(float), found["classes"], found["scores"]
+        boxes, labels, scores = detections["boxes"].astype(float), detections["classes"], detections["scores"]
         for track in self._tracks:
             track.advance()
         owners: dict[int, Track] = {}

@@ -1,4 +1,4 @@
-"""Files through a model: answers as lines, pictures and films with what was found."""
+"""Files through a model: answers as lines, and pictures and films with the predictions drawn on them."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class Work:
         self._counted = 0  # of the file at hand
 
     def units(self, sources: list[Source]) -> int:
-        """Count what there is to look at, as far as files tell."""
+        """Return the number of images, frames and clips, as far as the files state it."""
         of_clips = self._model.task == "video"
         self._units = {source.path: 1 if of_clips else _frames_of(source.path) for source in sources}
         return sum(self._units.values())
@@ -98,13 +98,13 @@ class Work:
         self, source: Source, pixels: np.ndarray, frame: int | None = None, rate: float = 1.0,
         tracks: Tracks | None = None,
     ) -> list[Row]:  # fmt: skip
-        image, found = (
+        image, predictions = (
             image_row(self.tally.images + 1, str(source.path), pixels, frame, rate),
             self._model.answer(pixels),
         )
         if tracks:
-            found = found | {"tracks": np.array(tracks.follow(found))}
-        rows = rows_of(found, self._model.labels, image)
+            predictions = predictions | {"tracks": np.array(tracks.follow(predictions))}
+        rows = rows_of(predictions, self._model.labels, image)
         self._images.write(json.dumps(image) + "\n")
         self._results.writelines(json.dumps(row) + "\n" for row in rows)
         self.tally.images += 1
@@ -128,7 +128,7 @@ class Work:
         return place
 
 
-def told(model: "Model", tally: Tally) -> str:
+def format_tally(model: "Model", tally: Tally) -> str:
     one, several = ("clip", "clips") if model.task == "video" else ("image", "images and frames")
     seen = f"{tally.images:,} {one if tally.images == 1 else several}"
     return f"{model.task} of {counted(len(model.labels), 'class')}: {seen}, {counted(tally.rows, 'answer')}"
@@ -152,7 +152,7 @@ def make_own_folder(out: Path) -> None:
 
 
 def _frames_of(path: Path) -> int:
-    """Return 1 where it is not told, or the file is broken."""
+    """Return the number of frames, or 1 if the file does not state it or is broken."""
     with suppress(DataError, OSError):
         if is_video(path):
             with closing(Video(path)) as video:
