@@ -29,7 +29,7 @@ DISTORTED = {
 
 
 @pytest.mark.parametrize(
-    "step, said, values",
+    "step, messages, values",
     [
         (
             "random_crop_image { max_aspect_ratio: 900 min_area: 0 }",
@@ -91,14 +91,14 @@ DISTORTED = {
     ],
 )
 def test_augmentation_gets_the_nearest_values_and_says_them(
-    step: str, said: list[str], values: dict[str, Any], variant: Variant
+    step: str, messages: list[str], values: dict[str, Any], variant: Variant
 ) -> None:
-    found = import_changed(TF1, (STEP, step))
-    for text in said:
-        assert [line for line in found.report if text in line], "\n".join(found.report)
-    augment = found.settings["train"]["augment"]
+    imported = import_changed(TF1, (STEP, step))
+    for text in messages:
+        assert [line for line in imported.report if text in line], "\n".join(imported.report)
+    augment = imported.settings["train"]["augment"]
     assert augment == values | {"turn": {"mirror": 0.5}}
-    assert variant(**(found.settings | {"train": found.settings["train"] | {"steps": 9000}}))
+    assert variant(**(imported.settings | {"train": imported.settings["train"] | {"steps": 9000}}))
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,6 @@ def test_augmentation_gets_the_nearest_values_and_says_them(
     ],
 )  # fmt: skip
 def test_augmentation_that_means_the_same_is_carried_over_without_a_word(step: str, values: dict[str, Any]) -> None:
-    found = import_changed(TF1, (STEP, step))
-    assert found.settings["train"]["augment"] == {"turn": {"mirror": 0.5}} | values
-    assert [line for line in found.report if "data_augmentation" in line] == []
+    imported = import_changed(TF1, (STEP, step))
+    assert imported.settings["train"]["augment"] == {"turn": {"mirror": 0.5}} | values
+    assert [line for line in imported.report if "data_augmentation" in line] == []

@@ -28,10 +28,10 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*words: str) -> None:
+def run(*typed: str) -> None:
     parser = Parser(prog="bakeoff")
     add_to(parser.add_subparsers())
-    arguments = parser.parse_args(["import-config", *words])
+    arguments = parser.parse_args(["import-config", *typed])
     arguments.run(arguments)
 
 
@@ -120,10 +120,10 @@ def test_an_option_says_only_what_is_not_the_default(workspace: Path) -> None:
 
 def test_what_was_written_and_what_was_lost_is_said(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(str(TF2), "--name", "coco")
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("tf2.config:") and "not carried over" in said[0]
-    assert said[-6] == f"{len(said) - 6} lines above: what the options don't hold, or hold in another form"
-    assert said[-5:] == [
+    output = capsys.readouterr().out.splitlines()
+    assert output[0].startswith("tf2.config:") and "not carried over" in output[0]
+    assert output[-6] == f"{len(output) - 6} lines above: what the options don't hold, or hold in another form"
+    assert output[-5:] == [
         f"written: conf/{group}/coco.yaml" for group in ("model", "lr", "optimizer", "train", "experiment")
     ]
 

@@ -42,8 +42,8 @@ EQUAL = [  # a file, and changes of it after which every field of model and trai
 def differences(text: str, variant: Variant, manifest: Manifest) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return what differs in model and train_config, by field, and the import's lines."""
     again, lines = write_again(text.encode(), "p.config", variant, manifest)
-    found = compare(parse(text), parse(again))
-    return {key: values for key, *values in found if not key.startswith(OWN)}, lines
+    differing = compare(parse(text), parse(again))
+    return {key: values for key, *values in differing if not key.startswith(OWN)}, lines
 
 
 def changed(name: str, changes: Any) -> str:
@@ -57,9 +57,9 @@ def changed(name: str, changes: Any) -> str:
 @pytest.mark.parametrize(("name", "changes"), EQUAL, ids=lambda value: str(value)[-40:])
 def test_a_field_comes_back_as_it_was(name: str, changes: Any, variant: Variant, manifest: Manifest) -> None:
     usual, _ = differences(BASES[name], variant, manifest)
-    found, lines = differences(changed(name, changes), variant, manifest)
-    assert found.keys() <= usual.keys()
-    assert all(names_of(key, lines) for key in found)
+    differing, lines = differences(changed(name, changes), variant, manifest)
+    assert differing.keys() <= usual.keys()
+    assert all(names_of(key, lines) for key in differing)
 
 
 NAMED = [  # a file, a change of it, the field that does not come back, and its line
@@ -85,13 +85,13 @@ NAMED = [  # a file, a change of it, the field that does not come back, and its 
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "old", "new", "field", "said"), NAMED, ids=lambda value: value[:40])
+@pytest.mark.parametrize(("name", "old", "new", "field", "message"), NAMED, ids=lambda value: value[:40])
 def test_a_field_that_does_not_come_back_is_named(
-    name: str, old: str, new: str, field: str, said: str, variant: Variant, manifest: Manifest
+    name: str, old: str, new: str, field: str, message: str, variant: Variant, manifest: Manifest
 ) -> None:
-    found, lines = differences(changed(name, [(old, new)]), variant, manifest)
-    assert [text for key, text in lines if key.endswith(f".{field}") and text.startswith(said)], lines
-    assert all(names_of(key, lines) for key in found)
+    differing, lines = differences(changed(name, [(old, new)]), variant, manifest)
+    assert [text for key, text in lines if key.endswith(f".{field}") and text.startswith(message)], lines
+    assert all(names_of(key, lines) for key in differing)
 
 
 def test_a_number_without_steps_is_a_constant_rate(variant: Variant, manifest: Manifest) -> None:
@@ -105,31 +105,31 @@ def test_a_number_without_steps_is_a_constant_rate(variant: Variant, manifest: M
 
 
 @pytest.mark.parametrize(
-    ("background", "said"),
+    ("background", "message"),
     [
         ("encode_background_as_zeros: true", "encode_background_as_zeros: false here: with softmax the background is class 0"),
         ("add_background_class: false", "add_background_class: true here: with softmax the background is class 0"),
     ],
 )  # fmt: skip
 def test_softmax_has_the_background_as_class_0(
-    background: str, said: str, variant: Variant, manifest: Manifest
+    background: str, message: str, variant: Variant, manifest: Manifest
 ) -> None:
     changes = [("weighted_sigmoid { }", "weighted_softmax { }"), ("num_classes: 38", f"num_classes: 38 {background}")]
     _, lines = differences(changed("tf1", changes), variant, manifest)
-    assert said in [f"{key.rpartition('.')[2]}: {text}" for key, text in lines]
+    assert message in [f"{key.rpartition('.')[2]}: {text}" for key, text in lines]
 
 
 def test_without_a_number_for_the_background_it_is_a_row_of_zeros(variant: Variant, manifest: Manifest) -> None:
     text = changed("tf1", [("num_classes: 38", "num_classes: 38 add_background_class: false")])
-    found, lines = differences(text, variant, manifest)
-    assert "model.ssd.encode_background_as_zeros" in found
+    differing, lines = differences(text, variant, manifest)
+    assert "model.ssd.encode_background_as_zeros" in differing
     assert "true here: without add_background_class it has no number" in [text for _, text in lines]
 
 
 def test_heads_that_no_norm_follows_need_none(variant: Variant, manifest: Manifest) -> None:
     of_heads = "          batch_norm { train: true, scale: true, center: true, decay: 0.9997, epsilon: 0.001, }\n"
-    found, lines = differences(changed("tf1", [(of_heads, "")]), variant, manifest)
-    [key] = [key for key in found if "batch_norm" in key]
+    differing, lines = differences(changed("tf1", [(of_heads, "")]), variant, manifest)
+    [key] = [key for key in differing if "batch_norm" in key]
     assert names_of(key, lines) == ["is not there, and nothing in these heads would have one"]
 
 
@@ -182,10 +182,10 @@ def test_whatever_field_is_another_comes_back_or_is_named(name: str, variant: Va
     for number, message in enumerate(variations(base)):
         text = text_format.MessageToString(message)
         try:
-            found, lines = differences(text, variant, manifest)
+            differing, lines = differences(text, variant, manifest)
         except ConfigError:
             continue  # a value that is refused is named, too
         carried += 1
-        unnamed += [(number, key, values) for key, values in found.items() if not names_of(key, lines)]
+        unnamed += [(number, key, values) for key, values in differing.items() if not names_of(key, lines)]
     assert carried > 150
     assert unnamed == []

@@ -72,13 +72,13 @@ OWN_LINES = """        min_depth: 0
 def test_what_old_files_have_besides_gets_the_nearest_and_is_said(
     change: tuple[str, str], variant: Callable[..., Run]
 ) -> None:
-    said, holds = OLD[change]
+    message, holds = OLD[change]
     shared = "weight_shared" in change[1]
     gone = [(OWN_LINES, ""), ("        apply_sigmoid_to_scores: false\n", "")] if shared else []
-    found = import_changed(TF1, change, *gone, takes_nearest=True)
-    assert [line for line in found.report if said in line], "\n".join(found.report)
-    assert holds(found.settings["model"])
-    assert variant(model=found.settings["model"]).model  # and it is a network that can be built
+    imported = import_changed(TF1, change, *gone, takes_nearest=True)
+    assert [line for line in imported.report if message in line], "\n".join(imported.report)
+    assert holds(imported.settings["model"])
+    assert variant(model=imported.settings["model"]).model  # and it is a network that can be built
 
 
 FOCAL = "weighted_sigmoid_focal { alpha: 0.25 gamma: 2.0 }"
@@ -152,12 +152,12 @@ REPLACED = {  # a change of tf2.config: what is said of it, and what is in its p
 
 @pytest.mark.parametrize("change", REPLACED, ids=lambda change: change[1][:40])
 def test_what_has_no_counterpart_gets_the_nearest_and_is_said(change: tuple[str, str], variant: Variant) -> None:
-    said, holds = REPLACED[change]
-    found = import_changed(TF2, change, takes_nearest=True)
-    assert [line for line in found.report if said in line], "\n".join(found.report)
-    assert all(re.match(r"tf2\.config:\d+: ", line) for line in found.report)
-    assert holds(found.settings["model"])
-    assert variant(**found.settings).model  # and it is a network that can be built
+    message, holds = REPLACED[change]
+    imported = import_changed(TF2, change, takes_nearest=True)
+    assert [line for line in imported.report if message in line], "\n".join(imported.report)
+    assert all(re.match(r"tf2\.config:\d+: ", line) for line in imported.report)
+    assert holds(imported.settings["model"])
+    assert variant(**imported.settings).model  # and it is a network that can be built
 
 
 TYPE = "type: 'ssd_mobilenet_v2_fpn_keras'"
@@ -189,11 +189,11 @@ def test_every_network_that_is_not_here_is_named_at_once() -> None:
 
 
 def test_a_name_of_tensorflow_1_becomes_that_of_tensorflow_2() -> None:
-    said = "model.ssd.feature_extractor.type: becomes 'ssd_mobilenet_v2_keras', its name under TensorFlow 2"
-    assert [line for line in import_changed(TF1).report if line.endswith(said)]
+    message = "model.ssd.feature_extractor.type: becomes 'ssd_mobilenet_v2_keras', its name under TensorFlow 2"
+    assert [line for line in import_changed(TF1).report if line.endswith(message)]
     pyramid = import_changed(TF2, (TYPE, "type: 'ssd_mobilenet_v2_fpn'"))
-    said = "its name under TensorFlow 2; a pyramid passes its levels on otherwise there"
-    assert [line for line in pyramid.report if line.endswith(said)]
+    message = "its name under TensorFlow 2; a pyramid passes its levels on otherwise there"
+    assert [line for line in pyramid.report if line.endswith(message)]
 
 
 def test_the_demos_own_network_keeps_its_own_scales() -> None:

@@ -138,7 +138,25 @@ def test_blocks_may_be_deep_but_not_endless() -> None:
 
 def test_damaged_texts_are_refused_exactly_where_protobuf_refuses_them() -> None:
     """Words are left out, doubled, exchanged or put in by chance, thousands of times."""
-    words = ["model", "ssd", "batch_size", ":", "{", "}", "<", ">", "[", "]", ",", ";", "-5", "7", "1.5", "'a'", "true"]
+    tokens = [
+        "model",
+        "ssd",
+        "batch_size",
+        ":",
+        "{",
+        "}",
+        "<",
+        ">",
+        "[",
+        "]",
+        ",",
+        ";",
+        "-5",
+        "7",
+        "1.5",
+        "'a'",
+        "true",
+    ]
     whole = [text for name, text in WAYS_TO_WRITE.items() if name != "escapes"]  # a wrong one only warns there
     draw = random.Random(7)
     readable = 0
@@ -147,7 +165,7 @@ def test_damaged_texts_are_refused_exactly_where_protobuf_refuses_them() -> None
         for _ in range(draw.randint(1, 2)):
             at = draw.randint(0, len(pieces))
             pieces[at : at + draw.randint(0, 2)] = draw.choice(
-                [[], [f" {draw.choice(words)} "], pieces[at : at + 1] * 2]
+                [[], [f" {draw.choice(tokens)} "], pieces[at : at + 1] * 2]
             )
         text = "".join(pieces)
         theirs, ours = is_readable(parse, text), is_readable(without_mistakes, text)
@@ -171,20 +189,20 @@ def without_mistakes(text: str) -> None:
 
 def test_protobuf_has_the_parts_that_its_interface_does_not_promise() -> None:
     """`Tokenizer` stands outside of text_format's `__all__`; docs/dependencies.md says what it is for."""
-    words = text_format.Tokenizer(["a: 'b'  # c", " 'd' }"])
-    assert (words.token, words.AtEnd()) == ("a", False)
-    words.NextToken()
-    before, here = words.ParseErrorPreviousToken(""), words.ParseError("")
+    tokenizer = text_format.Tokenizer(["a: 'b'  # c", " 'd' }"])
+    assert (tokenizer.token, tokenizer.AtEnd()) == ("a", False)
+    tokenizer.NextToken()
+    before, here = tokenizer.ParseErrorPreviousToken(""), tokenizer.ParseError("")
     assert (before.GetLine(), before.GetColumn(), here.GetLine(), here.GetColumn()) == (1, 1, 1, 2)
-    assert not words.TryConsume(";") and words.TryConsume(":")
-    assert words.ConsumeString() == "bd"
-    assert words.token == "}"
-    words.NextToken()
-    assert (words.token, words.AtEnd()) == ("", True)
+    assert not tokenizer.TryConsume(";") and tokenizer.TryConsume(":")
+    assert tokenizer.ConsumeString() == "bd"
+    assert tokenizer.token == "}"
+    tokenizer.NextToken()
+    assert (tokenizer.token, tokenizer.AtEnd()) == ("", True)
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    "change, message",
     [
         (("matcher {", "macher {"), "tf2.config:9:5: model.ssd.macher: no such field; did you mean 'matcher'? one of: "),
         (("num_classes: 90", "num_classes: many"), "tf2.config:7:5: model.ssd.num_classes: must be a whole number, at most 2147483647, got many"),
@@ -207,8 +225,8 @@ def test_protobuf_has_the_parts_that_its_interface_does_not_promise() -> None:
         (("      score_converter: SIGMOID\n    }\n", "      score_converter: SIGMOID\n"), "not protobuf text format: the block opened in line 3 is never closed"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_said_with_its_line(change: tuple[str, str], said: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(said)):
+def test_a_mistake_is_said_with_its_line(change: tuple[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         import_changed(TF2, change)
 
 
@@ -249,7 +267,7 @@ def test_all_mistakes_come_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "content, said",
+    "content, message",
     [
         (b"model { ssd { num_classes: " + b"9" * 900_000 + b"x } }", "p.config:1:28: not protobuf text format: not a number: '999"),
         (b"a" * 900_000 + b" { }", "p.config:1:1: not protobuf text format: a name must have at most 200 letters, got aaa"),
@@ -267,8 +285,8 @@ def test_all_mistakes_come_at_once() -> None:
     ],
     ids=["a number before a letter", "a name", "binary", "utf-16", "empty", "yaml", "short yaml", "json", "label map", "no model", "too long", "too deep", "too large a number"],
 )  # fmt: skip
-def test_what_is_no_pipeline_config_is_refused(content: bytes, said: str) -> None:
+def test_what_is_no_pipeline_config_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         import_pipeline(content, "p.config")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert len(str(refused.value)) < 1000
