@@ -13,39 +13,42 @@ from bakeoff.records.manifest import Manifest
 from bakeoff.run.settings import Run
 
 Variant = Callable[..., Run]
-SAID = {"num_steps": True}  # export settings under which the file holds the run's length
+WITH_STEPS = {"num_steps": True}  # export settings under which the file holds the run's length
 
 
 def again(run: Run, manifest: Manifest, variant: Variant) -> Run:
     """The variant after a way through a pipeline.config."""
-    found = import_pipeline(format_pipeline(run, manifest).encode(), "pipeline.config").settings
-    return variant(**found, export=SAID)
+    settings = import_pipeline(format_pipeline(run, manifest).encode(), "pipeline.config").settings
+    return variant(**settings, export=WITH_STEPS)
 
 
-def said(run: Run) -> dict[str, Any]:
+def imported_groups(run: Run) -> dict[str, Any]:
     """What a pipeline.config can say of a variant."""
     return {group: getattr(run, group) for group in ("model", "lr", "optimizer", "train")}
 
 
 def test_every_detection_option_comes_back_as_it_was(detector: str, variant: Variant, manifest: Manifest) -> None:
-    run = variant(model=detector, export=SAID)
-    assert said(again(run, manifest, variant)) == said(run)
+    run = variant(model=detector, export=WITH_STEPS)
+    assert imported_groups(again(run, manifest, variant)) == imported_groups(run)
 
 
 def test_every_recipe_comes_back_as_it_was(
     recipe: dict[str, Any], variant: Variant, manifest: Manifest, request: pytest.FixtureRequest
 ) -> None:
-    """The four starting models of ftc-ml, the FRC recipes, the demo. The file says neither how often to save nor which
-    optimizer's decay and look ahead it has no words for."""
-    run = variant(**recipe, export=SAID)
+    """The four starting models of ftc-ml, the FRC recipes, the demo.
+
+    The file has no field for how often to save, nor for an optimizer's decay, look ahead and betas.
+    """
+    run = variant(**recipe, export=WITH_STEPS)
     back = again(run, manifest, variant)
     assert (back.model, back.lr) == (run.model, run.lr)
-    unsaid = {"nesterov": False, "weight_decay": 0.0} if "nesterov" in vars(run.optimizer) else {"weight_decay": 0.0}
-    assert back.optimizer == replace(run.optimizer, **unsaid)
+    fixed_there = {"weight_decay": 0.0, "nesterov": False, "beta_1": 0.9, "beta_2": 0.999}
+    omitted = {key: value for key, value in fixed_there.items() if key in vars(run.optimizer)}
+    assert back.optimizer == replace(run.optimizer, **omitted)
     assert replace(back.train, checkpoint_every_steps=run.train.checkpoint_every_steps) == run.train
     if request.node.callspec.id.startswith("ftc_"):  # nothing is lost, also where the length is only the cosine's end
-        assert said(back) == said(run)
-        assert said(again(variant(**recipe), manifest, variant)) == said(run)
+        assert imported_groups(back) == imported_groups(run)
+        assert imported_groups(again(variant(**recipe), manifest, variant)) == imported_groups(run)
         assert run.train.validate_every_steps == 100
     assert _without_comments(format_pipeline(back, manifest)) == _without_comments(format_pipeline(run, manifest))
 
@@ -75,8 +78,8 @@ def test_buffers_come_back_as_they_were_and_a_global_shuffle_without_one(
     memory: dict[str, Any], expected: dict[str, int] | None, variant: Variant, manifest: Manifest
 ) -> None:
     text = format_pipeline(variant(memory=memory), manifest)
-    found = import_pipeline(text.encode(), "pipeline.config").settings.get("memory")
-    assert found == (expected and {"budget": "10GB", "shuffle": "buffer"} | expected)
+    imported_memory = import_pipeline(text.encode(), "pipeline.config").settings.get("memory")
+    assert imported_memory == (expected and {"budget": "10GB", "shuffle": "buffer"} | expected)
 
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -130,15 +133,15 @@ OF_MAPS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", [*CHANGES, *OF_PYRAMIDS])
 def test_a_pyramid_detector_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
     tree = {"kind": "ssd_fpn", "input_size": 320} | (CHANGES | OF_PYRAMIDS)[name]
-    run = variant(model=tree, export=SAID)
-    assert said(again(run, manifest, variant)) == said(run)
+    run = variant(model=tree, export=WITH_STEPS)
+    assert imported_groups(again(run, manifest, variant)) == imported_groups(run)
 
 
 @pytest.mark.parametrize("name", [*CHANGES, *OF_MAPS])
 def test_a_plain_detector_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
     tree = {"kind": "ssd_multibox", "input_size": 320} | (CHANGES | OF_MAPS)[name]
-    run = variant(model=tree, export=SAID)
-    assert said(again(run, manifest, variant)) == said(run)
+    run = variant(model=tree, export=WITH_STEPS)
+    assert imported_groups(again(run, manifest, variant)) == imported_groups(run)
 
 
 CROP = {
@@ -223,5 +226,5 @@ TRAINING: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", TRAINING)
 def test_training_comes_back_as_it_was(name: str, variant: Variant, manifest: Manifest) -> None:
-    run = variant(**TRAINING[name], export=SAID)
-    assert said(again(run, manifest, variant)) == said(run)
+    run = variant(**TRAINING[name], export=WITH_STEPS)
+    assert imported_groups(again(run, manifest, variant)) == imported_groups(run)
