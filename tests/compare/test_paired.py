@@ -1,10 +1,11 @@
 """The paired bootstrap, against distributions that are known without drawing anything."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
 
+from bakeoff.compare import paired
 from bakeoff.compare.paired import Difference, compare_scores
 from bakeoff.metrics.boxes import Boxes
 from bakeoff.metrics.classification import Answer, ClassificationScore
@@ -43,38 +44,38 @@ def test_interval_and_probability_of_accuracy_are_those_of_the_exact_distributio
     gains, losses, same = 9, 3, 28
     a = [False] * gains + [True] * losses + [True] * same
     b = [True] * gains + [False] * losses + [True] * same
-    found = accuracy(a, b, samples=20_000)
+    difference = accuracy(a, b, samples=20_000)
     sums = exact(gains, losses, same)
     better = sums[41:].sum() + sums[40] / 2
-    assert found.probability == pytest.approx(better, abs=0.01)
+    assert difference.probability == pytest.approx(better, abs=0.01)
     below = np.cumsum(sums)
     low, high = (int(np.searchsorted(below, share)) - 40 for share in (0.025, 0.975))
-    assert (found.low * 40, found.high * 40) == (pytest.approx(low, abs=1.01), pytest.approx(high, abs=1.01))
-    assert found.value == pytest.approx(6 / 40)
+    assert (difference.low * 40, difference.high * 40) == (pytest.approx(low, abs=1.01), pytest.approx(high, abs=1.01))
+    assert difference.value == pytest.approx(6 / 40)
 
 
 def test_equal_answers_show_no_difference() -> None:
-    found = accuracy([True, False] * 20, [True, False] * 20)
-    assert (found.low, found.high, found.probability, found.better) == (0, 0, 0.5, None)
+    difference = accuracy([True, False] * 20, [True, False] * 20)
+    assert (difference.low, difference.high, difference.probability, difference.better) == (0, 0, 0.5, None)
 
 
 def test_pairing_shows_what_two_intervals_hide() -> None:
     """B has all that A has right and six more of 100; either accuracy alone is good for ten points up or down."""
     a = [True] * 60 + [False] * 40
     b = [True] * 66 + [False] * 34
-    found = accuracy(a, b)
-    assert found.better == "B" and 0 < found.low < 0.06 < found.high
+    difference = accuracy(a, b)
+    assert difference.better == "B" and 0 < difference.low < 0.06 < difference.high
     ends = classifier(a).intervals([str(n) for n in range(100)], 1000)["accuracy"]
     assert ends["high"] > 0.66
     turned = accuracy(b, a)
-    assert turned.better == "A" and turned.low == pytest.approx(-found.high)
+    assert turned.better == "A" and turned.low == pytest.approx(-difference.high)
 
 
 def test_the_lower_loss_is_the_better_one() -> None:
     a = classifier([True, False] * 20)
     b = classifier([True] * 40)
-    found = compare_scores(a, b, [str(number) for number in range(40)], 500).numbers["loss"]
-    assert found.value < 0 and found.better == "B" and found.probability == 1
+    difference = compare_scores(a, b, [str(number) for number in range(40)], 500).numbers["loss"]
+    assert difference.value < 0 and difference.better == "B" and difference.probability == 1
 
 
 def test_intervals_hold_the_true_difference_as_often_as_they_promise() -> None:
@@ -85,9 +86,9 @@ def test_intervals_hold_the_true_difference_as_often_as_they_promise() -> None:
         hardness = draw.random(120)
         a, b = hardness < 0.70, (hardness < 0.70) ^ (draw.random(120) < 0.1)
         truth = 0.1 * (1 - 2 * 0.70)  # of the tenth that is turned, 70 % were right before
-        found = accuracy(a.tolist(), b.tolist(), samples=200)
-        held += found.low <= truth <= found.high
-        better += found.better == "B"
+        difference = accuracy(a.tolist(), b.tolist(), samples=200)
+        held += difference.low <= truth <= difference.high
+        better += difference.better == "B"
     assert held / worlds >= 0.95 - 3 * (0.95 * 0.05 / worlds) ** 0.5
     assert better / worlds <= 0.025
 
@@ -114,9 +115,9 @@ def test_among_many_classes_without_a_difference_hardly_any_world_shows_one() ->
             answers = (Answer(int(t), int(g), 0.9, 0.9, 0) for t, g in zip(truth, given, strict=True))
             scores.append(ClassificationScore(labels, tuple(answers)))
         names = [str(number) for number in range(240)]
-        found = compare_scores(*scores, names, 100, labels).by_class["accuracy"]
-        assert len(found) == 12
-        shown += any(one.better for one in found.values())
+        by_class = compare_scores(*scores, names, 100, labels).by_class["accuracy"]
+        assert len(by_class) == 12
+        shown += any(one.better for one in by_class.values())
     assert shown <= 0.05 * worlds + 3 * (0.05 * 0.95 * worlds) ** 0.5
 
 
@@ -127,16 +128,18 @@ def scene(seed: int, images: int, hit: float) -> DetectionScore:
     for _ in range(images):
         corners, labels = np.array([[0.0, 0, 10, 10], [0, 40, 12, 60]]), where.integers(1, 3, 2)
         kept = draw.random(2) < hit
-        found = np.concatenate([corners[kept] + draw.integers(0, 3), [[70, 70, 90, 90]]])
-        scores = draw.random(len(found)).round(3)
-        score = score.update(Boxes(corners, labels), Boxes(found, np.append(labels[kept], draw.integers(1, 3)), scores))
+        predicted = np.concatenate([corners[kept] + draw.integers(0, 3), [[70, 70, 90, 90]]])
+        scores = draw.random(len(predicted)).round(3)
+        score = score.update(
+            Boxes(corners, labels), Boxes(predicted, np.append(labels[kept], draw.integers(1, 3)), scores)
+        )
     return score
 
 
 def drawn_again(score: DetectionScore, times: np.ndarray) -> DetectionScore:
     rows = np.repeat(np.arange(len(times)), times)
-    truth, found = (tuple(images[row] for row in rows) for images in (score.truth, score.predictions))
-    return DetectionScore(score.classes, truth, found, (None,) * len(rows))
+    truth, predictions = (tuple(images[row] for row in rows) for images in (score.truth, score.predictions))
+    return DetectionScore(score.classes, truth, predictions, (None,) * len(rows))
 
 
 def test_what_is_drawn_of_detections_is_what_coco_counts_on_the_drawn_images() -> None:
@@ -157,3 +160,16 @@ def test_a_detector_that_finds_more_is_better_and_one_that_finds_as_much_is_not(
     a = scene(3, 80, 0.5)
     assert compare_scores(a, scene(4, 80, 0.9), names, 300).numbers["mAP_50"].better == "B"
     assert compare_scores(a, scene(5, 80, 0.5), names, 300).numbers["mAP_50"].better is None
+
+
+def test_many_predictions_make_the_blocks_of_bootstrap_samples_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, draw = list[int](), paired.draw_weights
+
+    def record_size(groups: np.ndarray, samples: int, size: int) -> Iterator[np.ndarray]:
+        sizes.append(size)
+        return draw(groups, samples, size)
+
+    monkeypatch.setattr(paired, "draw_weights", record_size)
+    score = scene(1, 12, 0.9)
+    compare_scores(score, scene(2, 12, 0.1), [str(number) for number in range(12)], 10)
+    assert sizes == [sum(len(boxes.classes) for boxes in score.predictions)] and sizes[0] > 12

@@ -1,5 +1,5 @@
-"""Is B better than A? Both are judged on the same drawings of their common examples, so what makes an example hard
-weighs on both: a paired bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, chapters 8 and 13).
+"""Is B better than A? Both are judged on the same bootstrap samples of their common examples, so what makes an example
+hard weighs on both: a paired bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, chapters 8 and 13).
 
 Classes are looked at all at once, by the largest of their studentised differences, so that among many none looks
 different by chance more often than an interval promises (Westfall and Young, Resampling-Based Multiple Testing)."""
@@ -11,12 +11,13 @@ import numpy as np
 
 from bakeoff.compare.examples import Score
 from bakeoff.metrics.catalogue import is_higher_better
+from bakeoff.metrics.detection import DetectionScore
 from bakeoff.metrics.intervals import SHARE, draw_weights, number_names
 
 SMALLEST = 1e-12  # a difference below is none: sums of floats in another order
 ALL = None  # classes together
 Key = tuple[str, str | None]  # a number, and the class that it is of
-Pair = tuple[np.ndarray, np.ndarray]  # of A and of B, a value for each drawing
+Pair = tuple[np.ndarray, np.ndarray]  # of A and of B, a value for each bootstrap sample
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Difference:
     b: float
     low: float
     high: float
-    probability: float  # share of the drawings in which B is better, those where both are equal by half
+    probability: float  # share of the bootstrap samples in which B is better, those where both are equal by half
     better: str | None  # "A", "B", or None: no difference shown
 
     @property
@@ -48,7 +49,7 @@ def compare_scores(
     a: Score, b: Score, groups: Sequence[str], samples: int, classes: Collection[str] = ()
 ) -> Differences:
     """Draw the examples again and again, and count both scores on them. Both are of the same examples in the same
-    order. `groups` names each example's group; `classes` are looked at one by one."""
+    order. `groups` names each example's group; `classes` are compared one by one."""
     seen = _values(a, b, [np.ones((1, len(groups)), np.int64)])
     drawn = _values(a, b, draw_weights(number_names(groups), samples, max(len(groups), _answers(a), _answers(b))))
     observed = {
@@ -65,7 +66,7 @@ def compare_scores(
 
 
 def _values(a: Score, b: Score, blocks: Iterable[np.ndarray]) -> dict[Key, Pair]:
-    """What both have."""
+    """Return the values of the numbers that both scores have."""
     parts: dict[Key, list[Pair]] = {}
     for weights in blocks:
         one, other = _by_key(*a.count_weighted(weights)), _by_key(*b.count_weighted(weights))
@@ -81,8 +82,8 @@ def _values(a: Score, b: Score, blocks: Iterable[np.ndarray]) -> dict[Key, Pair]
 def _by_key(
     numbers: Mapping[str, np.ndarray], by_class: Mapping[str, Mapping[str, np.ndarray]]
 ) -> dict[Key, np.ndarray]:
-    found: dict[Key, np.ndarray] = {(name, ALL): values for name, values in numbers.items()}
-    return found | {(name, label): values for name, of in by_class.items() for label, values in of.items()}
+    by_key: dict[Key, np.ndarray] = {(name, ALL): values for name, values in numbers.items()}
+    return by_key | {(name, label): values for name, by_label in by_class.items() for label, values in by_label.items()}
 
 
 def _alone(name: str, observed: tuple[float, float], drawn: Pair) -> Difference:
@@ -97,8 +98,8 @@ def _alone(name: str, observed: tuple[float, float], drawn: Pair) -> Difference:
 def _together(
     name: str, labels: Sequence[str], observed: Mapping[Key, tuple[float, float]], drawn: Mapping[Key, Pair]
 ) -> dict[str, Difference]:
-    """As many standard deviations around each class's difference as hold all of them in 95 % of the drawings."""
-    more = np.stack([drawn[name, label][1] - drawn[name, label][0] for label in labels])  # (classes, drawings)
+    """As many standard deviations around each class's difference as hold all of them in 95 % of the samples."""
+    more = np.stack([drawn[name, label][1] - drawn[name, label][0] for label in labels])  # (classes, samples)
     more[np.abs(more) < SMALLEST] = 0
     centre = np.array([observed[name, label][1] - observed[name, label][0] for label in labels])
     known = ~np.isnan(more)
@@ -125,5 +126,5 @@ def _judge(name: str, observed: tuple[float, float], low: float, high: float, mo
 
 
 def _answers(score: Score) -> int:
-    """Rows that a drawing makes of it."""
-    return sum(len(boxes.classes) for boxes in getattr(score, "found", ()))
+    """Return how many rows a bootstrap sample of it makes."""
+    return sum(len(boxes.classes) for boxes in score.predictions) if isinstance(score, DetectionScore) else 0
