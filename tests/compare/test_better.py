@@ -48,23 +48,28 @@ def two(here: Path) -> None:
 
 
 def test_the_better_one_is_said_with_its_interval_and_by_class(two: None, bakeoff: Bakeoff) -> None:
-    said = bakeoff("better", "aaaa", "bbbb")
-    assert said.code == 0 and said.err == ""
-    assert said.rows[0] == ["A", "aaaa1111 (ssd_small · cosine · low): lr.peak 0.003"]
+    output = bakeoff("better", "aaaa", "bbbb")
+    assert output.code == 0 and output.err == ""
+    assert output.rows[0] == ["A", "aaaa1111 (ssd_small · cosine · low): lr.peak 0.003"]
     # 12 of 60 more: 95 % of Binomial(60, 0.2) are 6 or 7 to 18.
-    words = r"B is better: accuracy 0.667 and 0.867, 95 % interval of B less A \+0.1(00|17) to \+0.300"
-    assert re.fullmatch(words, said.out.splitlines()[2])
-    assert said.rows[3] == ["60 examples, drawn 2,000 times; what another seed of training would do is not in it"]
-    assert said.rows[5][:4] == ["accuracy", "0.667", "0.867", "+0.200"] and said.rows[5][-2:] == ["over 99.9 %", "B"]
-    assert said.rows[-2][:4] == ["cat", "0.667", "0.867", "+0.200"]
+    expected = r"B is better: accuracy 0.667 and 0.867, 95 % interval of B less A \+0.1(00|17) to \+0.300"
+    assert re.fullmatch(expected, output.out.splitlines()[2])
+    assert output.rows[3] == ["60 examples, drawn 2,000 times; what another seed of training would do is not in it"]
+    assert output.rows[5][:4] == ["accuracy", "0.667", "0.867", "+0.200"] and output.rows[5][-2:] == [
+        "over 99.9 %",
+        "B",
+    ]
+    assert output.rows[-2][:4] == ["cat", "0.667", "0.867", "+0.200"]
     assert "A is better" in bakeoff("better", "bbbb", "aaaa").out
 
 
 def test_a_run_is_no_better_than_itself(two: None, bakeoff: Bakeoff) -> None:
-    said = bakeoff("better", "aaaa", "aaaa")
-    words = "no difference shown: accuracy 0.667 and 0.667, 95 % interval of B less A +0.000 to +0.000, which holds 0"
-    assert said.out.splitlines()[2] == words
-    assert said.rows[5][-2:] == ["50.0 %", "not shown"]
+    output = bakeoff("better", "aaaa", "aaaa")
+    expected = (
+        "no difference shown: accuracy 0.667 and 0.667, 95 % interval of B less A +0.000 to +0.000, which holds 0"
+    )
+    assert output.out.splitlines()[2] == expected
+    assert output.rows[5][-2:] == ["50.0 %", "not shown"]
 
 
 def test_the_same_for_scripts(two: None, bakeoff: Bakeoff) -> None:
@@ -88,15 +93,15 @@ def test_examples_are_found_in_dvcs_cache_and_of_a_reused_result_with_its_maker(
     for command in ("init -q", "add dvc.lock", "-c user.name=a -c user.email=a@b commit -qm done", "tag tall-kite"):
         subprocess.run(["git", *command.split()], check=True)
     write_run("dddd4444", {"evaluation/accuracy": 1.0}, {"DVC_EXP_NAME": "tall-kite"})
-    said = bakeoff("better", "bbbb", "tall-kite")
-    assert "B is better: accuracy 0.867 and 1.000" in said.out, said.err
+    output = bakeoff("better", "bbbb", "tall-kite")
+    assert "B is better: accuracy 0.867 and 1.000" in output.out, output.err
 
 
 def test_what_cannot_be_judged_is_said(two: None, bakeoff: Bakeoff, here: Path) -> None:
     write_run("cccc3333", {"evaluation/accuracy": 0.9})
-    said = bakeoff("better", "aaaa", "cccc")
+    output = bakeoff("better", "aaaa", "cccc")
     nowhere = "has no evaluation/examples.parquet, neither here nor in MLflow nor in DVC's cache"
-    assert (said.code, said.out) == (2, "") and f"cccc3333 (ssd_small · cosine · low): {nowhere}" in said.err
+    assert (output.code, output.out) == (2, "") and f"cccc3333 (ssd_small · cosine · low): {nowhere}" in output.err
     with_examples("dddd4444", evaluated(here / "d", 20, examples=30))
     assert (
         "got 30 only in A (30.jpg, 31.jpg, 32.jpg, …) beside 30 that are the same"
@@ -104,8 +109,8 @@ def test_what_cannot_be_judged_is_said(two: None, bakeoff: Bakeoff, here: Path) 
     )
     write_run("eeee1", {}, sweep="sweep-20260101-000000")
     write_run("eeee2", {}, sweep="sweep-20260101-000000")
-    said = bakeoff("better", "aaaa", "sweep-20260101-000000")
-    assert said.err == "sweep-20260101-000000: must name one run, got the 2 of a sweep\n"
+    output = bakeoff("better", "aaaa", "sweep-20260101-000000")
+    assert output.err == "sweep-20260101-000000: must name one run, got the 2 of a sweep\n"
     assert (
         bakeoff("better", "aaaa", "bbbb", "--samples", "5").err == "--samples: must be between 100 and 100,000, got 5\n"
     )
@@ -124,10 +129,10 @@ def judged_on_the_test(run_id: str, file: Path) -> None:
 def test_two_runs_are_compared_on_the_test(two: None, bakeoff: Bakeoff, here: Path) -> None:
     judged_on_the_test("cccc3333", evaluated(here / "c", 50))
     judged_on_the_test("dddd4444", evaluated(here / "d", 20))
-    said = bakeoff("better", "cccc", "dddd", "--on", "test")
-    assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines()[2].startswith("A is better: accuracy 0.833 and 0.333, ")
-    assert said.rows[3][0].startswith("60 examples of test, drawn 2,000 times; ")
+    output = bakeoff("better", "cccc", "dddd", "--on", "test")
+    assert (output.code, output.err) == (0, "")
+    assert output.out.splitlines()[2].startswith("A is better: accuracy 0.833 and 0.333, ")
+    assert output.rows[3][0].startswith("60 examples of test, drawn 2,000 times; ")
     journal = Journal("dddd4444")  # what the tracker keeps counts before what is in the workspace
     journal.file(evaluated(here / "e", 60), "evaluation_test/examples.parquet")
     journal.close()
@@ -138,16 +143,18 @@ def test_two_runs_are_compared_on_the_test(two: None, bakeoff: Bakeoff, here: Pa
         "`bakeoff evaluate aaaa1111` judges it on the test\n"
     )
     shutil.rmtree("models/judged")
-    said = bakeoff("better", "cccc", "dddd", "--on", "test")
-    assert "cccc3333 (ssd_small · cosine · low): has no evaluation_test/examples.parquet, neither here nor" in said.err
-    assert said.err.endswith("or its files were deleted: `bakeoff evaluate cccc3333` writes them\n")
+    output = bakeoff("better", "cccc", "dddd", "--on", "test")
+    assert (
+        "cccc3333 (ssd_small · cosine · low): has no evaluation_test/examples.parquet, neither here nor" in output.err
+    )
+    assert output.err.endswith("or its files were deleted: `bakeoff evaluate cccc3333` writes them\n")
 
 
 def test_labels_that_differ_are_named(two: None, bakeoff: Bakeoff, here: Path) -> None:
     with_examples("cccc3333", evaluated(here / "c", 50, classes=("cat", "wolf")))
-    said = bakeoff("better", "aaaa", "cccc")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.endswith(
+    output = bakeoff("better", "aaaa", "cccc")
+    assert (output.code, output.out) == (2, "")
+    assert output.err.endswith(
         "got 30 with another truth (1.jpg, 3.jpg, 5.jpg, …) beside 30 that are the same; their labels differ: "
         "A alone knows 'dog' and B alone knows 'wolf'; evaluate both on the same records\n"
     )

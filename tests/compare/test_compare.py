@@ -41,9 +41,9 @@ def three() -> None:
 def test_a_note_stands_beside_its_run(bakeoff: Bakeoff) -> None:
     write_run("aaaa1111", scores(0.80), {"mlflow.note.content": "with the new\nimages"})
     write_run("bbbb2222", scores(0.85), lr__peak="0.01")
-    said = bakeoff("compare")
-    assert "note" in said.rows[0]
-    assert {row[0]: "with the new images" in row for row in said.rows[1:3]} == {"aaaa1111": True, "bbbb2222": False}
+    output = bakeoff("compare")
+    assert "note" in output.rows[0]
+    assert {row[0]: "with the new images" in row for row in output.rows[1:3]} == {"aaaa1111": True, "bbbb2222": False}
 
 
 def test_each_machine_that_was_measured_has_a_column_and_the_fastest_run_is_marked() -> None:
@@ -86,8 +86,8 @@ def test_runs_are_compared_by_another_evaluation(bakeoff: Bakeoff) -> None:
     first = bakeoff("compare", "--no-fold", "--on", "test").rows[1]
     assert "0.600* (0.500–0.700)" in first and "77ab" in first
     assert bakeoff("compare", "--no-fold", "--on", "test", "--filter", "mAP_50>0.57").rows[1][0] == "aaaa1111"
-    said = bakeoff("compare", "--on", "tset")
-    assert (said.code, said.err) == (
+    output = bakeoff("compare", "--on", "tset")
+    assert (output.code, output.err) == (
         2,
         "--on: no run was judged on 'tset'; did you mean 'test'? one of: test; "
         "`bakeoff evaluate RUN` judges runs on the test\n",
@@ -107,11 +107,11 @@ def test_what_has_no_room_is_left_out_and_named(bakeoff: Bakeoff, monkeypatch: p
             f"dddd{number}", scores(0.5 + number / 100), optimizer__weight_decay=str(number), train__batch_size="16"
         )
     monkeypatch.setenv("COLUMNS", "80")
-    said = bakeoff("compare")
-    assert max(map(len, said.out.splitlines())) <= 80
-    assert "mAP_50" in said.rows[0] and "lr.use" in said.rows[0] and len(said.rows[0]) >= 5
-    left = said.out.partition("no room for: ")[2]
-    assert "MLflow" not in said.rows[0] and "train.batch_size" in left and "began" in left
+    output = bakeoff("compare")
+    assert max(map(len, output.out.splitlines())) <= 80
+    assert "mAP_50" in output.rows[0] and "lr.use" in output.rows[0] and len(output.rows[0]) >= 5
+    left = output.out.partition("no room for: ")[2]
+    assert "MLflow" not in output.rows[0] and "train.batch_size" in left and "began" in left
 
 
 def test_a_few_runs_that_are_too_wide_stand_side_by_side(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,15 +127,15 @@ def test_runs_that_differ_only_in_seed_are_one_with_mean_and_spread(bakeoff: Bak
         write_run(f"aaaa{seed}", scores(value), {"bakeoff.seconds": str(60 + 30 * seed)}, seed=str(seed))
     write_run("bbbb0", scores(0.70), lr__peak="0.01")
     write_run("cccc0", {"train/loss": 2.0}, {"bakeoff.state": "FAILED"}, state="FAILED", seed="3")
-    said = bakeoff("compare")
-    assert said.rows[0][:4] == ["run", "mAP_50", "mAP", "lr.peak"]
-    assert [said.rows[1][at] for at in (0, 1, 3)] == [
+    output = bakeoff("compare")
+    assert output.rows[0][:4] == ["run", "mAP_50", "mAP", "lr.peak"]
+    assert [output.rows[1][at] for at in (0, 1, 3)] == [
         "aaaa2",
         "0.830* ± 0.030",
         "0.003",
     ]  # deviation of 0.80, 0.83, 0.86: 0.03
-    assert "SUCCEEDED, 3 seeds" in said.rows[1] and "1:30*" not in said.rows[2]
-    assert [row[0] for row in said.rows[1:4]] == ["aaaa2", "bbbb0", "cccc0"]
+    assert "SUCCEEDED, 3 seeds" in output.rows[1] and "1:30*" not in output.rows[2]
+    assert [row[0] for row in output.rows[1:4]] == ["aaaa2", "bbbb0", "cccc0"]
     single = bakeoff("compare", "--no-fold")
     assert [row[0][:4] for row in single.rows[1:6]] == ["aaaa"] * 3 + ["bbbb", "cccc"] and "seed" in single.rows[0]
     tree = json.loads(bakeoff("compare", "--json").out)
@@ -147,14 +147,14 @@ def test_the_same_seed_twice_is_no_second_seed(bakeoff: Bakeoff) -> None:
     write_run("aaaa0", scores(0.80))
     write_run("aaaa1", scores(0.84))
     rows = bakeoff("compare").rows
-    assert rows[1][0] == "aaaa1" and "0.840 (0.810–0.870)" in rows[1] and not any("seeds" in word for word in rows[1])
+    assert rows[1][0] == "aaaa1" and "0.840 (0.810–0.870)" in rows[1] and not any("seeds" in cell for cell in rows[1])
 
 
 def test_other_records_are_no_other_seed(bakeoff: Bakeoff) -> None:
     write_run("aaaa0", scores(0.80), {"bakeoff.records_digest": "e2603131"})
     write_run("aaaa1", scores(0.84), {"bakeoff.records_digest": "99999999"}, seed="1")
     rows = bakeoff("compare").rows
-    assert "records" in rows[0] and {"e2603131", "99999999"} < {word for row in rows for word in row}
+    assert "records" in rows[0] and {"e2603131", "99999999"} < {cell for row in rows for cell in row}
 
 
 def test_filter_sort_and_top(bakeoff: Bakeoff) -> None:
@@ -237,9 +237,9 @@ def test_a_reused_result_is_not_shown_beside_the_run_that_made_it(bakeoff: Bakeo
     write_run("aaaa1111", scores(0.80))
     write_run("bbbb2222", scores(0.80), {"bakeoff.reused": "true", "bakeoff.made_by": "aaaa1111"})
     write_run("cccc3333", scores(0.60), {"bakeoff.reused": "true", "bakeoff.made_by": "gone"}, lr__peak="1")
-    said = bakeoff("compare")
-    assert [row[0] for row in said.rows[1:3]] == ["aaaa1111", "cccc3333"]
-    assert "SUCCEEDED, reused" in said.rows[2]
+    output = bakeoff("compare")
+    assert [row[0] for row in output.rows[1:3]] == ["aaaa1111", "cccc3333"]
+    assert "SUCCEEDED, reused" in output.rows[2]
     assert "bbbb2222" in bakeoff("compare", "bbbb").out
 
 
@@ -315,8 +315,8 @@ def test_a_run_that_was_cut_short_does_not_stretch_the_scale(tmp_path: Path) -> 
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     # From 0.69 to 0.81, with a twentieth of that on both sides.
     assert '<span class="ends"><span>0.684</span><span>0.816</span></span>' in page
-    points = [float(left) for left in re.findall(r'class="point" style="left:([0-9.]+)%', page)]
-    assert points == [pytest.approx((0.8 - 0.684) / 0.132 * 100, abs=0.1), pytest.approx(12.1, abs=0.1), 0.0]
+    middles = [float(left) for left in re.findall(r'class="point" style="left:([0-9.]+)%', page)]
+    assert middles == [pytest.approx((0.8 - 0.684) / 0.132 * 100, abs=0.1), pytest.approx(12.1, abs=0.1), 0.0]
     assert page.count("FAILED</span>") == 2  # beside its name, which stays in sight, and as its state
 
 
@@ -349,13 +349,13 @@ def test_ids_of_a_store_on_a_server_lead_to_its_pages(tmp_path: Path) -> None:
         (["--uri", "sqlite:///gone.db"], "sqlite:///gone.db: must be a store, got no such file"),
     ],
 )  # fmt: skip
-def test_a_slip_is_said_in_one_line(options: list[str], message: str, bakeoff: Bakeoff) -> None:
+def test_a_slip_is_reported_in_one_line(options: list[str], message: str, bakeoff: Bakeoff) -> None:
     three()
     write_run("cccc4444", scores(0.7))
     write_run("dddd4444", scores(0.7), project="other")
-    said = bakeoff("compare", *options)
-    assert (said.code, said.out) == (2, "") and re.match(message, said.err), said.err
-    assert len(said.err.splitlines()) == 1
+    output = bakeoff("compare", *options)
+    assert (output.code, output.out) == (2, "") and re.match(message, output.err), output.err
+    assert len(output.err.splitlines()) == 1
 
 
 def test_before_any_run_compare_says_what_makes_one(bakeoff: Bakeoff) -> None:
@@ -364,7 +364,7 @@ def test_before_any_run_compare_says_what_makes_one(bakeoff: Bakeoff) -> None:
 
 def test_runs_without_numbers_are_shown_without_them(bakeoff: Bakeoff) -> None:
     write_run("aaaa1111", {}, {"bakeoff.state": "FAILED"}, state="FAILED")
-    said = bakeoff("compare")
-    assert said.code == 0 and "FAILED" in said.rows[1] and "mAP_50" not in said.rows[0]
-    said = bakeoff("compare", "--metric", "mAP_50")
-    assert (said.code, said.err) == (2, "--metric: no run has 'mAP_50'; one of: (none)\n")
+    output = bakeoff("compare")
+    assert output.code == 0 and "FAILED" in output.rows[1] and "mAP_50" not in output.rows[0]
+    output = bakeoff("compare", "--metric", "mAP_50")
+    assert (output.code, output.err) == (2, "--metric: no run has 'mAP_50'; one of: (none)\n")

@@ -15,14 +15,14 @@ WORLDS, IMAGES = 300, 150
 def world(draw: np.random.Generator, images: int) -> list[DetectionScore]:
     """Both look at the same boxes, some of which are hard and score less; some are found where nothing is."""
     truth: list[Boxes] = []
-    found: list[list[Boxes]] = [[] for _ in SKILLS]
+    predictions: list[list[Boxes]] = [[] for _ in SKILLS]
     for _ in range(images):
         count = draw.integers(1, 4)
         labels, left = draw.integers(1, 4, count), 20.0 * np.arange(count)
         corners = np.stack([np.zeros(count), left, np.full(count, 10.0), left + 10], axis=1)
         truth.append(Boxes(corners, labels))
         hardness = draw.normal(size=count)
-        for boxes, skill in zip(found, SKILLS, strict=True):
+        for boxes, skill in zip(predictions, SKILLS, strict=True):
             ease = skill - hardness
             hit = draw.random(count) < 1 / (1 + np.exp(-ease))
             sure = 1 / (1 + np.exp(-(ease + 0.7 * draw.normal(size=count))))
@@ -32,7 +32,7 @@ def world(draw: np.random.Generator, images: int) -> list[DetectionScore]:
                 np.concatenate([labels[hit], labels[nothing]]),
                 np.concatenate([sure[hit], 0.6 * draw.random(nothing.sum())]),
             ))  # fmt: skip
-    return [DetectionScore(CLASSES, tuple(truth), tuple(boxes), (None,) * images) for boxes in found]
+    return [DetectionScore(CLASSES, tuple(truth), tuple(boxes), (None,) * images) for boxes in predictions]
 
 
 @pytest.mark.slow
@@ -45,9 +45,9 @@ def test_intervals_of_mean_average_precision_hold_the_true_difference_as_often_a
     held = held_at_once = 0
     names = [str(number) for number in range(IMAGES)]
     for _ in range(WORLDS):
-        found = compare_scores(*world(draw, IMAGES), names, 600, CLASSES)
-        held += found.numbers["mAP_50"].low <= true <= found.numbers["mAP_50"].high
-        classes = found.by_class["mAP_50"]
+        differences = compare_scores(*world(draw, IMAGES), names, 600, CLASSES)
+        held += differences.numbers["mAP_50"].low <= true <= differences.numbers["mAP_50"].high
+        classes = differences.by_class["mAP_50"]
         held_at_once += all(classes[label].low <= true_by_class[label] <= classes[label].high for label in CLASSES)
     print(
         f"a true difference of {true:.3f}: held in {held / WORLDS:.1%}, of all classes in {held_at_once / WORLDS:.1%}"

@@ -81,27 +81,27 @@ def test_a_run_is_read_where_it_is_whole(store: Path, bakeoff: Bakeoff) -> None:
     assert values(bakeoff, "--uri", f"sqlite:///{store}") == {"elsewhere": 0.7, "half": 0.4, "whole": 0.2}
 
 
-def test_what_the_store_has_and_nobody_compares_is_said(store: Path, bakeoff: Bakeoff) -> None:
+def test_runs_of_another_experiment_are_reported(store: Path, bakeoff: Bakeoff) -> None:
     stored(store, "stranger", scores(0.8), project=2)
-    words = "experiment 'bakeoff' has no runs in mlflow.db; --experiment chooses another: other\n"
-    assert bakeoff("compare").err == words
+    message = "experiment 'bakeoff' has no runs in mlflow.db; --experiment chooses another: other\n"
+    assert bakeoff("compare").err == message
     stored(store, "deleted", scores(0.9), stage="deleted")
     assert bakeoff("compare", "deleted").err == (
         "deleted: this run was deleted in MLflow; `mlflow runs restore --run-id mlflow-deleted` brings it back\n"
     )
-    words = "--experiment: must have runs in mlflow.db, got 'othr'; did you mean 'other'? one of: bakeoff, other\n"
-    assert bakeoff("compare", "--experiment", "othr").err == words
+    message = "--experiment: must have runs in mlflow.db, got 'othr'; did you mean 'other'? one of: bakeoff, other\n"
+    assert bakeoff("compare", "--experiment", "othr").err == message
 
 
 def test_a_store_that_gives_nothing_is_a_warning_while_there_are_journals(here: Path, bakeoff: Bakeoff) -> None:
     (here / "mlflow.db").write_text("no database")
-    words = "mlflow.db: must be a database of MLflow's, got another file"
-    said = bakeoff("compare")
-    assert (said.code, said.err) == (2, f"{words}\n")
+    message = "mlflow.db: must be a database of MLflow's, got another file"
+    output = bakeoff("compare")
+    assert (output.code, output.err) == (2, f"{message}\n")
     write_run("aaaa1111", scores(0.8))
-    said = bakeoff("compare")
-    assert (said.code, said.err) == (0, f"warning: {words}; compared is what the journals of this clone hold\n")
-    assert said.rows[1][0] == "aaaa1111"
+    output = bakeoff("compare")
+    assert (output.code, output.err) == (0, f"warning: {message}; compared is what the journals of this clone hold\n")
+    assert output.rows[1][0] == "aaaa1111"
 
 
 def test_the_store_is_the_one_that_the_variant_names(here: Path, store: Path, bakeoff: Bakeoff) -> None:

@@ -39,32 +39,31 @@ def two(here: Path) -> None:
 
 def test_the_better_run_is_worse_on_dark_pictures(two: None, bakeoff: Bakeoff, here: Path) -> None:
     """B has 160 of 200 right and of 50 dark ones 10, A 133 and of the dark ones 33."""
-    words = "bbbb2222 is better on the whole, but on these of 4 slices worse than aaaa1111:"
-    said = bakeoff("compare", "aaaa", "bbbb")
-    assert said.err == "" and words in said.out.splitlines()
-    assert "  brightness 20: accuracy 0.20 to 0.66 in 50 examples, chance 0.0010" in said.out.splitlines()
+    expected = "bbbb2222 is better on the whole, but on these of 4 slices worse than aaaa1111:"
+    output = bakeoff("compare", "aaaa", "bbbb")
+    assert output.err == "" and expected in output.out.splitlines()
+    assert "  brightness 20: accuracy 0.20 to 0.66 in 50 examples, chance 0.0010" in output.out.splitlines()
     assert bakeoff("compare", "bbbb", "aaaa", "--html", str(here / "page.html")).code == 0
-    assert words in (here / "page.html").read_text(encoding="utf-8")
+    assert expected in (here / "page.html").read_text(encoding="utf-8")
     lines = json.loads(bakeoff("compare", "bbbb", "aaaa", "--json").out)["slices"]
-    assert lines[0] == words and len(lines) == 2
-    said = bakeoff("better", "aaaa", "bbbb")
+    assert lines[0] == expected and len(lines) == 2
+    output = bakeoff("better", "aaaa", "bbbb")
     assert (
-        "B is better on the whole, but on these of 4 slices worse than A:" in said.out and "brightness 20" in said.out
+        "B is better on the whole, but on these of 4 slices worse than A:" in output.out
+        and "brightness 20" in output.out
     )
     tree = json.loads(bakeoff("better", "bbbb", "aaaa", "--json").out)["slices"]
     assert tree["comparisons"] == 4 and [row["slice"] for row in tree["worse"]] == ["20"]
     assert "better on the whole" not in bakeoff("compare").out  # no two were named
 
 
-def test_runs_that_are_worse_nowhere_or_whose_facts_nobody_kept_are_told_so(
-    two: None, bakeoff: Bakeoff, here: Path
-) -> None:
+def test_runs_that_are_worse_nowhere_or_have_no_facts_are_reported(two: None, bakeoff: Bakeoff, here: Path) -> None:
     evaluated(here / "c", "cccc3333", np.ones(EXAMPLES, bool))
-    words = "cccc3333 is better on the whole, and on none of 4 slices worse than aaaa1111 beyond chance"
-    assert words in bakeoff("compare", "aaaa", "cccc").out.splitlines()
+    expected = "cccc3333 is better on the whole, and on none of 4 slices worse than aaaa1111 beyond chance"
+    assert expected in bakeoff("compare", "aaaa", "cccc").out.splitlines()
     evaluated(here / "d", "dddd4444", np.ones(EXAMPLES, bool), with_facts=False)
     evaluated(here / "e", "eeee5555", DARK, with_facts=False)
-    said = bakeoff("compare", "dddd", "eeee").out
-    assert "slices are not compared: an earlier version evaluated these runs and kept no facts" in said
+    output = bakeoff("compare", "dddd", "eeee").out
+    assert "slices are not compared: an earlier version evaluated these runs and kept no facts" in output
     write_run("ffff6666", {"evaluation/accuracy": 0.9})
     assert "slices" not in bakeoff("compare", "aaaa", "ffff").out  # it has no examples

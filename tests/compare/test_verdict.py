@@ -54,8 +54,8 @@ def boxes(seed: int, images: int = 30) -> DetectionScore:
     for number in range(images):
         truth = Boxes(np.array([[5.0, 5, 25, 30], [40, 40, 60, 70]])[: number % 3], np.array([1, 2])[: number % 3])
         corners = np.concatenate([truth.corners + draw.normal(0, 2, truth.corners.shape), [[1, 1, 9, 9]]])
-        found = Boxes(corners, draw.integers(1, 4, len(corners)), draw.integers(1, 5, len(corners)) / 8)
-        score = score.update(truth, found, Loss(*draw.random(3)))
+        predictions = Boxes(corners, draw.integers(1, 4, len(corners)), draw.integers(1, 5, len(corners)) / 8)
+        score = score.update(truth, predictions, Loss(*draw.random(3)))
     return score
 
 
@@ -83,41 +83,41 @@ def test_each_task_is_judged_by_its_own_metric(
     make: Callable[[int], Score], kind: str, metric: str, write: Write
 ) -> None:
     one, other = make(1), make(2)
-    found = judged(write("a", one, kind), write("b", other, kind))
-    assert found.metric == metric
-    assert (found.difference.a, found.difference.b) == pytest.approx((one.result()[metric], other.result()[metric]))
-    assert found.tree["numbers"][metric]["difference"] == pytest.approx(found.difference.b - found.difference.a)
+    verdict = judged(write("a", one, kind), write("b", other, kind))
+    assert verdict.metric == metric
+    assert (verdict.difference.a, verdict.difference.b) == pytest.approx((one.result()[metric], other.result()[metric]))
+    assert verdict.tree["numbers"][metric]["difference"] == pytest.approx(verdict.difference.b - verdict.difference.a)
 
 
 def test_the_order_of_the_examples_does_not_matter(write: Write) -> None:
     score = one_label(1)
     turned = ClassificationScore(CLASSES, score.answers[::-1])
     files = [f"{number}.jpg" for number in range(30)]
-    found = judged(write("a", score, "one label", files), write("b", turned, "one label", files[::-1]))
-    assert found.difference.value == 0 and found.difference.better is None
+    verdict = judged(write("a", score, "one label", files), write("b", turned, "one label", files[::-1]))
+    assert verdict.difference.value == 0 and verdict.difference.better is None
 
 
 def test_files_of_one_name_are_told_apart_by_their_order(write: Write) -> None:
     files = [f"{number // 2}.jpg" for number in range(30)]
-    found = judged(write("a", one_label(1), "one label", files), write("b", one_label(1), "one label", files))
-    assert (found.found.examples, found.found.groups, found.difference.value) == (30, 15, 0)
+    verdict = judged(write("a", one_label(1), "one label", files), write("b", one_label(1), "one label", files))
+    assert (verdict.differences.examples, verdict.differences.groups, verdict.difference.value) == (30, 15, 0)
 
 
 def test_a_class_with_few_examples_is_named_and_not_judged(write: Write) -> None:
     truth = np.array([1] * 25 + [3] * 5)
     draw = np.random.default_rng(0)
     a, b = (ClassificationScore(CLASSES).update(make_answers(truth, draw.dirichlet(np.ones(3), 30))) for _ in "ab")
-    found = judged(write("a", a, "one label"), write("b", b, "one label"))
-    assert list(found.by_class) == ["cat"] and found.too_few == ("owl",)
+    verdict = judged(write("a", a, "one label"), write("b", b, "one label"))
+    assert list(verdict.by_class) == ["cat"] and verdict.too_few == ("owl",)
 
 
 def test_groups_are_those_that_both_were_evaluated_with(write: Write) -> None:
     files = [f"match{number // 2}_{number}.png" for number in range(30)]
     a, b = (write(name, one_label(seed), "one label", files) for name, seed in (("a", 1), ("b", 2)))
     grouped = {"evaluate.group": "^(.+)_"}
-    assert judged(a, b).found.groups == 30
-    assert judged(a, b, replace(A, params=grouped), replace(B, params=grouped)).found.groups == 15
-    assert judged(a, b, group="^(.+)_").found.groups == 15
+    assert judged(a, b).differences.groups == 30
+    assert judged(a, b, replace(A, params=grouped), replace(B, params=grouped)).differences.groups == 15
+    assert judged(a, b, group="^(.+)_").differences.groups == 15
     message = r"evaluate.group: must be the same for both, got '\^\(.\+\)_' of aaaa.* and None of bbbb.*; --group says"
     with pytest.raises(BakeoffError, match=message):
         judged(a, b, replace(A, params=grouped))
@@ -147,7 +147,7 @@ def test_a_box_that_moved_is_another_truth_and_one_that_was_rounded_is_not(write
         replace(score, truth=tuple(Boxes(one.corners + by, one.classes) for one in score.truth)) for by in (1e-5, 1.0)
     )
     a = write("a", score, "boxes")
-    assert judged(a, write("b", nearly, "boxes")).found.examples == 30
+    assert judged(a, write("b", nearly, "boxes")).differences.examples == 30
     with pytest.raises(BakeoffError, match="20 with another truth"):
         judged(a, write("c", moved, "boxes"))
 

@@ -85,7 +85,7 @@ def _say(found: "Verdict", on: str | None) -> None:
         print_line(f"{letter}  {one.label}{f': {values}' if values else ''}")
     for sentence in _sentences(found, on):
         print_line(sentence)
-    rows = sorted(found.found.numbers.items(), key=lambda row: row[0] != found.metric)
+    rows = sorted(found.differences.numbers.items(), key=lambda row: row[0] != found.metric)
     print_columns([HEAD, *_rows(dict(rows))])
     if found.by_class:
         print_line(f"{found.metric} of each class; these intervals hold for all classes at once")
@@ -103,11 +103,11 @@ def _sentences(found: "Verdict", on: str | None) -> Iterator[str]:
     words = {"A": "A is better", "B": "B is better"}.get(one.better or "", "no difference shown")
     why = "" if one.better else ", which holds 0"
     yield f"{words}: {found.metric} {one.a:.3f} and {one.b:.3f}, 95 % interval of B less A {_ends(one)}{why}"
-    drawn = f"{found.found.examples:,} examples"
-    if found.found.groups != found.found.examples:
-        drawn = f"{found.found.groups:,} groups of {drawn}"
+    drawn = f"{found.differences.examples:,} examples"
+    if found.differences.groups != found.differences.examples:
+        drawn = f"{found.differences.groups:,} groups of {drawn}"
     drawn += f" of {on}" if on else ""
-    yield f"{drawn}, drawn {found.found.samples:,} times; what another seed of training would do is not in it"
+    yield f"{drawn}, drawn {found.differences.samples:,} times; what another seed of training would do is not in it"
 
 
 def _rows(found: Mapping[str, "Difference"]) -> list[tuple[str, ...]]:

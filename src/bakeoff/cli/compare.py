@@ -17,7 +17,7 @@ from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
 if TYPE_CHECKING:
     from bakeoff.compare.contender import Contender
     from bakeoff.compare.gather import Gathered
-    from bakeoff.compare.rows import Point
+    from bakeoff.compare.rows import SweepConfiguration
     from bakeoff.compare.table import Table
 
 NEWEST = 20
@@ -126,8 +126,8 @@ def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Conten
     if arguments.which:
         contenders = selection.select_named(gathered, arguments.which, by_class=by_class)
     elif arguments.sweep:
-        points, sought = _sweep_points(arguments.sweep)
-        contenders = selection.select_sweep(gathered, arguments.sweep, points, by_class=by_class)
+        configurations, sought = _list_configurations(arguments.sweep)
+        contenders = selection.select_sweep(gathered, arguments.sweep, configurations, by_class=by_class)
     else:
         number = arguments.recent or (None if conditions or arguments.top else NEWEST)
         contenders = selection.select_recent(gathered, number, by_class=by_class)
@@ -161,25 +161,29 @@ def _name_a_sweep(arguments: argparse.Namespace) -> None:
         arguments.which = []
 
 
-def _sweep_points(sweep: str) -> tuple[list["Point"], str | None]:
+def _list_configurations(sweep: str) -> tuple[list["SweepConfiguration"], str | None]:
     """Return a sweep's points as its manifest has them, and what its search was asked to make better.
 
     There are none of a sweep of another workspace.
     """
-    from bakeoff.compare.rows import Point
+    from bakeoff.compare.rows import SweepConfiguration
     from bakeoff.sweep.manifest import JobState, all_ids, load_manifest
 
     if sweep not in all_ids():
         return [], None
-    manifest, points = load_manifest(workspace.sweeps() / sweep), []
+    manifest, configurations = load_manifest(workspace.sweeps() / sweep), []
     states = {JobState.WAITING: "QUEUED", JobState.DONE: ""}  # the others are called what runs are called
     for job in manifest.jobs:
         values = {
             f"{key}.use" if (workspace.CONF / key).is_dir() else key: value.strip("'\"")
             for key, value in job.varied.items()
         }
-        points.append(Point(job.experiment, job.variant, states.get(job.state, job.state.upper()), values, job.run_id))
-    return points, manifest.search.metric if manifest.search else None
+        configurations.append(
+            SweepConfiguration(
+                job.experiment, job.variant, states.get(job.state, job.state.upper()), values, job.run_id
+            )
+        )
+    return configurations, manifest.search.metric if manifest.search else None
 
 
 def require_metric(name: str, contenders: list["Contender"]) -> None:

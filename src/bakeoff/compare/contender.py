@@ -14,7 +14,7 @@ from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 
 EVALUATION, VALIDATION = "evaluation/", "validation/"
-OTHER_EVALUATION = "evaluation_"  # and a name: what `bakeoff evaluate` found
+OTHER_EVALUATION = "evaluation_"  # and a name: a result of `bakeoff evaluate`
 DERIVED, SEED = "derived.", "seed"
 SUCCEEDED = "SUCCEEDED"  # the state of what ended well
 
@@ -81,11 +81,11 @@ class Contender:
 
     @property
     def headline(self) -> str | None:
-        """The metric by which its task is judged; None if nothing was looked at yet."""
-        found = (
+        """The metric by which its task is judged; None if nothing was measured yet."""
+        numbers = (
             (name, number_of(self.metrics, f"{place}{name}")) for place in ("", VALIDATION) for name in BY_HEADLINE
         )
-        return next((name for name, number in found if number), None)
+        return next((name for name, number in numbers if number), None)
 
     def artifact(self, name: str) -> Path | None:
         """The file that MLflow keeps under this name, if it is on this machine."""
@@ -102,7 +102,7 @@ class Contender:
         return Number(fmean(values), spread=stdev(values) if len(values) > 1 else None)
 
     def has_number(self, name: str) -> bool:
-        """Say it without the spread over seeds, which takes long to work out."""
+        """Return whether it has the number, without the spread over seeds, which takes long to work out."""
         return bool(self._values(name)) if self.seeds else number_of(self.metrics, name) is not None
 
     def _values(self, name: str) -> list[float]:
@@ -123,15 +123,15 @@ class Contender:
                 return known[key]
         if self.seeds:
             return fmean(values) if (values := self._values(key)) else None
-        return found.value if (found := number_of(self.metrics, key)) else None
+        return number.value if (number := number_of(self.metrics, key)) else None
 
 
 def choose_evaluation(contender: Contender, name: str) -> Contender:
     """Put the numbers of another evaluation, such as that of the test, in the place of the validation's."""
     place = f"{OTHER_EVALUATION}{name}/"
-    own = {key: value for key, value in contender.metrics.items() if not key.startswith((EVALUATION, place))}
-    found = {key.replace(place, EVALUATION, 1): number for key, number in contender.metrics.items() if place in key}
-    return replace(contender, metrics=own | found, records=contender.judged_on.get(name))
+    others = {key: value for key, value in contender.metrics.items() if not key.startswith((EVALUATION, place))}
+    chosen = {key.replace(place, EVALUATION, 1): number for key, number in contender.metrics.items() if place in key}
+    return replace(contender, metrics=others | chosen, records=contender.judged_on.get(name))
 
 
 def number_of(metrics: Mapping[str, float], name: str) -> Number | None:

@@ -1,5 +1,5 @@
 """The examples of an evaluation: where a run's `examples.parquet` is, the score that wrote it, to be counted again on
-other drawings, and what two runs have in common."""
+other bootstrap samples, and what two runs have in common."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,13 +40,13 @@ SHOWN_OF_DIGEST = 12  # characters, in the name of a folder that `bakeoff evalua
 def find_examples(contender: Contender, address: str, on: str | None = None) -> Path:
     """Find the file: kept by the tracker, in MLflow's artifacts, here or in DVC's cache; `address` is the store's.
 
-    `on` names what `bakeoff evaluate` found, such as that of the test; else it is the stage's.
+    `on` names a result of `bakeoff evaluate`, such as that of the test; else it is the stage's.
     """
     name = f"{OTHER_EVALUATION}{on}/{FILE}" if on else NAME
-    own = [partial(_judged_here, on=on)] if on else [_here, _in_cache]
-    for look in (partial(_kept, name=name), lambda one: one.artifact(name), *own):
-        if (found := look(contender)) is not None:
-            return found
+    other_places = [partial(_judged_here, on=on)] if on else [_here, _in_cache]
+    for find_in in (partial(_kept, name=name), lambda one: one.artifact(name), *other_places):
+        if (file := find_in(contender)) is not None:
+            return file
     if contender.mlflow_id and urlsplit(contender.artifacts or "").scheme not in ("", "file"):
         if (fetched := fetch_file(address, contender.mlflow_id, name)) is not None:
             return fetched
@@ -150,8 +150,8 @@ class Judged:
                 scored.append(Scored(tuple(label in row["truth"] for label in classes), tuple(scores)))
             return MultiLabelScore(tuple(classes), tuple(scored))
         truth = tuple(_boxes(row["truth"], ids) for row in rows)
-        found = tuple(_boxes(row["prediction"], ids, scored=True) for row in rows)
-        return DetectionScore(tuple(classes), truth, found, tuple(map(_loss, rows)))
+        predictions = tuple(_boxes(row["prediction"], ids, scored=True) for row in rows)
+        return DetectionScore(tuple(classes), truth, predictions, tuple(map(_loss, rows)))
 
 
 def _kind(columns: Sequence[str]) -> str:
@@ -182,14 +182,14 @@ def match_examples(a: Judged, b: Judged, called: tuple[str, str]) -> list[Name]:
     only_a = [name for name in a.rows if name not in b.rows]
     only_b = [name for name in b.rows if name not in a.rows]
     other = [name for name in a.rows if name in b.rows and a.truth(name) != b.truth(name)]
-    found = [
+    differences = [
         f"{len(names):,} {what} ({_join(names)})"
         for names, what in ((only_a, "only in A"), (only_b, "only in B"), (other, "with another truth")) if names
     ]  # fmt: skip
-    if found:
+    if differences:
         raise DataError(
-            f"A, {called[0]}, and B, {called[1]}: must be judged on the same examples, got {', '.join(found)} beside "
-            f"{len(a.rows) - len(only_a) - len(other):,} that are the same{_name_labels(a, b)}; "
+            f"A, {called[0]}, and B, {called[1]}: must be judged on the same examples, got {', '.join(differences)} "
+            f"beside {len(a.rows) - len(only_a) - len(other):,} that are the same{_name_labels(a, b)}; "
             "evaluate both on the same records"
         )
     if not a.rows:

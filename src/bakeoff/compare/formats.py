@@ -30,8 +30,8 @@ def format_lines(table: Table, width: int | None) -> list[str]:
             kept.append(column)
     shown = [column for column in table.columns if column in kept]
     left = [column.name for column in table.columns if column not in kept]
-    words = f"no room for: {', '.join(left)} (--html and --json have them)"
-    return [*_align(_rows(shown)), *wrap(words, width)]
+    remark = f"no room for: {', '.join(left)} (--html and --json have them)"
+    return [*_align(_rows(shown)), *wrap(remark, width)]
 
 
 def format_markdown(table: Table) -> list[str]:
@@ -67,7 +67,7 @@ def _width(rows: Sequence[Sequence[str]]) -> int:
 
 def _align(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [APART.join(f"{word:{wide}}" for word, wide in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [APART.join(f"{text:{wide}}" for text, wide in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def wrap(text: str, width: int | None) -> list[str]:

@@ -21,7 +21,7 @@ from bakeoff.tracking.stored_run import StoredRun
 from bakeoff.tracking.target import Target, is_sent
 from bakeoff.workspace import RUN
 
-STATES = {"FINISHED": "SUCCEEDED", "KILLED": "STOPPED"}  # MLflow's words in ours; the others are the same
+STATES = {"FINISHED": "SUCCEEDED", "KILLED": "STOPPED"}  # MLflow's states in ours; the others are the same
 CHANGED = "changed."
 JUDGED_ON = "bakeoff.judged_on."  # before the name of an evaluation: a tag with the digest of its split
 LATENCY = "export/saved_model.latency_ms"  # the one form that every run is exported in
@@ -68,17 +68,17 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     here and which no store has yet. What is in the workspace and has no journal gets one first."""
     reconcile()
     target, has_local = _own_target(uri, experiment), not (uri or experiment)
-    remarks, found, trouble = [], None, None
+    remarks, stored_runs, trouble = [], None, None
     try:
-        found = runs_in(target)
+        stored_runs = runs_in(target)
     except WorkspaceError as error:
         trouble = error
-    if found is None and uri and not trouble:
+    if stored_runs is None and uri and not trouble:
         raise WorkspaceError(f"{target.shown}: must be a store, got no such file")
-    store, stored = found or (None, [])
+    store, stored = stored_runs or (None, [])
     in_store = frozenset(run.run_id for run in stored)
-    told = stored_run.journaled_runs(in_store) if has_local else []
-    if trouble and not told:
+    journaled = stored_run.journaled_runs(in_store) if has_local else []
+    if trouble and not journaled:
         raise trouble
     if trouble:
         remarks.append(f"{trouble}; compared is what the journals of this clone hold")
@@ -87,8 +87,8 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
         raise WorkspaceError(
             f"--experiment: must have runs in {target.shown}, got {experiment!r}; {choices(experiment, names)}"
         )
-    # The newest first, of those that began at once the one that was told of last.
-    runs = sorted(reversed([*stored, *told]), key=lambda run: -(run.began or 0))
+    # The newest first, of those that began at once the one that was journaled last.
+    runs = sorted(reversed([*stored, *journaled]), key=lambda run: -(run.began or 0))
     known = {run.status.run_id: run for run in known_runs() if run.status and run.status.run_id}
     return Gathered(runs, target, remarks, store, in_store, known, has_local)
 
@@ -111,7 +111,7 @@ def _track_lines(text: str) -> str:
 
 
 def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
-    """Turn what a store or a journal holds into a contender; `known` is what its process says, on this machine."""
+    """Turn what a store or a journal holds into a contender; `known` is what its process reports, on this machine."""
     tags = run.tags
     state = tags.get("bakeoff.state") or STATES.get(run.status, run.status)
     changed = {key.removeprefix(CHANGED): value for key, value in tags.items() if key.startswith(CHANGED)}
@@ -145,13 +145,13 @@ def name_as_in_params(params: Mapping[str, str]) -> dict[str, str]:
 
 
 def sweep_in(run: StoredRun) -> str | None:
-    """A point that DVC's cache gave stands under no sweep in MLflow; its experiment's name tells."""
+    """Return the sweep of a run. One that DVC's cache gave has no sweep in MLflow; its experiment's name has it."""
     return run.tags.get("bakeoff.sweep") or run.parent or sweep_of(run.tags.get("DVC_EXP_NAME"))
 
 
 def sweep_of(experiment: str | None) -> str | None:
-    found = SWEEP_EXPERIMENT.fullmatch(experiment or "")
-    return found[1] if found else None
+    match = SWEEP_EXPERIMENT.fullmatch(experiment or "")
+    return match[1] if match else None
 
 
 def is_sweep(run_id: str) -> bool:

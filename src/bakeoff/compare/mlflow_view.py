@@ -35,7 +35,7 @@ def prepare_first_page() -> str:
 
 
 def describe_view(contenders: Sequence[Contender]) -> dict[str, Any]:
-    """Return columns and order in MLflow's words. What is left out is as MLflow has it by default."""
+    """Return columns and order as MLflow names them. What is left out is as MLflow has it by default."""
     names = [_in_full(name, contenders) for name in choose_metrics(contenders)[:MOST_METRICS]]
     metrics = [f"metrics.`{metric_in_mlflow(name)}`" for name in names]
     keys = [f"params.`{key}`" for key in find_differing_keys(contenders)[0][:MOST_KEYS]]

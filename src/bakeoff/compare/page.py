@@ -24,8 +24,8 @@ class Drawn:
 
     left: float
     width: float
-    point: float
-    words: str
+    middle: float
+    caption: str
 
 
 def write_page(file: Path, table: Table, setbacks: Sequence[str] = ()) -> None:
@@ -66,9 +66,9 @@ def trials_of(table: Table, question: Question) -> list[Trial]:
     trials = []
     for one in table.contenders:
         known = {**one.params, **({RECORDS: one.records[:8]} if one.records else {})}
-        found = [seed.number(question.metric) for seed in one.seeds or (one,)]
+        measured = [seed.number(question.metric) for seed in one.seeds or (one,)]
         values = {key: known[key] for key in question.keys if key in known}
-        numbers = tuple(number.value for number in found if number)
+        numbers = tuple(number.value for number in measured if number)
         trials.append(Trial(one.label, values, numbers, one.state, one.state in (SUCCEEDED, "")))
     return trials
 
@@ -103,8 +103,8 @@ def _cards(table: Table) -> list[tuple[str, str, str, bool]]:
         if at is not None:
             one = table.contenders[at]
             keys = [f"{other.name} {other.cells[at].text}" for other in table.columns if other.kind == KEY][:3]
-            words = f"{one.short}: {', '.join(keys) or one.variant}"
-            cards.append((f"best {column.name}", column.cells[at].text.partition(" ")[0], words, number == 0))
+            description = f"{one.short}: {', '.join(keys) or one.variant}"
+            cards.append((f"best {column.name}", column.cells[at].text.partition(" ")[0], description, number == 0))
     return cards
 
 
@@ -113,10 +113,10 @@ def _draw(cell: Cell, scale: tuple[float, float] | None) -> Drawn | None:
     if cell.number is None or ends is None or scale is None or scale[0] == scale[1]:
         return None
     number, (low, high) = cell.number, scale
-    words = f"± {number.spread:.3f}" if number.spread is not None else f"{ends[0]:.3f} to {ends[1]:.3f}"
+    caption = f"± {number.spread:.3f}" if number.spread is not None else f"{ends[0]:.3f} to {ends[1]:.3f}"
     shares = ((value - low) / (high - low) * 100 for value in (*ends, number.value))
-    left, right, point = (min(100.0, max(0.0, share)) for share in shares)
-    return Drawn(left, right - left, point, words)
+    left, right, middle = (min(100.0, max(0.0, share)) for share in shares)
+    return Drawn(left, right - left, middle, caption)
 
 
 def _scale(column: Column, table: Table) -> tuple[float, float] | None:
@@ -142,7 +142,7 @@ def _link_reports(contender: Contender, folder: Path) -> list[tuple[str, str]]:
     """Address and words, one for each seed, where the files that MLflow keeps are on this machine. Addresses go from
     the page's folder, so that page and files can move together."""
     runs = [(one, f"seed {one.params.get('seed', '?')}") for one in contender.seeds] or [(contender, "report")]
-    return [(_address(report, folder), words) for one, words in runs if (report := one.artifact(REPORT))]
+    return [(_address(report, folder), caption) for one, caption in runs if (report := one.artifact(REPORT))]
 
 
 def _address(file: Path, folder: Path) -> str:

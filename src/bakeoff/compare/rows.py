@@ -1,4 +1,4 @@
-"""Contenders -> the rows of a table: runs that differ only in their seed as one, and every point of a sweep once.
+"""Contenders -> the rows of a table: runs that differ only in their seed as one, each configuration of a sweep once.
 
 A spread is the standard deviation over the seeds, so at least two of them are needed.
 """
@@ -48,12 +48,12 @@ def _fold(group: Sequence[Contender]) -> Contender:
 
 
 def _mean(seeds: Sequence[Contender]) -> Cost:
-    found = {}
+    means = {}
     trees = [seed.cost.tree for seed in seeds]
     for name in trees[0]:
         values = [value for tree in trees if (value := tree[name]) is not None]
-        found[name] = sum(values) / len(values) if values else None
-    return Cost(**found)
+        means[name] = sum(values) / len(values) if values else None
+    return Cost(**means)
 
 
 def _as_number(text: str) -> tuple[int, str]:
@@ -61,7 +61,7 @@ def _as_number(text: str) -> tuple[int, str]:
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepConfiguration:
     experiment: str
     variant: str
     state: str  # nothing if its run says it better
@@ -69,23 +69,25 @@ class Point:
     run_id: str | None = None
 
 
-def add_points(contenders: Sequence[Contender], points: Sequence[Point], sweep: str) -> list[Contender]:
-    """Return each point once: its last attempt, with the state that the sweep has it in; done ones first."""
+def add_configurations(
+    contenders: Sequence[Contender], configurations: Sequence[SweepConfiguration], sweep: str
+) -> list[Contender]:
+    """Return each configuration once: its last attempt, with the state that the sweep has it in; done ones first."""
     by_experiment: dict[str | None, list[Contender]] = {}
     for contender in contenders:
         by_experiment.setdefault(contender.experiment, []).append(contender)
-    found = []
-    for point in points:
-        own = by_experiment.pop(point.experiment, [])
-        last = max(own, key=lambda one: (one.run_id == point.run_id, one.began or 0), default=None)
+    rows = []
+    for configuration in configurations:
+        own = by_experiment.pop(configuration.experiment, [])
+        last = max(own, key=lambda one: (one.run_id == configuration.run_id, one.began or 0), default=None)
         if last is None:
             last = Contender(
-                "", point.variant, point.state, point.values, {}, experiment=point.experiment, sweep=sweep,
-                is_planned=True,
+                "", configuration.variant, configuration.state, configuration.values, {},
+                experiment=configuration.experiment, sweep=sweep, is_planned=True,
             )  # fmt: skip
-        found.append(replace(last, state=point.state or last.state))
-    found += [contender for own in by_experiment.values() for contender in own]
-    return put_done_first(found)
+        rows.append(replace(last, state=configuration.state or last.state))
+    rows += [contender for own in by_experiment.values() for contender in own]
+    return put_done_first(rows)
 
 
 def put_done_first(contenders: Sequence[Contender]) -> list[Contender]:

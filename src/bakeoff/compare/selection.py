@@ -10,7 +10,7 @@ from typing import Any
 
 from bakeoff.compare.contender import Contender, choose_evaluation, names_in
 from bakeoff.compare.gather import Gathered, contender_of_result, sweep_in
-from bakeoff.compare.rows import Point, add_points
+from bakeoff.compare.rows import SweepConfiguration, add_configurations
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.metrics.catalogue import is_higher_better
 from bakeoff.tracking import git
@@ -29,51 +29,51 @@ ORDERED: dict[str, Callable[[float, float], bool]] = {
 
 def select_named(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) -> list[Contender]:
     """Find what the user names, each run once, in the order of the names."""
-    found = [one for name in names for one in _find(name, gathered)]
-    stored = [one for one in found if isinstance(one, StoredRun)]
+    matches = [one for name in names for one in _find(name, gathered)]
+    stored = [one for one in matches if isinstance(one, StoredRun)]
     filled = {one.run_id: one for one in gathered.fill(stored, by_class=by_class)}
-    contenders = [filled[one.run_id] if isinstance(one, StoredRun) else one for one in found]
+    contenders = [filled[one.run_id] if isinstance(one, StoredRun) else one for one in matches]
     return list({one.run_id: one for one in contenders}.values())
 
 
 def select_sweep(
-    gathered: Gathered, name: str, points: Sequence[Point] = (), *, by_class: bool = False
+    gathered: Gathered, name: str, configurations: Sequence[SweepConfiguration] = (), *, by_class: bool = False
 ) -> list[Contender]:
-    """Find the points of a sweep as they were run, those that DVC's cache gave, and those of `points` without a run."""
+    """Find the runs of a sweep, those that DVC's cache gave, and those of `configurations` without a run."""
     own = gathered.project_runs()
-    found = [run for run in own if sweep_in(run) == name]
-    if not found and not points:
+    runs = [run for run in own if sweep_in(run) == name]
+    if not runs and not configurations:
         sweeps = {sweep for run in own if (sweep := sweep_in(run))}
         raise WorkspaceError(f"--sweep: no sweep {name!r} has runs; {choices(name, sweeps)}")
-    return add_points(gathered.fill(found[::-1], by_class=by_class), points, name)
+    return add_configurations(gathered.fill(runs[::-1], by_class=by_class), configurations, name)
 
 
 def select_recent(gathered: Gathered, number: int | None, *, by_class: bool = False) -> list[Contender]:
     """Find the newest; a result that DVC's cache gave again is no other than the one that it was."""
-    own, untold = gathered.project_runs(), _find_untold(gathered)
-    if not own and not untold:
+    own, untracked = gathered.project_runs(), _find_untracked(gathered)
+    if not own and not untracked:
         _require_no_others(gathered)
         raise WorkspaceError(NOTHING)
     ids = {run.run_id for run in own}
     once = [run for run in own if run.tags.get("bakeoff.made_by") not in ids]
-    return [*gathered.fill(once[:number], by_class=by_class), *untold][:number]
+    return [*gathered.fill(once[:number], by_class=by_class), *untracked][:number]
 
 
-def _find_untold(gathered: Gathered) -> list[Contender]:
+def _find_untracked(gathered: Gathered) -> list[Contender]:
     """Results of variants that are not tracked: the workspace's, and those of DVC's experiments."""
     if not gathered.has_local:
         return []
     known = {run.run_id for run in gathered.runs}
-    told = {_experiment(run) for run in gathered.runs}
+    known_experiments = {_experiment(run) for run in gathered.runs}
     results = [
         (result_here(), None, Path()),
-        *((result_of(name), name, None) for name in git.experiments() if name not in told),
+        *((result_of(name), name, None) for name in git.experiments() if name not in known_experiments),
     ]
-    found = [
+    contenders = [
         contender_of_result(result, name or result.name, folder)
         for result, name, folder in results if result.run_id and result.run_id not in known
     ]  # fmt: skip
-    return list({contender.run_id: contender for contender in found}.values())
+    return list({contender.run_id: contender for contender in contenders}.values())
 
 
 def _require_no_others(gathered: Gathered) -> None:
@@ -86,10 +86,10 @@ def _require_no_others(gathered: Gathered) -> None:
 
 def _find(name: str, gathered: Gathered) -> list[StoredRun | Contender]:
     own = gathered.project_runs()
-    if points := [run for run in own if sweep_in(run) == name]:
-        return list(points[::-1])
-    if found := candidates(name, own):
-        return [require_one(name, found)]
+    if of_sweep := [run for run in own if sweep_in(run) == name]:
+        return list(of_sweep[::-1])
+    if matches := candidates(name, own):
+        return [require_one(name, matches)]
     _require_own(name, gathered)
     if elsewhere := _from_files(name, gathered):
         return [elsewhere]
@@ -165,7 +165,7 @@ class Condition:
 
 
 def choose_evaluations(contenders: Sequence[Contender], name: str) -> list[Contender]:
-    """Compare runs by what `bakeoff evaluate` found of them, of which one at least was judged so."""
+    """Compare runs by the results of `bakeoff evaluate`, of which one at least was judged so."""
     if not any(name in one.judged_on for one in contenders):
         known = {known for one in contenders for known in one.judged_on}
         judged = "`bakeoff evaluate RUN` judges runs on the test"

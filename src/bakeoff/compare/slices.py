@@ -48,15 +48,15 @@ class Setbacks:
         if not self.comparisons:
             return []
         if not self.rows:
-            words = f"and on none of {self.comparisons:,} slices worse than {other} beyond chance"
-            return [f"{better} is better on the whole, {words}"]
+            statement = f"and on none of {self.comparisons:,} slices worse than {other} beyond chance"
+            return [f"{better} is better on the whole, {statement}"]
         first: dict[str, Setback] = {}
         for row in self.rows:
             first.setdefault(row.fact, row)
         lines = [f"{better} is better on the whole, but on these of {self.comparisons:,} slices worse than {other}:"]
         for row in list(first.values())[:SHOWN]:
-            words = f"{self.metric} {row.better:.2f} to {row.other:.2f} in {row.examples:,} examples"
-            lines.append(f"  {row.fact} {row.slice}: {words}, chance {row.chance:.4f}")
+            statement = f"{self.metric} {row.better:.2f} to {row.other:.2f} in {row.examples:,} examples"
+            lines.append(f"  {row.fact} {row.slice}: {statement}, chance {row.chance:.4f}")
         return lines
 
     @property

@@ -89,9 +89,9 @@ def find_differing_keys(contenders: Sequence[Contender]) -> tuple[list[str], lis
     ]  # fmt: skip
     if any(contender.seeds for contender in contenders):
         different = [key for key in different if key != SEED]
-    told = [key for key in different if key.startswith(DERIVED) or _is_told_by_its_option(key, known)]
-    own = [key for key in different if key not in told]
-    return sorted(own, key=lambda key: not key.endswith(OPTION)), told
+    implied = [key for key in different if key.startswith(DERIVED) or _is_implied_by_its_option(key, known)]
+    independent = [key for key in different if key not in implied]
+    return sorted(independent, key=lambda key: not key.endswith(OPTION)), implied
 
 
 def choose_metrics(contenders: Sequence[Contender]) -> list[str]:
@@ -106,19 +106,19 @@ def choose_metrics(contenders: Sequence[Contender]) -> list[str]:
 
 
 def format_number(number: Number) -> str:
-    words = _decimals(number.value)
+    text = _decimals(number.value)
     if number.spread is not None:
-        return f"{words} ± {_decimals(number.spread)}"
+        return f"{text} ± {_decimals(number.spread)}"
     if number.low is not None and number.high is not None:
-        return f"{words} ({_decimals(number.low)}–{_decimals(number.high)})"
-    return words
+        return f"{text} ({_decimals(number.low)}–{_decimals(number.high)})"
+    return text
 
 
 def _decimals(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def _is_told_by_its_option(key: str, contenders: Sequence[Contender]) -> bool:
+def _is_implied_by_its_option(key: str, contenders: Sequence[Contender]) -> bool:
     """`lr.kind` beside `lr.use`, and `lr.decay_steps`, which a cosine has not, if all that have it have the same."""
     group, _, name = key.partition(".")
     option = f"{group}{OPTION}"
@@ -194,13 +194,17 @@ def _counting(contenders: Sequence[Contender]) -> list[bool]:
 
 def _mark_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool]) -> tuple[Cell, ...]:
     """Mark the best of those that count, with all that look the same; none where there is nothing to choose from."""
-    words = {
+    values_by_text = {
         cell.text.partition(" (")[0]: float(cell.value)
         for cell, does in zip(cells, counts, strict=True) if does and cell.value is not None
     }  # fmt: skip
-    if higher is None or len(words) < 2:
+    if higher is None or len(values_by_text) < 2:
         return tuple(cells)
-    best = max(words, key=words.__getitem__) if higher else min(words, key=words.__getitem__)
+    best = (
+        max(values_by_text, key=values_by_text.__getitem__)
+        if higher
+        else min(values_by_text, key=values_by_text.__getitem__)
+    )
     return tuple(
         replace(cell, is_best=True) if does and cell.text.partition(" (")[0] == best else cell
         for cell, does in zip(cells, counts, strict=True)

@@ -13,7 +13,7 @@ from bakeoff.errors import DataError, OutOfRange, WorkspaceError, choices
 from bakeoff.metrics.catalogue import BY_HEADLINE
 from bakeoff.run.options import Evaluate
 
-LEAST = 10  # groups of examples: fewer drawings of them tell too little of others like them
+LEAST = 10  # groups of examples: fewer bootstrap samples of them say too little of others like them
 GROUP = "evaluate.group"
 VERSION = 1
 
@@ -23,25 +23,26 @@ class Verdict:
     a: Contender
     b: Contender
     metric: str
-    found: Differences
+    differences: Differences
     too_few: tuple[str, ...]  # classes in fewer groups than are needed
     setbacks: Setbacks | None = None  # of the better one; None where both are equal, or no facts are known
 
     @property
     def difference(self) -> Difference:
-        return self.found.numbers[self.metric]
+        return self.differences.numbers[self.metric]
 
     @property
     def by_class(self) -> dict[str, Difference]:
-        return dict(self.found.by_class.get(self.metric, {}))
+        return dict(self.differences.by_class.get(self.metric, {}))
 
     @property
     def tree(self) -> dict[str, Any]:
         return {
             "version": VERSION, "a": self.a.run_id, "b": self.b.run_id, "metric": self.metric,
             "better": {"A": self.a.run_id, "B": self.b.run_id}.get(self.difference.better or ""),
-            "examples": self.found.examples, "groups": self.found.groups, "samples": self.found.samples,
-            "numbers": {name: _tree(one) for name, one in self.found.numbers.items()},
+            "examples": self.differences.examples, "groups": self.differences.groups,
+            "samples": self.differences.samples,
+            "numbers": {name: _tree(one) for name, one in self.differences.numbers.items()},
             "by_class": {label: _tree(one) for label, one in self.by_class.items()},
             "too_few_examples": list(self.too_few),
             "slices": self.setbacks.tree if self.setbacks else None,
@@ -66,16 +67,16 @@ def judge(
         for label in classes
     }
     enough = {label for label, count in counts.items() if count >= LEAST}
-    found = compare_scores(one.score(names, classes), other.score(names, classes), groups, samples, enough)
-    chosen = metric or next((name for name in (*BY_HEADLINE, *found.numbers) if name in found.numbers), "")
-    if chosen not in found.numbers:
+    differences = compare_scores(one.score(names, classes), other.score(names, classes), groups, samples, enough)
+    chosen = metric or next((name for name in (*BY_HEADLINE, *differences.numbers) if name in differences.numbers), "")
+    if chosen not in differences.numbers:
         raise WorkspaceError(
-            f"--metric: must be a number that examples give, got {chosen!r}; {choices(chosen, found.numbers)}"
+            f"--metric: must be a number that examples give, got {chosen!r}; {choices(chosen, differences.numbers)}"
         )
     few = tuple(label for label, count in counts.items() if 0 < count < LEAST)
-    pair = (one, other) if found.numbers[chosen].value < 0 else (other, one)
-    knows = found.numbers[chosen].value != 0 and has_facts(pair[1])
-    return Verdict(a, b, chosen, found, few, find_setbacks(*pair, names, grouped) if knows else None)
+    pair = (one, other) if differences.numbers[chosen].value < 0 else (other, one)
+    knows = differences.numbers[chosen].value != 0 and has_facts(pair[1])
+    return Verdict(a, b, chosen, differences, few, find_setbacks(*pair, names, grouped) if knows else None)
 
 
 def describe_setbacks(a: Contender, b: Contender, files: Sequence[Path]) -> list[str]:
@@ -92,8 +93,8 @@ def describe_setbacks(a: Contender, b: Contender, files: Sequence[Path]) -> list
     first = 0 if value.value > other_value.value else 1
     if not has_facts(judged[1 - first]):
         return [UNKNOWN]
-    found = find_setbacks(judged[first], judged[1 - first], names, grouped)
-    return found.describe((a, b)[first].short, (a, b)[1 - first].short)
+    setbacks = find_setbacks(judged[first], judged[1 - first], names, grouped)
+    return setbacks.describe((a, b)[first].short, (a, b)[1 - first].short)
 
 
 def _choose_groups(a: Contender, b: Contender, pattern: str | None) -> Evaluate:

@@ -8,7 +8,7 @@ from made_sweeps import ID, sweep, sweep_job
 from run_journals import Bakeoff, scores, write_run
 
 
-def points(here: Path) -> None:
+def write_sweep(here: Path) -> None:
     """Done twice, given up by a search, failed at once, failed and begun again, and one that waits."""
     for group in ("lr", "model"):
         (here / "conf" / group).mkdir()
@@ -30,14 +30,14 @@ def points(here: Path) -> None:
     write_run("aaaa5", scores(0.8), {"DVC_EXP_NAME": f"{ID}-5"}, **constant)
 
 
-def test_every_point_is_there_once_with_the_state_that_the_sweep_has_it_in(bakeoff: Bakeoff, here: Path) -> None:
-    points(here)
-    said = bakeoff("compare", "--sweep", ID)
-    assert said.rows[0][:6] == ["run", "mAP_50", "mAP", "validation/mAP_50", "lr.use", "lr.peak"]
+def test_every_configuration_is_there_once_with_its_state_in_the_sweep(bakeoff: Bakeoff, here: Path) -> None:
+    write_sweep(here)
+    output = bakeoff("compare", "--sweep", ID)
+    assert output.rows[0][:6] == ["run", "mAP_50", "mAP", "validation/mAP_50", "lr.use", "lr.peak"]
     options = ("cosine", "exponential", "constant")
     shown = [
-        [row[0], *row[(at := next(at for at, word in enumerate(row) if word in options)) : at + 2], state]
-        for row in said.rows[1:7] for state in JOB_STATES if state in row
+        [row[0], *row[(at := next(at for at, cell in enumerate(row) if cell in options)) : at + 2], state]
+        for row in output.rows[1:7] for state in JOB_STATES if state in row
     ]  # fmt: skip
     assert shown == [  # what is done first, the best of it on top; then by the number, then as it was asked for
         ["aaaa2", "cosine", "0.01", "SUCCEEDED"],
@@ -47,21 +47,21 @@ def test_every_point_is_there_once_with_the_state_that_the_sweep_has_it_in(bakeo
         ["–", "exponential", "0.01", "FAILED"],
         ["–", "constant", "0.01", "QUEUED"],
     ]
-    assert "0.600* (0.570–0.630)" in said.rows[1] and "*" not in said.rows[3][1]  # as `sweep best` has it
-    assert bakeoff("compare", ID).out == said.out
+    assert "0.600* (0.570–0.630)" in output.rows[1] and "*" not in output.rows[3][1]  # as `sweep best` has it
+    assert bakeoff("compare", ID).out == output.out
     tree = json.loads(bakeoff("compare", "--json", "--sweep", ID).out)
     assert [run["experiment"] for run in tree["runs"]] == [f"{ID}-{number}" for number in (2, 1, 5, 3, 4, 6)]
     assert tree["keys"] == ["lr.use", "lr.peak"]
 
 
-def test_points_can_be_filtered_by_what_became_of_them(bakeoff: Bakeoff, here: Path) -> None:
-    points(here)
+def test_configurations_can_be_filtered_by_their_state(bakeoff: Bakeoff, here: Path) -> None:
+    write_sweep(here)
     tree = json.loads(bakeoff("compare", "--json", "--sweep", ID, "--filter", "state=QUEUED").out)
     assert [run["params"] for run in tree["runs"]] == [{"lr.use": "constant", "lr.peak": "0.01"}]
 
 
 def test_the_page_of_a_sweep_draws_what_is_not_done_as_such(bakeoff: Bakeoff, here: Path) -> None:
-    points(here)
+    write_sweep(here)
     bakeoff("compare", "--sweep", ID, "--html", "page.html")
     page = (here / "page.html").read_text(encoding="utf-8")
     assert page.count('class="trial undone"') == 4 and "without a result: 4" in page
@@ -70,9 +70,9 @@ def test_the_page_of_a_sweep_draws_what_is_not_done_as_such(bakeoff: Bakeoff, he
 
 def test_a_sweep_of_which_nothing_ran_yet_is_shown_too(bakeoff: Bakeoff) -> None:
     sweep(sweep_job(1, configurations=(("lr.peak=0.1",),)), sweep_job(2, configurations=(("lr.peak=0.2",),))).write()
-    said = bakeoff("compare", "--sweep", ID)
-    assert said.rows[0] == ["lr.peak", "state", "experiment"]  # there is no run to be named
-    assert [row[:2] for row in said.rows[1:3]] == [["0.1", "QUEUED"], ["0.2", "QUEUED"]]
+    output = bakeoff("compare", "--sweep", ID)
+    assert output.rows[0] == ["lr.peak", "state", "experiment"]  # there is no run to be named
+    assert [row[:2] for row in output.rows[1:3]] == [["0.1", "QUEUED"], ["0.2", "QUEUED"]]
 
 
 JOB_STATES = ("SUCCEEDED", "STOPPED", "PRUNED", "FAILED", "QUEUED")
