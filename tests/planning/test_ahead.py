@@ -35,8 +35,8 @@ def test_a_lock_that_is_none_is_named_with_what_brings_it_back(left: bytes, plac
     (place / "dvc.lock").write_bytes(left)
     with pytest.raises(WorkspaceError) as refused:
         ahead.read_known()
-    said = str(refused.value)
-    assert said.startswith("dvc.lock: must hold what DVC ") and said.endswith(f", got something else; {AGAIN}")
+    message = str(refused.value)
+    assert message.startswith("dvc.lock: must hold what DVC ") and message.endswith(f", got something else; {AGAIN}")
 
 
 def test_of_the_run_cache_only_whole_entries_count(place: Path) -> None:

@@ -14,7 +14,7 @@ from bakeoff.durations import read_durations
 from bakeoff.networks.cnn import Cnn
 from bakeoff.planning import whole as wholes
 from bakeoff.planning.pace import Pace
-from bakeoff.planning.whole import ROUGH, ROUGH_LOOK, Looks, Whole, looks_of, stage_key
+from bakeoff.planning.whole import ROUGH, ROUGH_VALIDATION, Looks, Whole, count_validations, stage_key
 from bakeoff.run.options import Evaluate, Export
 from bakeoff.training.settings import Train
 from bakeoff.training.variant import Span
@@ -61,7 +61,7 @@ def test_every_stage_that_runs_counts_and_dvc_and_nothing_else() -> None:
     found = Whole.of(run, ALL, PACE)
     # 100 steps of 0.5 s, looks after 50 and 100.
     assert found.stages == {"render_config": 3.0, "train": 12.0 + 50.0 + 2 * 2.0, "evaluate": 7.0, "dvc": 4.0}
-    assert (found.seconds, found.said) == (80.0, "as measured here")
+    assert (found.seconds, found.known_from) == (80.0, "as measured here")
     tell("dvc", "0", 1.5)
     assert Whole.of(run, dict.fromkeys(ALL, UNCHANGED), PACE).stages == {"dvc": 1.5}
 
@@ -77,16 +77,16 @@ def test_without_a_measurement_other_variants_stand_for_it_then_a_rule_of_thumb(
         "evaluate": 9.0,
         "dvc": ROUGH["dvc"],
     }
-    assert found.said == "train, evaluate as others took here; render_config, DVC by rule of thumb"
+    assert found.known_from == "train, evaluate as others took here; render_config, DVC by rule of thumb"
     workspace.durations().unlink()
-    assert Whole.of(run, ALL, PACE).stages["train"] == ROUGH["train"] + 50.0 + 2 * ROUGH_LOOK
-    assert Whole.of(run, ALL, PACE).said == "by rule of thumb"
+    assert Whole.of(run, ALL, PACE).stages["train"] == ROUGH["train"] + 50.0 + 2 * ROUGH_VALIDATION
+    assert Whole.of(run, ALL, PACE).known_from == "by rule of thumb"
 
 
 def test_steps_of_no_known_pace_are_left_out_unless_as_long_a_training_was_seen() -> None:
     run = variant()
     found = Whole.of(run, ALL, None)
-    assert found.seconds is None and found.stages["train"] == ROUGH["train"] + 2 * ROUGH_LOOK
+    assert found.seconds is None and found.stages["train"] == ROUGH["train"] + 2 * ROUGH_VALIDATION
     assert found.at_least == sum(found.stages.values())
     tell("train", stage_key("train", run), 50.0, steps=99)
     assert Whole.of(run, ALL, None).seconds is None
@@ -114,7 +114,7 @@ def test_of_a_command_the_nearest_number_of_stages_counts() -> None:
     tell("job", "1", 2.0)
     tell("job", "4", 8.0)
     found = Whole.of(variant(), ALL, PACE, by="job")  # three stages run
-    assert found.stages["job"] == 8.0 and "the job itself as others took here" in found.said
+    assert found.stages["job"] == 8.0 and "the job itself as others took here" in found.known_from
 
 
 def test_what_changes_a_stage_s_time_changes_its_key() -> None:
@@ -134,7 +134,7 @@ def test_what_changes_a_stage_s_time_changes_its_key() -> None:
     ],
 )  # fmt: skip
 def test_looks_come_by_steps_or_epochs_and_at_the_end(train: dict[str, Any], looks: int) -> None:
-    assert looks_of(variant(**train)) == looks  # 2.5 epochs of 80 examples are 25 steps of 8
+    assert count_validations(variant(**train)) == looks  # 2.5 epochs of 80 examples are 25 steps of 8
 
 
 def test_a_training_tells_what_was_neither_step_nor_look(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,5 +152,5 @@ def test_a_training_tells_what_was_neither_step_nor_look(monkeypatch: pytest.Mon
     looks.keep(run, state, measured)
     *parts, whole = read_durations()
     assert {part.key for part in parts} == {"in part"} and len(parts) == 4
-    assert (whole.seconds, whole.steps, whole.look) == (100.0, 60.0, 2.0)
+    assert (whole.seconds, whole.steps, whole.validation) == (100.0, 60.0, 2.0)
     assert whole.rest == 100.0 - 60 * 0.5 - 3 * 2.0

@@ -79,7 +79,7 @@ def show_sum(estimates: "Sequence[Estimate]", side_by_side: int) -> "Together":
 
     at_a_time = min(side_by_side, len(estimates))
     sum_of_all = together(estimates, at_a_time, machine.available_memory())
-    _show_sum(sum_of_all, at_a_time, max((estimate.said for estimate in estimates), key=len))
+    _show_sum(sum_of_all, at_a_time, max((estimate.known_from for estimate in estimates), key=len))
     return sum_of_all
 
 

@@ -45,17 +45,19 @@ class Estimate:
     disk_bytes: int
     training: str = ""  # two of one name never run together
     at_least: float = 0.0  # seconds, where its steps are not known: of all else
-    said: str = ""  # what the seconds are known from
+    known_from: str = ""  # what the seconds are known from
 
     @classmethod
     def of(cls, run: Run, stages: Mapping[str, str], *, cores: int | None = None) -> "Estimate":
         """Return what a job takes whose stages are to do this, by so many cores; what DVC has takes nothing."""
         whole = Whole.of(run, stages, known_pace(run, cores), by=JOB, cores=cores)
         if stages.get(TRAIN) != RUNS:
-            return cls(whole.seconds, 0, 0, at_least=whole.at_least, said=whole.said)
+            return cls(whole.seconds, 0, 0, at_least=whole.at_least, known_from=whole.known_from)
         derived = run.derived
         disk = OnDisk.of(run.train, derived.parameters).total()
-        return cls(whole.seconds, derived.memory_estimate_bytes, disk, at_least=whole.at_least, said=whole.said)
+        return cls(
+            whole.seconds, derived.memory_estimate_bytes, disk, at_least=whole.at_least, known_from=whole.known_from
+        )
 
 
 def cores_of_each(side_by_side: int) -> int | None:

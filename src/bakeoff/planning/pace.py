@@ -40,13 +40,13 @@ class Pace:
     known_from: str
 
 
-def seconds_of(run: Variant, pace: Pace | None, looks: float = 0.0) -> float | None:
+def seconds_of(run: Variant, pace: Pace | None, validation_seconds: float = 0.0) -> float | None:
     """Return how long a training's steps and its looks at validation take, which its own limit may cut short; None
     where neither is known."""
     limit = None if run.train.max_minutes is None else 60 * run.train.max_minutes
     if pace is None:
         return limit
-    whole = sum(pace.seconds_per_step[span.name] * span.steps for span in run.derived.phases) + looks
+    whole = sum(pace.seconds_per_step[span.name] * span.steps for span in run.derived.phases) + validation_seconds
     return whole if limit is None else min(whole, limit)
 
 

@@ -117,13 +117,13 @@ def check_best_by(variant: Variant) -> None:
 
 def _name_source(run: Run, pace: Pace | None, whole: Whole) -> str:
     if TRAIN not in whole.stages:
-        return whole.said
+        return whole.known_from
     known = "no such steps on this machine yet; --probe measures a few"
     if whole.has_steps:
         known = f"steps {pace.known_from}" if pace and pace.known_from != BEFORE else ""
     limit = math.inf if run.train.max_minutes is None else 60 * run.train.max_minutes
     is_cut_short = (seconds_of(run, pace) or 0.0) >= limit and whole.stages[TRAIN] >= limit
-    return "; ".join(filter(None, ["train.max_minutes ends it" if is_cut_short else "", known, whole.said]))
+    return "; ".join(filter(None, ["train.max_minutes ends it" if is_cut_short else "", known, whole.known_from]))
 
 
 def _warnings(stages: Mapping[str, str]) -> list[str]:

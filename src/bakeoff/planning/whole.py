@@ -22,7 +22,7 @@ from bakeoff.run.settings import Run
 TRAIN = "train"
 # Seconds; of train what is no step and no look at validation.
 ROUGH = {"build_records": 8.0, "render_config": 4.0, TRAIN: 20.0, "evaluate": 15.0, "export": 25.0, DVC: 5.0, JOB: 10.0}
-ROUGH_OF_ANY_OTHER, ROUGH_LOOK = 10.0, 2.0
+ROUGH_OF_ANY_OTHER, ROUGH_VALIDATION = 10.0, 2.0
 HERE, OTHERS, BY_RULE = "as measured here", "as others took here", "by rule of thumb"
 NAMES = {DVC: "DVC", JOB: "the job itself"}
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ class Whole:
         return self.at_least if self.has_steps else None
 
     @property
-    def said(self) -> str:
+    def known_from(self) -> str:
         """What the parts are known from."""
         by_kind = {
             kind: [NAMES.get(name, name) for name, (_, its) in self.parts.items() if its == kind]
@@ -116,16 +116,16 @@ def stage_key(stage: str, run: Run) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def looks_of(run: Run) -> int:
+def count_validations(run: Run) -> int:
     """Return how many looks at validation a training to its end takes; the last step of a phase has one always."""
-    train, looks = run.train, 0
+    train, passes = run.train, 0
     for span in run.derived.phases:
         every = train.validate_every_steps
         if train.validate_every_epochs:
             examples = train.validate_every_epochs * run.derived.train_examples
             every = max(1, math.ceil(round(examples / (span.batch_size * train.accumulate_batches), 6)))
-        looks += math.ceil(span.steps / every) if every else 1
-    return looks
+        passes += math.ceil(span.steps / every) if every else 1
+    return passes
 
 
 def keep_stage(stage: str, run: Run | None = None, *, key: str = "", state: Mapping[str, Any] | None = None) -> None:
@@ -140,10 +140,10 @@ class Looks:
     def __init__(self) -> None:
         self._seconds: list[float] = []
 
-    def timed(self, look: Callable[[], Result]) -> Callable[[], Result]:
+    def timed(self, validate: Callable[[], Result]) -> Callable[[], Result]:
         def timed() -> Result:
             began = time.monotonic()
-            result = look()
+            result = validate()
             self._seconds.append(time.monotonic() - began)
             return result
 
@@ -158,13 +158,16 @@ class Looks:
             keep_stage(TRAIN, key="in part", state=state)
             return
         pace, done, more = known_pace(run), state["step"], dict[str, Any]()
-        seconds, look = seconds_here(), median(self._seconds) if self._seconds else 0.0
+        seconds, pass_seconds = seconds_here(), median(self._seconds) if self._seconds else 0.0
         if pace is not None:
             steps = sum(
                 pace.seconds_per_step[span.name] * max(0, min(done, span.end_step) - span.first_step)
                 for span in run.derived.phases
             )
-            more = {"rest": round(max(0.0, seconds - steps - look * len(self._seconds)), 3), "look": round(look, 3)}
+            more = {
+                "rest": round(max(0.0, seconds - steps - pass_seconds * len(self._seconds)), 3),
+                "look": round(pass_seconds, 3),
+            }
         more |= {"steps": done, "run": lineage["fingerprint"]}
         keep_duration(TRAIN, stage_key(TRAIN, run), seconds, **more)
 
@@ -178,8 +181,8 @@ def _training(run: Run, pace: Pace | None, measured: Measured) -> tuple[tuple[fl
         return as_long.seconds(TRAIN, key), True
     split = replace(measured, rows=[row for row in measured.rows if row.rest is not None])
     rest, known_from = split.seconds(TRAIN, key, lambda row: row.rest or 0.0)
-    has_look = bool(split.newest(TRAIN))
-    look = split.seconds(TRAIN, key, lambda row: row.validation)[0] if has_look else ROUGH_LOOK
-    looks = looks_of(run) * look
-    steps = seconds_of(run, pace, looks)
-    return (rest + (looks if steps is None else steps), known_from), steps is not None
+    has_validation = bool(split.newest(TRAIN))
+    pass_seconds = split.seconds(TRAIN, key, lambda row: row.validation)[0] if has_validation else ROUGH_VALIDATION
+    validation_seconds = count_validations(run) * pass_seconds
+    steps = seconds_of(run, pace, validation_seconds)
+    return (rest + (validation_seconds if steps is None else steps), known_from), steps is not None
