@@ -148,8 +148,8 @@ def _encoded(encoded: tf.Tensor) -> Example:
 
 def seconds(rows: tf.data.Dataset, way: Way) -> tuple[float, float]:
     """By the clock and of the processor for each image; the first is not counted, nor is the building of the graph."""
-    found = rows.map(lambda number, encoded: way(encoded, number), num_parallel_calls=THREADS, deterministic=True)
-    images = iter(found)
+    mapped = rows.map(lambda number, encoded: way(encoded, number), num_parallel_calls=THREADS, deterministic=True)
+    images = iter(mapped)
     next(images)
     start, processor = time.perf_counter(), time.process_time()
     count = sum(1 for _ in images)

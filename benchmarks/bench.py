@@ -71,8 +71,8 @@ def results(command: str) -> list[str]:
 
 def output(command: str) -> tuple[list[str], str]:
     """Return the lines that it printed, and the last one of its errors."""
-    script, *words = command.split()
-    done = subprocess.run([sys.executable, str(FOLDER / script), *words], capture_output=True, text=True)
+    script, *arguments = command.split()
+    done = subprocess.run([sys.executable, str(FOLDER / script), *arguments], capture_output=True, text=True)
     errors = done.stderr.strip().splitlines()
     return done.stdout.splitlines(), errors[-1].replace("|", " ")[:100] if errors and done.returncode else ""
 

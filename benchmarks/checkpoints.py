@@ -44,22 +44,26 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ.pop("DVC_ROOT", None)
     seed_everything(0, deterministic=True)
-    print(f"{'network':10} {'file':>9} {'step':>9} {'told':>9} {'of the loop':>11} {'sent':>9} {'of the loop':>11}")
+    print(f"{'network':10} {'file':>9} {'step':>9} {'reported':>9} {'of the loop':>11} {'sent':>9} {'of the loop':>11}")
     for name in arguments.networks:
         kitchen = Kitchen(name)
         kitchen.bare(5)
         step = statistics.median(kitchen.bare(STEPS)[1] for _ in range(3)) / STEPS
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
-            size, told, sent = measure(kitchen, arguments.checkpoints)
+            size, reported, sent = measure(kitchen, arguments.checkpoints)
         loop = step * CHECKPOINT_EVERY
         print(
-            f"{name:10} {size / 1e6:6.1f} MB {step * 1000:6.1f} ms {told * 1000:6.2f} ms {told / loop:11.3%}"
+            f"{name:10} {size / 1e6:6.1f} MB {step * 1000:6.1f} ms {reported * 1000:6.2f} ms {reported / loop:11.3%}"
             f" {sent * 1000:6.0f} ms {sent / loop:11.2%}",
             flush=True,
         )
-        what = f"a checkpoint of {name} told and sent to MLflow"
+        what = f"a checkpoint of {name} reported and sent to MLflow"
         print_result(
-            what, f"{(told + sent) * 1000:.0f} ms", f"{loop:.1f} s", ratio=(told + sent) / loop, other="its steps"
+            what,
+            f"{(reported + sent) * 1000:.0f} ms",
+            f"{loop:.1f} s",
+            ratio=(reported + sent) / loop,
+            other="its steps",
         )
 
 
@@ -69,20 +73,20 @@ def measure(kitchen: Kitchen, checkpoints: int) -> tuple[int, float, float]:
     target = Target("local", "bakeoff")
     target.write(journal.folder)
     journal.run("a network")
-    tracker, told, sent = Tracker(RUN, Mlflow(), journal), [], []
+    tracker, reported, sent = Tracker(RUN, Mlflow(), journal), [], []
 
-    def tell(stock: Stock) -> None:
-        told.append(seconds(time.thread_time, lambda: tracker.checkpoint(stock)))
+    def report(stock: Stock) -> None:
+        reported.append(seconds(time.thread_time, lambda: tracker.checkpoint(stock)))
 
     delivery = Delivery(*open_store(target), journal.folder, target)
-    with Work(Path("work"), ["all"]) as work, work.followed(lambda: None, tell):
+    with Work(Path("work"), ["all"]) as work, work.followed(lambda: None, report):
         for number in range(1, checkpoints + 1):
             journal.metrics(number, {"train/loss": 1 / number})
             work.save(Position(0, number), {"phases": [STANDING]}, kitchen.learner.state, now=True)
             sent.append(seconds(time.process_time, delivery.send))
         size = max(path.stat().st_size for path in Path("work").rglob("0*"))
     journal.close()
-    return size, statistics.median(told), statistics.median(sent)
+    return size, statistics.median(reported), statistics.median(sent)
 
 
 def seconds(clock: Callable[[], float], do: Callable[[], object]) -> float:

@@ -31,16 +31,16 @@ def main() -> None:
     clones = (arguments.before.resolve(), Path(__file__).resolve().parents[1])
     print(f"{'command':38} {'before':>16} {'now':>16} {'ratio':>12} {'load':>5}   (by the clock, of the processor)")
     if not arguments.runs:
-        for words in COMMANDS:
-            measure(" ".join(words), words, clones, clones, arguments.pairs)
+        for command_line in COMMANDS:
+            measure(" ".join(command_line), command_line, clones, clones, arguments.pairs)
     for runs in arguments.runs:
         with tempfile.TemporaryDirectory() as folder:
             places = [make_place(Path(folder) / str(number), clone) for number, clone in enumerate(clones)]
             fill(places[0] / "mlflow.db", runs, 60)
             os.link(places[0] / "mlflow.db", places[1] / "mlflow.db")
-            for words in COMPARISONS:
-                name = f"compare, {min(runs, 20) if not words else runs:,} of {runs:,} runs"
-                measure(name, ("compare", *words), places, clones, arguments.pairs)
+            for command_line in COMPARISONS:
+                name = f"compare, {min(runs, 20) if not command_line else runs:,} of {runs:,} runs"
+                measure(name, ("compare", *command_line), places, clones, arguments.pairs)
 
 
 def make_place(folder: Path, clone: Path) -> Path:
@@ -52,19 +52,23 @@ def make_place(folder: Path, clone: Path) -> Path:
     return folder
 
 
-def measure(name: str, words: tuple[str, ...], places, clones, pairs: int) -> None:
+def measure(name: str, command_line: tuple[str, ...], places, clones, pairs: int) -> None:
     for place, clone in zip(places, clones, strict=True):
-        seconds(words, place, clone)  # files of bytecode are there from here on, and the disk's content in memory
-    taken = [[seconds(words, place, clone) for place, clone in zip(places, clones, strict=True)] for _ in range(pairs)]
+        seconds(
+            command_line, place, clone
+        )  # files of bytecode are there from here on, and the disk's content in memory
+    taken = [
+        [seconds(command_line, place, clone) for place, clone in zip(places, clones, strict=True)] for _ in range(pairs)
+    ]
     before, now = ([statistics.median(one[part] for one in arm) for part in (0, 1)] for arm in zip(*taken, strict=True))
     ratio = [statistics.median(after[part] / earlier[part] for earlier, after in taken) for part in (0, 1)]
     arms = " ".join(f"{clock:7.2f}s {busy:6.2f}s" for clock, busy in (before, now))
     print(f"{name:38} {arms} {ratio[0]:5.2f} {ratio[1]:5.2f} {os.getloadavg()[0]:6.1f}", flush=True)
 
 
-def seconds(words: tuple[str, ...], place: Path, clone: Path) -> tuple[float, float]:
+def seconds(command_line: tuple[str, ...], place: Path, clone: Path) -> tuple[float, float]:
     """By the clock, and of the processor."""
-    command, code = [sys.executable, "-m", "bakeoff.cli", *words], {"PYTHONPATH": str(clone / "src")}
+    command, code = [sys.executable, "-m", "bakeoff.cli", *command_line], {"PYTHONPATH": str(clone / "src")}
     start, before = time.perf_counter(), os.times()
     subprocess.run(command, cwd=place, env=os.environ | code, capture_output=True, check=True)
     after = os.times()

@@ -55,7 +55,7 @@ def main() -> None:
         medians = measure(commands, workspace, arguments.repeats)
         what, start = f"`bakeoff compare` of all of {arguments.runs:,} runs", medians["--help"]
         print_result(what, f"{medians['all']:.2f} s", f"{start:.2f} s", ratio=medians["all"] / start, other="--help")
-        tell(workspace)
+        print_times(workspace)
         print("the same runs made in this clone, which has their journals")
         measure(commands, workspace, arguments.repeats)
 
@@ -74,7 +74,7 @@ def measure(commands: dict[str, list[str]], workspace: Path, repeats: int) -> di
     return medians
 
 
-def tell(workspace: Path) -> None:
+def print_times(workspace: Path) -> None:
     """A journal for each run, all of it sent."""
     target = Target("local", "bakeoff")
     with closing(sqlite3.connect(workspace / "mlflow.db")) as store:
@@ -140,12 +140,12 @@ def fill(file: Path, runs: int, params: int) -> int:
 
 def _params(number: int, count: int, draw: random.Random) -> Iterator[tuple[str, str]]:
     """Three seeds of each variant; eight keys differ."""
-    point = random.Random(number // 3)
-    yield "variant.lr", point.choice(("cosine", "exponential"))
-    yield "variant.model", point.choice(("ssd_small", "ssd_tiny"))
+    draw = random.Random(number // 3)
+    yield "variant.lr", draw.choice(("cosine", "exponential"))
+    yield "variant.model", draw.choice(("ssd_small", "ssd_tiny"))
     yield "seed", str(number % 3)
     for key in ("lr.peak", "lr.warmup_steps", "optimizer.weight_decay", "train.batch_size", "train.steps"):
-        yield key, str(point.choice((1, 2, 3, 4)))
+        yield key, str(draw.choice((1, 2, 3, 4)))
     for rest in range(count - 8):
         yield f"model.part_{rest % 7}.value_{rest}", str(rest)
 

@@ -99,7 +99,7 @@ def convolutions_of(network: keras.Model, batch_size: int) -> Callable[[], list[
             calls.append((layer, inputs, slope, given[-1] != 3))
 
     def gradients() -> list[tf.Tensor]:
-        found = []
+        answers_read = []
         for layer, inputs, slope, is_inner in calls:
             with tf.GradientTape() as tape:
                 tape.watch(inputs)
@@ -107,8 +107,8 @@ def convolutions_of(network: keras.Model, batch_size: int) -> Callable[[], list[
             asked = [*layer.trainable_variables, *([inputs] if is_inner else [])]
             # One number of each is given back: to copy whole gradients out of the graph is no part of the work.
             answers = [made, *tape.gradient(made, asked, output_gradients=slope)]
-            found += [tf.reshape(one, [-1])[0] for one in answers]
-        return found
+            answers_read += [tf.reshape(one, [-1])[0] for one in answers]
+        return answers_read
 
     return gradients
 

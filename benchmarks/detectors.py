@@ -61,8 +61,8 @@ class Contender:
 
     @classmethod
     def read(cls, text: str) -> "Contender":
-        model, *words = text.split()
-        pairs = (word.partition("=") for word in words)
+        model, *overrides = text.split()
+        pairs = (override.partition("=") for override in overrides)
         return cls(text, model, {key: yaml.safe_load(value) for key, _, value in pairs})
 
 
@@ -148,8 +148,8 @@ def compare(
             headline, _, a_second = bench.train(one, seed, max(1, round(minutes * 60 * paces[one.name])))
             rows[one.name].append(headline)
             answers[one.name].append(a_second)
-        told = ", ".join(f"{name} {values[-1]:.3f}" for name, values in rows.items())
-        print(f"  {minutes:g} minutes, seed {seed}: {told}", flush=True)
+        scores = ", ".join(f"{name} {values[-1]:.3f}" for name, values in rows.items())
+        print(f"  {minutes:g} minutes, seed {seed}: {scores}", flush=True)
     first = rows[contenders[0].name]
     print(f"{HEADLINE} after {minutes:g} minutes; images a second of one thread, trained and answered")
     print("| contender | steps | mAP_50 | difference (95 %) | trained | answered |\n|---|---|---|---|---|---|")

@@ -22,8 +22,8 @@ from faults.sweep_checks import manifests
 
 def seconds(trial: Trial, jobs: int, seed: int) -> list[float]:
     """Return how long each job took but for the first, which fills what a node keeps."""
-    words = ("--on", "ray", "-j", "1", "--until", "render_config", f"seed=range({seed},{seed + jobs + 1})")
-    code = trial.launch(*words).wait()
+    sweep = ("--on", "ray", "-j", "1", "--until", "render_config", f"seed=range({seed},{seed + jobs + 1})")
+    code = trial.launch(*sweep).wait()
     assert code == 0, code
     attempts = [job["attempts"][-1] for job in manifests(trial.workspace)[-1]["jobs"]]
     return [attempt["ended"] - attempt["began"] for attempt in attempts[1:]]

@@ -96,15 +96,15 @@ def plan_of(folder: Path, size: int) -> Cost:
 COSTS: dict[str, Callable[[Path, int], Cost]] = {"records": records_of, "compare": compare_of, "sweep": plan_of}
 
 
-def cost(folder: Path, words: list[str]) -> Cost:
+def cost(folder: Path, arguments: list[str]) -> Cost:
     # A file, because processes that start anew import it.
     script = folder / "measured.py"
     script.write_text(MEASURED_CODE, encoding="utf-8")
     start, before = time.perf_counter(), os.times()
-    command = [sys.executable, script.name, *words]
+    command = [sys.executable, script.name, *arguments]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"{' '.join(words)}: {done.stdout[-1000:]}{done.stderr[-2000:]}")
+        sys.exit(f"{' '.join(arguments)}: {done.stdout[-1000:]}{done.stderr[-2000:]}")
     after = os.times()
     busy = after.children_user - before.children_user + after.children_system - before.children_system
     return time.perf_counter() - start, busy, float(done.stdout.split()[-2]) / 1024

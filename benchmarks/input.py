@@ -65,12 +65,12 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         needed = {FOLDERS.get(arm, "whole") for arm in arguments.arms}
         prepare(Path(folder), arguments.images, arguments.width, needed)
-        found: dict[str, list[dict[str, float]]] = {arm: [] for arm in arguments.arms}
+        results: dict[str, list[dict[str, float]]] = {arm: [] for arm in arguments.arms}
         for _ in range(arguments.rounds):
             for arm in arguments.arms:
-                found[arm].append(in_a_child(arm, Path(folder), arguments))
-                print(f"  {arm}: {found[arm][-1]}", file=sys.stderr, flush=True)
-    report(found)
+                results[arm].append(in_a_child(arm, Path(folder), arguments))
+                print(f"  {arm}: {results[arm][-1]}", file=sys.stderr, flush=True)
+    report(results)
     print(f"load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 
@@ -84,10 +84,10 @@ def in_a_child(arm: str, folder: Path, arguments: argparse.Namespace) -> dict[st
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def report(found: dict[str, list[dict[str, float]]]) -> None:
+def report(results: dict[str, list[dict[str, float]]]) -> None:
     middle = {
         arm: {key: statistics.median(run[key] for run in runs) for key in runs[0]}
-        for arm, runs in found.items()
+        for arm, runs in results.items()
         if runs
     }
     plain = middle.get("plain", {})

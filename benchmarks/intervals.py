@@ -37,9 +37,9 @@ def main() -> None:
     for name in arguments.populations:
         whole = POPULATIONS[name]()
         for size in SIZES:
-            for number, found in holds(whole, size, arguments.samples).items():
-                shares = f"{found['interval']:4.0%} (percentile: {found['percentile']:.0%})"
-                print(f"{name}, {size} examples: {number} {found['true']:.3f} held by {shares}", flush=True)
+            for number, shares_held in holds(whole, size, arguments.samples).items():
+                shares = f"{shares_held['interval']:4.0%} (percentile: {shares_held['percentile']:.0%})"
+                print(f"{name}, {size} examples: {number} {shares_held['true']:.3f} held by {shares}", flush=True)
 
 
 if __name__ == "__main__":

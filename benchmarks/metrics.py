@@ -29,10 +29,10 @@ def scene(draw: np.random.Generator) -> tuple[Boxes, Boxes]:
     truth = np.concatenate([low, low + draw.uniform(20, 60, (count, 2))], axis=1)
     wrong = draw.uniform(0, 120, (DETECTIONS - count, 2))
     wrong = np.concatenate([wrong, wrong + draw.uniform(20, 60, wrong.shape)], axis=1)
-    found = np.concatenate([truth + draw.normal(0, 3, truth.shape), wrong])
+    predicted = np.concatenate([truth + draw.normal(0, 3, truth.shape), wrong])
     labels = np.concatenate([classes, draw.integers(1, 11, len(wrong))])
     scores = np.concatenate([draw.uniform(0.2, 1, count), draw.uniform(0, 0.5, len(wrong))])
-    return Boxes(truth, classes), Boxes(found, labels, scores)
+    return Boxes(truth, classes), Boxes(predicted, labels, scores)
 
 
 def by_pycocotools(score: DetectionScore) -> None:
@@ -67,8 +67,8 @@ def seconds(work: Callable[[DetectionScore], object], images: int) -> float:
     took = []
     for _ in range(REPEATS):
         draw = np.random.default_rng(0)
-        truth, found = zip(*(scene(draw) for _ in range(images)), strict=True)
-        score = DetectionScore(CLASSES, truth, found, (None,) * images)
+        truth, predicted = zip(*(scene(draw) for _ in range(images)), strict=True)
+        score = DetectionScore(CLASSES, truth, predicted, (None,) * images)
         start = time.process_time()
         work(score)
         took.append(time.process_time() - start)

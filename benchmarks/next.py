@@ -25,13 +25,16 @@ from bakeoff.labelling.uncertainty import measure_uncertainty
 def main() -> None:
     arguments = parse_arguments()
     lab = Lab(*load_images(arguments.data, arguments.side), steps=arguments.steps)
-    found: dict[str, list[float]] = {"before": [], "random": [], "next": []}
+    accuracies: dict[str, list[float]] = {"before": [], "random": [], "next": []}
     for seed in range(arguments.first, arguments.first + arguments.seeds):
         for name, value in compare(lab, seed, arguments).items():
-            found[name].append(value)
-        print(f"  seed {seed}: " + ", ".join(f"{name} {values[-1]:.3f}" for name, values in found.items()), flush=True)
-    means = ", ".join(f"{name} {statistics.fmean(values):.3f}" for name, values in found.items())
-    better = [one - other for one, other in zip(found["next"], found["random"], strict=True)]
+            accuracies[name].append(value)
+        print(
+            f"  seed {seed}: " + ", ".join(f"{name} {values[-1]:.3f}" for name, values in accuracies.items()),
+            flush=True,
+        )
+    means = ", ".join(f"{name} {statistics.fmean(values):.3f}" for name, values in accuracies.items())
+    better = [one - other for one, other in zip(accuracies["next"], accuracies["random"], strict=True)]
     print(f"accuracy: {means}; next less random {describe_difference(better)}")
 
 

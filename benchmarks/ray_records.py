@@ -7,7 +7,7 @@
 The head of the cluster does no work. All processes of a node keep to one core of this machine. The command itself, with
 the catalogue, runs on any core: beside two nodes on a machine of two cores it has none of its own, which it has beside
 one. With `--share` both leave it a core, as machines of their own do. One node and two are timed in turn, and the
-median of the ratios is told: other work on the machine hits both of a pair.
+median of the ratios is printed: other work on the machine hits both of a pair.
 
     whole      python -m bakeoff.stages.build_records --on ray, from its start to its end
     images     the same without what it takes for the first 64 images: Python, the connection to Ray, processes on nodes
@@ -54,11 +54,11 @@ def main() -> None:
         print(f"{'nodes':>5} {'whole s':>8} {'images s':>8}   load of the machine")
         for _ in range(arguments.pairs):
             slow, fast = (measure(few, many, cpus, path, arguments.share) for cpus in ((0, 1), (0, 1, 1)))
-            for name, found in ratios.items():
-                found.append(slow[name] / fast[name])
-    for name, found in ratios.items():
+            for name, ratios_of_part in ratios.items():
+                ratios_of_part.append(slow[name] / fast[name])
+    for name, ratios_of_part in ratios.items():
         print(
-            f"{name}: two nodes are {statistics.median(found):.2f} times as fast, {min(found):.2f} to {max(found):.2f}"
+            f"{name}: two nodes are {statistics.median(ratios_of_part):.2f} times as fast, {min(ratios_of_part):.2f} to {max(ratios_of_part):.2f}"
         )
 
 
@@ -96,9 +96,9 @@ def measure(few: Path, many: Path, cpus: tuple[int, ...], path: str, share: floa
 def build(workspace: Path, nodes: Nodes) -> float:
     """Return how many seconds it takes."""
     shutil.rmtree(workspace / "data/records", ignore_errors=True)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     subprocess.run(STAGE, cwd=workspace, env=os.environ | nodes.environment, capture_output=True, check=True)
-    return time.perf_counter() - begun
+    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def main() -> None:
         named = [judge(facts, arguments.draws, is_planted=planted) for planted in (False, True)]
         seconds = (time.perf_counter() - began) / (2 * arguments.draws)
         count, size = len(cut_slices(facts)), len(facts["brightness"])
-        (luck, _), (found, first) = named
-        shares = f"{luck:19} of {arguments.draws:<5,}{found:23} of {arguments.draws:<5,}{first:11}"
+        (luck, _), (detected, first) = named
+        shares = f"{luck:19} of {arguments.draws:<5,}{detected:23} of {arguments.draws:<5,}{first:11}"
         print(f"{size:8,}{count:8}{shares}{seconds:10.3f}  {file}")
 
 
@@ -72,8 +72,8 @@ def answer(draw: np.random.Generator, facts: dict[str, np.ndarray], weak: np.nda
     if OBJECTS not in facts:
         return Tally("accuracy", (draw.random(size) < hardness).astype(float), np.ones(size))
     objects = facts[OBJECTS]
-    found, superfluous = draw.binomial(objects.astype(int), hardness), draw.poisson(SUPERFLUOUS * objects)
-    return Tally("f1", 2.0 * found, found + superfluous + objects)
+    detected, superfluous = draw.binomial(objects.astype(int), hardness), draw.poisson(SUPERFLUOUS * objects)
+    return Tally("f1", 2.0 * detected, detected + superfluous + objects)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def plant(data: Path, kind: str, folder: Path, seed: int) -> tuple[Path, Planted
 
 def train_folds(copy: Path, kind: str, folder: Path, folds: int, seed: int) -> list[Path]:
     """Return the examples of each fold's evaluation."""
-    found = []
+    picked = []
     for fold in range(1, folds + 1):
         place = folder / f"fold{fold}"
         params = make_params(kind, f"{fold}/{folds}", seed)
@@ -75,8 +75,8 @@ def train_folds(copy: Path, kind: str, folder: Path, folds: int, seed: int) -> l
             seconds = sum(run(place, stage) for stage in ("render_config", "train", "evaluate"))
             headline = (place / "models/evaluation/headline.json").read_text(encoding="utf-8")
             print(f"  fold {fold}: {' '.join(headline.split())}, {seconds:.0f} s of processor time", flush=True)
-        found.append(examples)
-    return found
+        picked.append(examples)
+    return picked
 
 
 def main() -> None:
@@ -86,10 +86,10 @@ def main() -> None:
     copy, planted = plant(arguments.folder.resolve(), arguments.data, folder, arguments.seed)
     print(f"{len(planted)} labels spoiled", flush=True)
     files = train_folds(copy, arguments.data, folder, arguments.folds, arguments.seed)
-    tell(folder, files, planted)
+    print_result(folder, files, planted)
 
 
-def tell(folder: Path, files: Sequence[Path], planted: Planted) -> None:
+def print_result(folder: Path, files: Sequence[Path], planted: Planted) -> None:
     """Say how many of the spoiled labels are first in the list, and which others are."""
     with chdir(folder / "fold1"):  # its records hold all examples
         listing = list_suspects(join_files(files, f"{len(files)} folds"), Labelled())
@@ -104,8 +104,8 @@ def tell(folder: Path, files: Sequence[Path], planted: Planted) -> None:
     for share in SHARES:
         first = ranking[: round(share * len(ranking))]
         hits = sum(name in planted for name in first)
-        found = f"{hits} of {len(planted)} ({hits / len(planted):.0%})"
-        print(f"  {found} are in the first {share:.0%}, {len(first)} examples")
+        picked = f"{hits} of {len(planted)} ({hits / len(planted):.0%})"
+        print(f"  {picked} are in the first {share:.0%}, {len(first)} examples")
     print(f"  {len(named)} examples are suspected, {len(named & planted.keys())} of them spoiled")
     for kind, count in sorted(Counter(what.split()[0] for what in planted.values()).items()):
         print(f"    {kind}: {sum(planted[name].split()[0] == kind for name in named & planted.keys())} of {count}")

@@ -67,10 +67,10 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # what sends to MLflow may still run
         workspace = prepared(Path(folder) / "clone")
-        words = [f"seed=range(100,{100 + arguments.jobs})", "-j", str(arguments.j)]
+        sweep = [f"seed=range(100,{100 + arguments.jobs})", "-j", str(arguments.j)]
         own = environment()
         before, start = os.times(), time.monotonic()
-        command = [sys.executable, "-m", "bakeoff.cli", "sweep", *words]
+        command = [sys.executable, "-m", "bakeoff.cli", "sweep", *sweep]
         done = subprocess.run(command, cwd=workspace.folder, env=own, capture_output=True, text=True)
         seconds, after = time.monotonic() - start, os.times()
         if done.returncode:

@@ -129,10 +129,10 @@ def main() -> None:
         for arm in arguments.arms:
             place = folder / arm.replace(", ", "_").replace(" ", "_")
             make_workspace(place, folder / "drawn", params(arm, arguments.steps))
-            told = measure(place, arm, arguments.steps)
-            interval = f"{told['mAP_50']:.3f} ({told['low']:.3f} to {told['high']:.3f})"
-            times = f"{told['training_s']:.0f} s | {1000 * told['answer_s']:.0f} ms"
-            print(f"| {arm} | {interval} | {told['mAP']:.3f} | {times} |", flush=True)
+            result = measure(place, arm, arguments.steps)
+            interval = f"{result['mAP_50']:.3f} ({result['low']:.3f} to {result['high']:.3f})"
+            times = f"{result['training_s']:.0f} s | {1000 * result['answer_s']:.0f} ms"
+            print(f"| {arm} | {interval} | {result['mAP']:.3f} | {times} |", flush=True)
 
 
 if __name__ == "__main__":

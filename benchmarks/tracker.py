@@ -59,7 +59,7 @@ class Hard:
 
     def places(self, seconds: float) -> list[Place]:
         """Return what of each thing lies in the picture, without those that others hide."""
-        found, things = [], self._things(seconds)
+        boxes, things = [], self._things(seconds)
         for number, (name, x, y, r, turn) in enumerate(things):
             reach = r if name == "ball" else r * (abs(math.cos(turn)) + abs(math.sin(turn)))
             box = [max(0.0, x - reach), max(0.0, y - reach), min(SIZE[0], x + reach), min(SIZE[1], y + reach)]
@@ -67,8 +67,8 @@ class Hard:
                 continue
             nearer = [other for other in things[number + 1 :] if math.hypot(other[1] - x, other[2] - y) < 2 * r]
             if sum(_shared(r, other[3], math.hypot(other[1] - x, other[2] - y)) for other in nearer) < HIDDEN:
-                found.append((name, *box))
-        return found
+                boxes.append((name, *box))
+        return boxes
 
     def draw(self, seconds: float) -> Image.Image:
         t, shake = seconds, np.random.default_rng(round(1000 * seconds))

@@ -24,7 +24,7 @@ from bakeoff.tracking.target import Target
 from bakeoff.web.app import bind, make_server
 from bakeoff.web.guard import Door
 
-RUNS, IMAGES, POINTS = 200, 20_000, 200
+RUNS, IMAGES, METRIC_VALUES = 200, 20_000, 200
 REPEATS = 5
 PAGES = {
     "Models": "/", "a run": f"/runs/{0:016x}", "Train": "/train", "Data": "/data", "counts": "/data/field/summary",
@@ -64,7 +64,7 @@ def _make_runs() -> None:
         write_status(folder, status)
         journal = Journal(run_id)
         Target("local", "bakeoff").write(journal.folder)
-        for step in range(0, 10 * POINTS, 10):
+        for step in range(0, 10 * METRIC_VALUES, 10):
             journal.metrics(step, {"train/loss": 1.0, "validation/mAP_50": 0.5})
         journal.close()
 

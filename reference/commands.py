@@ -50,9 +50,9 @@ def _place(name: str, names: list[str]) -> tuple[int, int]:
 def _usage(name: str, parser: argparse.ArgumentParser) -> str:
     if name == "bakeoff repro":  # all its words go to DVC's own parser
         return f"`{name} [OPTION…] [STAGE…]`\n\n"
-    words = [_argument(action) for action in parser._actions if not action.option_strings]
+    positionals = [_argument(action) for action in parser._actions if not action.option_strings]
     options = any(action.option_strings and action.dest != "help" for action in parser._actions)
-    return f"`{' '.join([name, *words, *(['[OPTION…]'] if options else [])])}`\n\n"
+    return f"`{' '.join([name, *positionals, *(['[OPTION…]'] if options else [])])}`\n\n"
 
 
 def _argument(action: argparse.Action) -> str:

@@ -108,14 +108,14 @@ def describe_type(hint: Any) -> str:
         rest = [part for part in get_args(hint) if part is not type(None)]
         named = [part for part in rest if get_origin(part) is Literal]
         if all(dataclasses.is_dataclass(part) for part in rest):
-            words = ["mapping"]
+            parts = ["mapping"]
         elif named and len(rest) > 1:
-            words = [describe_type(part) for part in rest if part not in named]
-            words += [f"`{name}`" for part in named for name in get_args(part)]
+            parts = [describe_type(part) for part in rest if part not in named]
+            parts += [f"`{name}`" for part in named for name in get_args(part)]
         else:
-            words = [describe_type(part) for part in rest]
-        words += ["null"] if len(rest) < len(get_args(hint)) else []
-        return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+            parts = [describe_type(part) for part in rest]
+        parts += ["null"] if len(rest) < len(get_args(hint)) else []
+        return f"{', '.join(parts[:-1])} or {parts[-1]}" if len(parts) > 1 else parts[0]
     if origin is Literal:
         return "choice"
     if origin is tuple:
@@ -147,7 +147,7 @@ def _as_written(value: Any) -> Any:
 @cache
 def comments_of(cls: type) -> Mapping[str, str]:
     """Return the comment behind each field, also of the classes that it is made of."""
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     for one in reversed(cls.__mro__):
         if not dataclasses.is_dataclass(one):
             continue
@@ -156,5 +156,5 @@ def comments_of(cls: type) -> Mapping[str, str]:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
                 name = lines[token.start[0] - 1].strip().partition(":")[0]
-                found |= {name: token.string.lstrip("# ")} if name.isidentifier() else {}
-    return found
+                comments |= {name: token.string.lstrip("# ")} if name.isidentifier() else {}
+    return comments
