@@ -54,11 +54,11 @@ def main() -> None:
         print(f"{'nodes':>5} {'whole s':>8} {'images s':>8}   load of the machine")
         for _ in range(arguments.pairs):
             slow, fast = (measure(few, many, cpus, path, arguments.share) for cpus in ((0, 1), (0, 1, 1)))
-            for name, ratios_of_part in ratios.items():
-                ratios_of_part.append(slow[name] / fast[name])
-    for name, ratios_of_part in ratios.items():
+            for name, values in ratios.items():
+                values.append(slow[name] / fast[name])
+    for name, values in ratios.items():
         print(
-            f"{name}: two nodes are {statistics.median(ratios_of_part):.2f} times as fast, {min(ratios_of_part):.2f} to {max(ratios_of_part):.2f}"
+            f"{name}: two nodes are {statistics.median(values):.2f} times as fast, {min(values):.2f} to {max(values):.2f}"
         )
 
 

@@ -22,8 +22,8 @@ from bakeoff import errors
 from bakeoff.cli import make_parser, parse, take_option
 from bakeoff.cli.parser import OPTION
 from bakeoff.config.compose import compose
+from bakeoff.config.overrides import parse_overrides
 from bakeoff.config.variant import parse_variant
-from bakeoff.config.words import read_words
 from bakeoff.elsewhere.ray_connection import parse_address
 from bakeoff.sweep.budget import load_team
 from bakeoff.sweep.configurations import list_values, load_overrides
@@ -62,7 +62,7 @@ def require_variant(folder: Path, lines: dict[str, Any], words: list[str], conf:
 
 def require_words(folder: Path, words: list[str]) -> None:
     """Refuse a sweep's words whose first or last values compose no variant."""
-    overrides = [override for override in read_words(words) if not PLUGINS.match(override.key_or_group)]
+    overrides = [override for override in parse_overrides(words) if not PLUGINS.match(override.key_or_group)]
     for chosen in {tuple(_one(override, place) for override in overrides) for place in (0, -1)} - accepted:
         require_variant(folder, {}, list(chosen))
         accepted.add(chosen)

@@ -7,7 +7,7 @@ import pytest
 
 from bakeoff.config import by_hydra
 from bakeoff.config.compose import compose
-from bakeoff.config.words import applied
+from bakeoff.config.overrides import apply_overrides
 from bakeoff.errors import ConfigError
 from imports import ROOT
 
@@ -43,7 +43,7 @@ SAID = {
 )
 def test_an_override_is_a_line_of_params(overrides: list[str], key: str, value: object) -> None:
     before = repr(SAID)
-    assert applied(SAID, overrides, GROUPS) == SAID | {key: value}
+    assert apply_overrides(SAID, overrides, GROUPS) == SAID | {key: value}
     assert repr(SAID) == before
 
 
@@ -58,7 +58,7 @@ def test_an_override_is_a_line_of_params(overrides: list[str], key: str, value: 
 )
 def test_what_is_no_single_choice_is_refused(override: str, message: str) -> None:
     with pytest.raises(ConfigError, match=f"^{message}"):
-        applied(SAID, [override], GROUPS)
+        apply_overrides(SAID, [override], GROUPS)
 
 
 def test_a_mistake_on_the_command_line_is_said_to_be_there(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_tiles_larger_than_every_picture_are_warned_of_and_tiles_that_fit_are_no
     assert "model.tiles.size: 320 pixels show all of every picture as it is stored, the largest is 1" in warning
     assert "choose a smaller size, or build records of larger pictures (data.max_side)" in warning
     [warning] = read("{use: point_nano_128, tiles: {size: 16}}").problems.warnings
-    assert "model.tiles: makes 2" in warning and "looks at a picture; choose larger tiles or less overlap" in warning
+    assert "model.tiles: makes 2" in warning and "views of a picture; choose larger tiles or less overlap" in warning
     variant = read("{use: point_nano_128, tiles: {size: 96}}")
     assert variant.problems.warnings == [] and variant.whole().model.tiles == Tiles(size=96)
 
@@ -87,9 +87,9 @@ def test_the_price_is_counted_on_the_pictures_as_they_are_stored(workspace: Path
     sizes = read_sizes(workspace / "records", read_manifest(workspace / "records"))
     assert sizes.shape == (5, 2) and 160 <= sizes.min() <= sizes.max() <= 192
     price = TilePrice.of(Tiles(size=100), np.array([[720, 960], [90, 100], [100, 180]]))
-    assert (price.looks, price.most_tiles, price.largest) == (3, 9 * 12 + 1, (720, 960))
+    assert (price.views, price.most_tiles, price.largest) == (3, 9 * 12 + 1, (720, 960))
     assert str(price).startswith(
-        "3 looks at a picture, up to 109: validation, evaluation and prediction call the network"
+        "3 views of a picture, up to 109: validation, evaluation and prediction call the network"
     )
 
 

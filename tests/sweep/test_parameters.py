@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from dvc.utils.hydra import apply_overrides
 
-from bakeoff.config.words import applied
+from bakeoff.config.overrides import apply_overrides
 from bakeoff.errors import ConfigError
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.parameters import list_options
@@ -62,7 +62,7 @@ def test_dvc_makes_of_params_what_the_configuration_wants(
     params = tmp_path / "now.yaml"
     params.write_text(PARAMS, encoding="utf-8")
     now = read_mapping(params)
-    wanted = applied(now, overrides, GROUPS)
+    wanted = apply_overrides(now, overrides, GROUPS)
     assert list_options(now, wanted) == options
     assert through_dvc(tmp_path, PARAMS, options) == wanted
 

@@ -34,7 +34,7 @@ LARGEST = 1024
 LIBRARIES = ("tensorflow", "keras", "numpy")
 TRIAL = "bakeoff.config.memory_trial"
 OVER = 1.05  # of the budget: then it is ended, before the machine suffers
-SECONDS_BETWEEN_LOOKS = 0.05
+POLL_SECONDS = 0.05
 MOST_SECONDS = 300.0  # for one size
 
 
@@ -215,7 +215,7 @@ class ChildTries:
         deadline = time.monotonic() + MOST_SECONDS
         while time.monotonic() < deadline:
             with suppress(queue.Empty):
-                return json.loads(self._answers.get(timeout=SECONDS_BETWEEN_LOOKS))["peak_bytes"]
+                return json.loads(self._answers.get(timeout=POLL_SECONDS))["peak_bytes"]
             try:
                 if child.poll() is not None or psutil.Process(child.pid).memory_info().rss > OVER * self._budget:
                     return None

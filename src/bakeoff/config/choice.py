@@ -16,7 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.words import applied, parsed, place
+from bakeoff.config.overrides import apply_overrides, find_place, parse_values
 from bakeoff.errors import ConfigError, choices, show
 from bakeoff.run.parse import Problems, flat
 from bakeoff.run.yaml_file import Document, Place, read_document
@@ -84,23 +84,23 @@ class Chooser:
     ) -> None:
         self._conf, self._groups, self._problems = conf, groups, problems
         document = read_document(params)
-        paths = [place(override, groups) for override in parsed(overrides)]
+        paths = [find_place(override, groups) for override in parse_values(overrides)]
         over: dict[Place, int] = {path[:depth]: 1 for path in paths for depth in range(1, len(path) + 1)}
         under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in paths)}
-        self.said = Document(applied(document.values, overrides, groups) | dict(instead), under)
+        self.settings = Document(apply_overrides(document.values, overrides, groups) | dict(instead), under)
         self.layers = (
-            *([Layer(COMMAND_LINE, Document(self.said.values, over), ())] if over else []),
-            Layer(params, self.said, ()),
+            *([Layer(COMMAND_LINE, Document(self.settings.values, over), ())] if over else []),
+            Layer(params, self.settings, ()),
         )
 
     def check_keys(self) -> None:
         known = [*self._groups, EXPERIMENT, "seed", "note"]
-        for key in self.said.values:
+        for key in self.settings.values:
             if key not in known:
                 self._problems.add(str(key), f"no such key; {choices(str(key), known)}")
 
     def preset(self) -> Preset | None:
-        name = self.said.values.get(EXPERIMENT)
+        name = self.settings.values.get(EXPERIMENT)
         if name is None:
             return None
         folder = self._conf / EXPERIMENT
@@ -138,7 +138,7 @@ class Chooser:
         known = choices("", self._options_of(group))
         of_preset = preset.options.get(group) if preset else None
         by_preset = use == PRESET or (use is None and of_preset is not None)
-        wants_preset = self.said.values.get(EXPERIMENT) is not None
+        wants_preset = self.settings.values.get(EXPERIMENT) is not None
         if by_preset and of_preset is not None:
             use = of_preset
         elif use == PRESET:
@@ -173,7 +173,7 @@ class Chooser:
         return Choice(use, both, by_preset, (*layers, *option)) if option else None
 
     def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:
-        entry = self.said.values.get(group)
+        entry = self.settings.values.get(group)
         if isinstance(entry, dict):
             return entry.get("use"), {key: value for key, value in entry.items() if key != "use"}, f"{group}.use"
         return entry, {}, group if entry is None else f"{group}.use"
@@ -198,21 +198,23 @@ class Chooser:
         return layers
 
     def _read(self, path: Path, head: str = "") -> Layer | None:
-        """Read a file of conf/; `head` is what it must say to Hydra in its first lines, and nothing else."""
+        """Read a file of conf/; `head` is the line for Hydra with which it must begin, and nothing else."""
         try:
             document = read_document(path)
         except ConfigError as error:
             self._problems.note(str(error))
             return None
         lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-        said = list(takewhile(re.compile(r"#\s*@").match, lines))
-        if said != ([head] if head else []):
+        first_lines = list(takewhile(re.compile(r"#\s*@").match, lines))
+        if first_lines != ([head] if head else []):
             rule = (
                 f"must have the line `{head}` for Hydra, at the top"
                 if head
                 else "must go, it puts the values elsewhere"
             )
-            self._problems.note(f"{path.as_posix()}:1: {f'{show(said[0])[1:-1]}: ' if said else ''}{rule}")
+            self._problems.note(
+                f"{path.as_posix()}:1: {f'{show(first_lines[0])[1:-1]}: ' if first_lines else ''}{rule}"
+            )
         return Layer(path, document, ())
 
     def _options_of(self, group: str) -> list[str]:
@@ -223,9 +225,9 @@ class Chooser:
 
 
 def _with_alternatives(group: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """`{epochs: 3}` as a change of an option that has steps also takes the steps away."""
-    said = [ALTERNATIVES.get((group, key)) for key, value in changes.items() if value is not None]
-    return {str(other[-1]): None for other in said if other} | changes
+    """Return the changes and what they take away: `{epochs: 3}` takes away an option's steps."""
+    others = [ALTERNATIVES.get((group, key)) for key, value in changes.items() if value is not None]
+    return {str(other[-1]): None for other in others if other} | changes
 
 
 def _list(value: Any) -> list[Any]:

@@ -20,7 +20,7 @@ class Composed:
         self.problems = Problems(self.place_of)
         self.chosen: dict[str, Choice] = {}
         self.preset: str | None = None
-        self.said: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line and params.yaml, once read
+        self.user_layers: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line, params.yaml
 
     def layer_of(self, key: str) -> Layer | None:
         """Return the file that sets the key; None if its value is a default."""
@@ -43,10 +43,10 @@ class Composed:
             option = next(layer for layer in self.chosen[str(group)].layers if not layer.prefix)
             return option.path.as_posix()
         for place in ((group, *inner), (group,)):
-            for layer in self.said:
+            for layer in self.user_layers:
                 if layer.line_of(place) is not None:
                     return layer.locate(place)
-        return self.said[-1].path.as_posix()
+        return self.user_layers[-1].path.as_posix()
 
 
 def compose(
@@ -59,14 +59,14 @@ def compose(
 ) -> Composed:
     """Return the variant that params.yaml and Hydra's overrides choose, or only some of its groups.
 
-    `instead` names options to look at in place of what params.yaml says of their groups.
+    `instead` names options to use in place of those that params.yaml chooses.
     """
     composed = Composed(params)
     problems = composed.problems
     every_group = _groups(conf)
     wanted = every_group if groups is None else list(groups)
     chooser = Chooser(params, conf, every_group, problems, overrides, instead or {})
-    composed.said = chooser.layers
+    composed.user_layers = chooser.layers
     chooser.check_keys()
     preset = chooser.preset() if groups is None else None
     composed.preset = preset.name if preset else None
@@ -76,7 +76,7 @@ def compose(
         if choice is not None and len(problems.lines) == before:
             composed.chosen[group] = choice
     trees = _compose_groups(conf, every_group, composed) if composed.chosen else {}
-    values = {key: value for key, value in chooser.said.values.items() if key not in {*every_group, EXPERIMENT}}
+    values = {key: value for key, value in chooser.settings.values.items() if key not in {*every_group, EXPERIMENT}}
     composed.tree = values | trees | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
     return composed
 

@@ -4,7 +4,7 @@
     8
     {"batch_size": 8, "peak_bytes": 903000064}
 
-It does what training holds memory for: steps, a look at validation, a checkpoint's copy of everything.
+It does what training holds memory for: steps, a validation pass, a checkpoint's copy of everything.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from bakeoff.training.footprint import device_peak_bytes, peak_memory_bytes
 from bakeoff.training.variant import TrainingPhase, batch_shape, plan_auto_phases, plan_phases
 
 STEPS = 4
-LOOKS = 2  # batches of the validation
+VALIDATION_BATCHES = 2  # batches of the validation
 
 
 class Rehearsal:
@@ -66,7 +66,7 @@ class Rehearsal:
             float(losses["train/loss"])  # waits until the step is done
         held_out = evaluation_batches(rig.held_out, self._shape(batch_size))
         answer = compile_answer(rig.learner.kept, rig.task, with_losses=True)
-        judge(rig.task, {"network": answer}, itertools.islice(held_out, LOOKS))
+        judge(rig.task, {"network": answer}, itertools.islice(held_out, VALIDATION_BATCHES))
         copied = {name: np.array(value) for name, value in rig.learner.state().items()}
         assert copied
         return peak_memory_bytes() + TRACKING_BYTES

@@ -56,8 +56,8 @@ def resolve(
             draft = replace(draft, train=replace(draft.train, batch_size=choice.batch_size))
             load = choice.measured(load)
     if draft.train and manifest:
-        cut, said = _cut_batches(draft.train, _count_examples(draft.train, manifest), problems)
-        draft, because = replace(draft, train=cut), said or because
+        cut, reason = _cut_batches(draft.train, _count_examples(draft.train, manifest), problems)
+        draft, because = replace(draft, train=cut), reason or because
     examples = _count_examples(draft.train, manifest) if draft.train and manifest else 0
     spans = _spans(draft.train, draft.lr, examples, problems) if draft.train and manifest else []
     if draft.train and draft.lr and spans:

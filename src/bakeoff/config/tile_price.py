@@ -1,6 +1,6 @@
 """What `model.tiles` costs on the pictures of the records, and whether it makes sense there.
 
-TilePrice(looks=7, most_tiles=13, side=320, largest=(1080, 1920)): of an ordinary picture seven calls of the network.
+TilePrice(views=7, most_tiles=13, side=320, largest=(1080, 1920)): of an ordinary picture seven calls of the network.
 """
 
 from collections.abc import Callable
@@ -17,26 +17,26 @@ from bakeoff.records.shards import name_index, read_frame
 from bakeoff.records.wire import decode_features
 
 MOST_LOOKED_AT = 100  # pictures; more say the same
-MANY_LOOKS = 100
+MANY_VIEWS = 100
 
 
 @dataclass(frozen=True)
 class TilePrice:
-    looks: int  # calls of the network for an ordinary picture: the median
+    views: int  # calls of the network for an ordinary picture: the median
     most_tiles: int
     largest: tuple[int, int]  # height and width of the largest picture
 
     @classmethod
     def of(cls, tiles: Tiles, sizes: np.ndarray) -> "TilePrice":
-        looks = [len(tiles.windows(*map(int, size))) for size in sizes]
+        views = [len(tiles.windows(*map(int, size))) for size in sizes]
         largest = sizes[np.prod(sizes, axis=1).argmax()]
-        return cls(int(np.median(looks)), max(looks), (int(largest[0]), int(largest[1])))
+        return cls(int(np.median(views)), max(views), (int(largest[0]), int(largest[1])))
 
     def __str__(self) -> str:
-        most = f", up to {self.most_tiles:,}" if self.most_tiles > self.looks else ""
+        most = f", up to {self.most_tiles:,}" if self.most_tiles > self.views else ""
         return (
-            f"{self.looks:,} looks at a picture{most}: validation, evaluation and prediction call the network about "
-            f"{self.looks:,} times as often; a step of training takes as long as without"
+            f"{self.views:,} views of a picture{most}: validation, evaluation and prediction call the network about "
+            f"{self.views:,} times as often; a step of training takes as long as without"
         )
 
 
@@ -68,8 +68,8 @@ def check_tiles(tiles: Tiles, sizes: np.ndarray, warn: Callable[[str, str], obje
             f"{tiles.size} pixels show all of every picture as it is stored, the largest is {width} x {height}; "
             "choose a smaller size, or build records of larger pictures (data.max_side)",
         )
-    elif price.looks > MANY_LOOKS:
-        warn("model.tiles", f"makes {price.looks:,} looks at a picture; choose larger tiles or less overlap")
+    elif price.views > MANY_VIEWS:
+        warn("model.tiles", f"makes {price.views:,} views of a picture; choose larger tiles or less overlap")
 
 
 def enlarge_boxes(boxes: np.ndarray, tiles: Tiles, sizes: np.ndarray) -> np.ndarray:

@@ -47,17 +47,17 @@ def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overri
     composed = compose(params, conf, overrides=overrides)
     problems = composed.problems
     draft = parse_variant(composed.tree, problems)
-    found = _read_records(records, problems, with_sizes=tiles_of(draft.model) is not None)
+    records_read = _read_records(records, problems, with_sizes=tiles_of(draft.model) is not None)
     run = resolve(
         draft,
-        found,
+        records_read,
         problems,
         facts_of=lambda network, num_classes: facts_of(network, num_classes, facts),
         is_set=lambda key: composed.layer_of(key) is not None,
         limits_of=lambda memory: limits_on_this_machine(memory, facts, partial(problems.warn, "memory.budget")),
         largest_batch=lambda smallest, load, limits: largest_batch(smallest, load, limits, records, facts),
     )
-    if problems.lines and found.manifest and _is_of_other_data(found.manifest, draft):
+    if problems.lines and records_read.manifest and _is_of_other_data(records_read.manifest, draft):
         remedy = "write this data into params.yaml and run `dvc repro build_records` first"
         problems.lines.insert(0, f"{composed.place_of('data')}: data: the records are of other data; {remedy}")
     return Variant(run, draft, composed, problems)

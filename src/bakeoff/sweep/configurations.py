@@ -12,7 +12,7 @@ from typing import Any
 
 from hydra.core.override_parser.types import Glob, Override
 
-from bakeoff.config.words import read_words
+from bakeoff.config.overrides import parse_overrides
 from bakeoff.errors import ConfigError
 from bakeoff.run.yaml_file import read_mapping
 from bakeoff.sweep.parameters import format_value
@@ -31,7 +31,7 @@ class SplitOverrides:
     @classmethod
     def split(cls, overrides: Iterable[str]) -> "SplitOverrides":
         texts = list(overrides)
-        pairs = zip(texts, [override.key_or_group for override in read_words(texts)], strict=True)
+        pairs = zip(texts, [override.key_or_group for override in parse_overrides(texts)], strict=True)
         hydra = [text for text, key in pairs if key == "hydra" or key.startswith(("hydra.", "hydra/"))]
         return cls(tuple(text for text in texts if text not in hydra), tuple(hydra))
 
@@ -86,7 +86,7 @@ def find_key(override: str) -> str:
 def select_fixed(overrides: Iterable[str]) -> dict[str, str]:
     """Return the overrides with one value, by their keys. All configurations have them in common."""
     texts = list(overrides)
-    pairs = zip(texts, read_words(texts), strict=True)
+    pairs = zip(texts, parse_overrides(texts), strict=True)
     return {find_key(text): text for text, parsed in pairs if not parsed.is_sweep_override()}
 
 
@@ -98,7 +98,7 @@ def set_or_add(override: str) -> str:
 def require_few(overrides: Iterable[str], *, sure: bool = False) -> None:
     """Raise ConfigError for more configurations than anybody wants, before Hydra starts to make them."""
     most = MOST_AT_ALL if sure else MOST_CONFIGURATIONS
-    parsed = {override.get_key_element(): override for override in read_words(overrides)}
+    parsed = {override.get_key_element(): override for override in parse_overrides(overrides)}
     for override in parsed.values():
         if override.is_interval_sweep() and SWEEPER not in parsed:
             where = f"command line: {get_text(override)}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from hydra.core.override_parser.types import Quote, QuotedString
 
-from bakeoff.config.words import parsed
+from bakeoff.config.overrides import parse_values
 from bakeoff.errors import ConfigError
 from bakeoff.run.parse import flat
 from bakeoff.run.yaml_file import SURPRISES
@@ -54,7 +54,7 @@ def _list_changes(now: Mapping[str, Any], wanted: Mapping[str, Any], path: tuple
 def _format_setting(path: tuple[str, ...], value: Any) -> str:
     option = f"++{'.'.join(path)}={format_value(value)}"
     try:
-        [override] = parsed([option])
+        [override] = parse_values([option])
     except ConfigError:
         override = None
     if override is None or repr(_unwrap(override.value())) != repr(value):

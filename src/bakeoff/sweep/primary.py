@@ -14,8 +14,8 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
 from bakeoff.config.choice import EXPERIMENT, MISSING, PRESET
+from bakeoff.config.overrides import USE
 from bakeoff.config.variant import KINDS
-from bakeoff.config.words import USE
 from bakeoff.run.yaml_file import read_mapping
 
 NAME = "params"

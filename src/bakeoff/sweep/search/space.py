@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
 
-from bakeoff.config.words import read_words
+from bakeoff.config.overrides import parse_overrides
 from bakeoff.errors import ConfigError
 from bakeoff.sweep.configurations import MOST_AT_ALL, Configuration, get_text, list_values
 from bakeoff.sweep.manifest import SweepJob
@@ -162,7 +162,7 @@ class Space:
 
 def parse_space(overrides: Iterable[str], conf: Path) -> Space:
     """Return the space of these overrides. If a key is set twice, the last one counts."""
-    by_key = {override.get_key_element(): override for override in read_words(overrides)}
+    by_key = {override.get_key_element(): override for override in parse_overrides(overrides)}
     parsed = by_key.values()
     space = Space(tuple(_parse_axis(one, conf) if one.is_sweep_override() else get_text(one) for one in parsed))
     if not space.axes:

@@ -18,11 +18,11 @@ USE = "use"
 MOST_LETTERS = 10_000  # of an override; Hydra's parser takes seconds for more
 
 
-def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[str]) -> dict[str, Any]:
+def apply_overrides(values: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[str]) -> dict[str, Any]:
     """Return a copy of params.yaml's tree with the overrides in it."""
-    tree = deepcopy(dict(said))
-    for override in parsed(overrides):
-        path = place(override, groups)
+    tree = deepcopy(dict(values))
+    for override in parse_values(overrides):
+        path = find_place(override, groups)
         if override.is_delete():
             _delete(tree, path, override)
         else:
@@ -30,38 +30,38 @@ def applied(said: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[
     return tree
 
 
-def parsed(overrides: Iterable[str]) -> "list[Override]":
+def parse_values(overrides: Iterable[str]) -> "list[Override]":
     """Parse overrides of one value each."""
-    found = read_words(overrides)
-    for override in found:
+    parsed = parse_overrides(overrides)
+    for override in parsed:
         if override.is_sweep_override():
             raise ConfigError(f"command line: {override.input_line}: several values at once are a sweep's")
         if not override.is_delete() and (odd := find_odd(override.value())):
             raise ConfigError(f"command line: {show(override.input_line)[1:-1]}: {odd[1]}")
-    return found
+    return parsed
 
 
-def read_words(words: Iterable[str]) -> "list[Override]":
+def parse_overrides(texts: Iterable[str]) -> "list[Override]":
     """Parse overrides, also those of a sweep, which stand for several values."""
-    words, found = [*words], list[Any]()
-    if not words:
+    texts, parsed = [*texts], list[Any]()
+    if not texts:
         return []  # without loading Hydra
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
     parser = OverridesParser.create()
-    for word in words:
-        where = f"command line: {show(word)[1:-1]}"
-        if len(word) > MOST_LETTERS:
+    for text in texts:
+        where = f"command line: {show(text)[1:-1]}"
+        if len(text) > MOST_LETTERS:
             raise ConfigError(f"{where}: must be at most {MOST_LETTERS:,} letters")
         try:
-            found.append(parser.parse_override(word))
+            parsed.append(parser.parse_override(text))
         except (HydraException, ValueError, RecursionError) as error:
             raise ConfigError(f"{where}: {show(' '.join(str(error).split()))[1:-1]}") from None
-    return found
+    return parsed
 
 
-def place(override: "Override", groups: Iterable[str]) -> tuple[str, ...]:
+def find_place(override: "Override", groups: Iterable[str]) -> tuple[str, ...]:
     """Return where in params.yaml an override stands: `lr=cosine` is `lr.use`."""
     path = tuple(override.key_or_group.replace("/", ".").split("."))
     return (*path, USE) if len(path) == 1 and path[0] in groups else path
