@@ -16,7 +16,7 @@ from PIL import Image
 
 import fence
 from bakeoff.building.build import build
-from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
+from bakeoff.quiet import COLLECT_AFTER
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, Record
 from bakeoff.sources.dataset import Dataset, Part, part_folders
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])  # as every stage does
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])  # as every stage does
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background; what the tests start must hear Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
     choose_root(os.environ, config.getoption("markexpr"))

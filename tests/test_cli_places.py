@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from bakeoff.cli import places
-from bakeoff.cli.places import launcher_words, place_at, require_place
+from bakeoff.cli.places import choose_launcher, place_at, require_place
 from bakeoff.errors import BakeoffError
 from bakeoff.sweep.place import ThisMachine
 
@@ -42,10 +42,10 @@ def test_slurm_takes_all_points_at_once() -> None:
 
 
 def test_slurm_is_a_launcher_of_hydras() -> None:
-    assert launcher_words("slurm", ("seed=1,2",)) == ("hydra/launcher=submitit_slurm",)
-    assert launcher_words("slurm", ("hydra/launcher=submitit_slurm",)) == launcher_words("ray", ()) == ()
+    assert choose_launcher("slurm", ("seed=1,2",)) == ("hydra/launcher=submitit_slurm",)
+    assert choose_launcher("slurm", ("hydra/launcher=submitit_slurm",)) == choose_launcher("ray", ()) == ()
     with pytest.raises(BakeoffError, match="--on slurm: must stand without hydra/launcher=joblib"):
-        launcher_words("slurm", ("hydra/launcher=joblib",))
+        choose_launcher("slurm", ("hydra/launcher=joblib",))
 
 
 def test_without_a_word_jobs_run_here() -> None:

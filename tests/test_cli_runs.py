@@ -277,7 +277,7 @@ def test_on_a_terminal_clean_asks(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["5d1c", "--keep", "2"], "clean: must be told either runs or rules, got both\n"),
+        (["5d1c", "--keep", "2"], "clean: must be given either runs or rules, got both\n"),
         (["--keep", "-1"], "--keep: must be 0 or more, got -1\n"),
         (["--older-than", "soon"], "--older-than: must be a number and m, h, d or w, such as 30d, got 'soon'\n"),
         (["nobody"], f"nobody: no run is known by this name; {KINDS}; one of: (none)\n"),

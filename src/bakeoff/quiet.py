@@ -17,12 +17,12 @@ CHOSEN = "TF_CPP_MIN_LOG_LEVEL"
 # TensorFlow and Keras load them where they are installed, for what nothing here calls: a third of the time of loading.
 NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn")
 # A network and its graphs are a million objects that stay. Looking through them every 700 takes a tenth of a stage.
-NEW_OBJECTS_BEFORE_A_LOOK = 50_000
+COLLECT_AFTER = 50_000  # new objects, before Python searches them for garbage
 
 
 def load_tensorflow() -> None:
     """Import TensorFlow and look for accelerators. Ctrl-C meanwhile ends it, if not at once then when it is loaded."""
-    gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     if "tensorflow" in sys.modules:
         return
     with no_interrupt_lost(), left_out(*NOT_NEEDED):

@@ -345,7 +345,7 @@ def test_ids_of_a_store_on_a_server_lead_to_its_pages(tmp_path: Path) -> None:
         (["--filter", "mAP_50>0.99"], "--filter: no run has mAP_50>0.99"),
         (["--top", "0"], "--top: must be 1 or more, got 0"),
         (["--recent", "-1"], "--recent: must be 1 or more, got -1"),
-        (["aaaa", "--recent", "3"], "compare: must be told either runs, a sweep or how many, got RUN and --recent"),
+        (["aaaa", "--recent", "3"], "compare: must be given either runs, a sweep or how many, got RUN and --recent"),
         (["--uri", "sqlite:///gone.db"], "sqlite:///gone.db: must be a store, got no such file"),
     ],
 )  # fmt: skip

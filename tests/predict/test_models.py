@@ -92,7 +92,7 @@ def test_without_a_model_one_is_asked_for(tmp_path: Path, monkeypatch: pytest.Mo
         WorkspaceError, match=r"^predict: nothing has been trained here; run `dvc repro`, or say --model"
     ):
         chosen(None, None)
-    with pytest.raises(WorkspaceError, match=r"^predict: must be told either --model or --run, got both"):
+    with pytest.raises(WorkspaceError, match=r"^predict: must be given either --model or --run, got both"):
         chosen(tmp_path, "abc")
     with pytest.raises(DataError, match=r"holds no model; it must be a SavedModel, or a folder like models/export"):
         chosen(tmp_path, None)

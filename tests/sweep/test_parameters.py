@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dvc.utils.hydra import apply_overrides
+from dvc.utils.hydra import apply_overrides as apply_by_dvc
 
 from bakeoff.config.overrides import apply_overrides
 from bakeoff.errors import ConfigError
@@ -25,7 +25,7 @@ seed: 0
 def through_dvc(folder: Path, text: str, options: list[str]) -> dict[str, Any]:
     params = folder / "params.yaml"
     params.write_text(text, encoding="utf-8")
-    apply_overrides(params, options)
+    apply_by_dvc(params, options)
     return read_mapping(params)
 
 

@@ -248,10 +248,13 @@ def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:
     ("overrides", "message"),
     [
         (("start", "-j", "0"), "--jobs: must be 1 or more, got 0"),
-        (("add", "seed=1", "hydra/launcher=x"), "queue add: must stand without words of Hydra's own, got hydra/launch"),
+        (
+            ("add", "seed=1", "hydra/launcher=x"),
+            "queue add: must stand without overrides of Hydra's own, got hydra/launch",
+        ),
         (
             ("add", "seed=1", "hydra.verbose=1"),
-            "queue add: must stand without words of Hydra's own, got hydra.verbose=1;",
+            "queue add: must stand without overrides of Hydra's own, got hydra.verbose=1;",
         ),
         (("add", "seed=1", "--trials", "3"), "--trials: must stand with --search, got none"),
     ],

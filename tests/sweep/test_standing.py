@@ -73,7 +73,7 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
     assert (code, err) == (
         2,
         f"{ID}: src/a.py, src/b.py, src/c.py, src/d.py, src/e.py and 2 more changed since it began; "
-        "--as-begun goes on with what they were, --anew begins a new sweep of the same words\n",
+        "--as-begun goes on with what they were, --anew starts a new sweep of the same overrides\n",
     )
     assert states(load_manifest(manifest.folder)) == [WAITING]
     assert bakeoff("--resume", "--as-begun", changed=files)[0] == 0
@@ -84,7 +84,7 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "sweep: must be told what varies, such as lr=cosine,exponential, or --resume"),
+        ((), "sweep: must be given what varies, such as lr=cosine,exponential, or --resume"),
         (
             ("--from", "conf/sweep/x.yaml"),
             "--from: no such file, got conf/sweep/x.yaml; sweeps are",
@@ -98,7 +98,7 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
         (("--resume",), "no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one"),
         (
             ("bset",),
-            "bset: must be a change such as lr=cosine,exponential, or did you mean 'best'? one of: best, list,",
+            "bset: must be an override such as lr=cosine,exponential, or did you mean 'best'? one of: best, list,",
         ),
         (("best", "a", "b"), "bakeoff sweep best: must be given no more, got b; `bakeoff sweep best --help` says"),
         (("--yes", "prune"), "prune: must stand right behind `sweep`; `bakeoff sweep prune --help` has its options"),

@@ -99,7 +99,7 @@ def test_a_dry_run_shows_the_configurations_and_what_each_stage_would_do(
         ["lr.peak=0.01 train.steps=4", "the same variant as 4"],
     ]
     jobs, time, memory, disk = output.splitlines()[-4:]
-    assert jobs == "4 jobs of 6 points"
+    assert jobs == "4 jobs of 6 configurations"
     assert re.match(r"time    at least \d+ (s|minutes) for all stages; the steps of 4 are not known yet \(.*\)$", time)
     assert "the job itself by rule of thumb" in time or time.endswith("(by rule of thumb)")
     assert memory.startswith("memory  up to ") and disk.startswith("disk    about ")

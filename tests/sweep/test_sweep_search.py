@@ -71,7 +71,10 @@ def corners(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         (("--search", "tpa", OVERRIDE), "--search: no such kind 'tpa'; did you mean 'tpe'? one of: asha, random, tpe"),
         (("--search", "tpe", OVERRIDE, "--trials", "0"), "--trials: must be 1 or more, got 0"),
         (("--search", "tpe", OVERRIDE, "--trials", "2000"), "--trials: must be at most 1,000, got 2,000"),
-        (("--search", "tpe", "lr.peak=0.1"), "--search: must be told what varies, got lr.peak=0.1; write 'lr.peak=int"),
+        (
+            ("--search", "tpe", "lr.peak=0.1"),
+            "--search: must be given what varies, got lr.peak=0.1; write 'lr.peak=int",
+        ),
         (
             (OVERRIDE,),
             f"command line: {OVERRIDE}: an interval has no values to run; write values or range(start,stop,step), or",
@@ -89,7 +92,7 @@ def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], message: st
     ("arguments", "message"),
     [
         (("--metric", "mAP50"), "--metric: no stage writes 'mAP50'; did you mean 'mAP_50'? one of: AR_1, "),
-        (("--metric", "threshold"), "--direction: must be said, for threshold is neither good nor bad; max or min"),
+        (("--metric", "threshold"), "--direction: must be given, for threshold is neither good nor bad; max or min"),
         (("--direction", "high"), "--direction: must be max or min, got 'high'"),
     ],
 )
@@ -125,7 +128,7 @@ def test_a_search_says_what_it_will_do(bakeoff: Bakeoff, corners: SimpleNamespac
     assert (code, out.splitlines()[:4]) == (0, [
         "seed    0 to 5, 6 values",
         "search  tpe, 6 trials for the least loss, seed 0",
-        "there are no more than 6 points, so these are all, instead of 20",
+        "there are no more than 6 configurations, so these are all, instead of 20",
         "warning: nothing is pruned, for training has no looks at validation/loss on its way",
     ])  # fmt: skip
     assert "time    about 90 s for all stages, 2 side by side" in out  # 6 trials of 30 s, two at a time

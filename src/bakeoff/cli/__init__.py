@@ -11,7 +11,7 @@ from typing import Any
 from bakeoff.cli.lines import LINES
 from bakeoff.cli.parser import Parser
 from bakeoff.errors import errors_in_one_line
-from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
+from bakeoff.quiet import COLLECT_AFTER
 
 # In the order of --help: a command, or several, and the function that adds it and says what it runs. A command loads
 # no other one's file, for together they take longer than most commands do. Its line in the help is in lines.py.
@@ -51,8 +51,8 @@ HELP_OPTIONS = ("-h", "--help", "--version")
 
 
 def add_repro(commands: Any) -> None:
-    repro = commands.add_parser("repro", prefix_chars="\0", add_help=False)  # all words are for DVC
-    repro.add_argument("words", nargs="*")
+    repro = commands.add_parser("repro", prefix_chars="\0", add_help=False)  # all arguments are for DVC
+    repro.add_argument("rest", nargs="*")
     repro.set_defaults(run=_repro)
 
 
@@ -60,12 +60,12 @@ def _repro(arguments: argparse.Namespace) -> None:
     from bakeoff import dvc
     from bakeoff.elsewhere.ray_connection import ON_VARIABLE, require_ray
 
-    words, note = take_option(arguments.words, "--note")
-    words, on = take_option(words, "--on")
+    rest, note = take_option(arguments.rest, "--note")
+    rest, on = take_option(rest, "--on")
     if on is not None:
         require_ray(on)
         os.environ[ON_VARIABLE] = on  # for the stages that can use other machines
-    sys.argv = ["dvc", "repro", *words]
+    sys.argv = ["dvc", "repro", *rest]
     if note is None:
         dvc.main()
     else:
@@ -84,18 +84,18 @@ def _repro_with(note: str) -> None:
         report_notes_here()  # of a run that was there already
 
 
-def take_option(words: list[str], option: str) -> tuple[list[str], str | None]:
-    """Return the other words, and the text of an option that DVC does not have."""
-    for place, word in enumerate(words):
-        name, is_one, text = word.partition("=")
-        if name == option and (is_one or place + 1 < len(words)):
+def take_option(arguments: list[str], option: str) -> tuple[list[str], str | None]:
+    """Return the other arguments, and the text of an option that DVC does not have."""
+    for place, argument in enumerate(arguments):
+        name, is_one, text = argument.partition("=")
+        if name == option and (is_one or place + 1 < len(arguments)):
             after = place + (1 if is_one else 2)
-            return [*words[:place], *words[after:]], text if is_one else words[place + 1]
-    return words, None
+            return [*arguments[:place], *arguments[after:]], text if is_one else arguments[place + 1]
+    return arguments, None
 
 
 class Version(argparse.Action):
-    """Print the version, which takes longer to find out than any other word of the command line."""
+    """Print the version, which takes longer to find out than anything else on the command line."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from importlib.metadata import version
@@ -107,17 +107,17 @@ class Version(argparse.Action):
 def make_parser(only: str | None = None, *, as_typed: bool = False) -> Parser:
     """Return the parser of all commands, or of one only.
 
-    `sweep` takes changes or a word of its own, which argparse cannot tell apart: `sweep list` is a command beside it.
-    `as_typed` puts it where it is typed, for a script that completes words.
+    `sweep` takes overrides or a command of its own, which argparse cannot tell apart: `sweep list` is a command beside
+    it. `as_typed` puts it where it is typed, for a script that completes arguments.
     """
     parser = _make_bare_parser()
     commands = parser.commands
     for name in COMMANDS if only is None else [only] if only in COMMANDS else []:
         file, _, function = COMMANDS[name].partition(":")
-        more = [_sweep_words()] if name == "sweep" and as_typed else []
+        more = [_load_sweep_commands()] if name == "sweep" and as_typed else []
         getattr(import_module(file), function)(commands, *more)
     if only in (None, "sweep") and not as_typed:
-        _sweep_words()(commands, "sweep ")
+        _load_sweep_commands()(commands, "sweep ")
     if only in (None, COMPLETION):
         from bakeoff.cli import completion
 
@@ -143,28 +143,28 @@ def _make_bare_parser() -> Parser:
     return parser
 
 
-def _sweep_words() -> Callable[..., None]:
-    from bakeoff.cli.sweeps import add_words
+def _load_sweep_commands() -> Callable[..., None]:
+    from bakeoff.cli.sweeps import add_commands
 
-    return add_words
+    return add_commands
 
 
-def parse(words: Sequence[str]) -> argparse.Namespace:
+def parse(typed: Sequence[str]) -> argparse.Namespace:
     """Return a command's arguments, `run` among them: the function that does it."""
-    parser = _choose_parser(words)
-    words = [" ".join(words[:2]), *words[2:]] if " ".join(words[:2]) in parser.commands.choices else [*words]
-    chosen = parser.parser_of(words)
-    arguments, rest = parser.parse_known_args(words)
-    if rest and hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
-        arguments.overrides += rest  # argparse takes words of a list up to the first option only
+    parser = _choose_parser(typed)
+    typed = [" ".join(typed[:2]), *typed[2:]] if " ".join(typed[:2]) in parser.commands.choices else [*typed]
+    chosen = parser.parser_of(typed)
+    arguments, rest = parser.parse_known_args(typed)
+    if rest and hasattr(arguments, "overrides") and not any(argument.startswith("-") for argument in rest):
+        arguments.overrides += rest  # argparse takes the values of a list up to the first option only
     elif rest:
         chosen.refuse(rest)
     return arguments
 
 
-def _choose_parser(words: Sequence[str]) -> Parser:
+def _choose_parser(typed: Sequence[str]) -> Parser:
     """Return the smallest parser that these arguments need."""
-    first = words[0] if words else ""
+    first = typed[0] if typed else ""
     if first in COMMANDS or first == COMPLETION:
         return make_parser(first)
     is_listed = first in HELP_OPTIONS or not (first.startswith("-") or first in LINES)
@@ -172,7 +172,7 @@ def _choose_parser(words: Sequence[str]) -> Parser:
 
 
 def main() -> None:
-    gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK)
+    gc.set_threshold(COLLECT_AFTER)
     with errors_in_one_line():
         arguments = parse(sys.argv[1:])
         if not hasattr(arguments, "anywhere"):

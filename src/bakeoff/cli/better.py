@@ -54,20 +54,22 @@ def show_verdict(arguments: argparse.Namespace) -> None:
     if on is not None:
         require_judged([a, b], on)
     files = [find_examples(one if on else find_maker(one, gathered), gathered.target.address, on) for one in (a, b)]
-    found = judge(a, b, (files[0], files[1]), metric=arguments.metric, group=arguments.group, samples=arguments.samples)
+    verdict = judge(
+        a, b, (files[0], files[1]), metric=arguments.metric, group=arguments.group, samples=arguments.samples
+    )
     if arguments.json:
-        print(json.dumps(found.tree, indent=1, ensure_ascii=False))
+        print(json.dumps(verdict.tree, indent=1, ensure_ascii=False))
     else:
-        _say(found, on)
+        _print_verdict(verdict, on)
 
 
 def _one(name: str, gathered: "Gathered") -> "Contender":
     from bakeoff.compare.selection import select_named
 
-    found = select_named(gathered, [name])
-    if len(found) != 1:
-        raise WorkspaceError(f"{name}: must name one run, got the {len(found)} of a sweep")
-    return found[0]
+    matching = select_named(gathered, [name])
+    if len(matching) != 1:
+        raise WorkspaceError(f"{name}: must name one run, got the {len(matching)} of a sweep")
+    return matching[0]
 
 
 def find_maker(contender: "Contender", gathered: "Gathered") -> "Contender":
@@ -76,47 +78,47 @@ def find_maker(contender: "Contender", gathered: "Gathered") -> "Contender":
     return gathered.fill(made)[0] if made else contender
 
 
-def _say(found: "Verdict", on: str | None) -> None:
+def _print_verdict(verdict: "Verdict", on: str | None) -> None:
     from bakeoff.compare.table import find_differing_keys
 
-    keys, _ = find_differing_keys([found.a, found.b])
-    for letter, one in (("A", found.a), ("B", found.b)):
+    keys, _ = find_differing_keys([verdict.a, verdict.b])
+    for letter, one in (("A", verdict.a), ("B", verdict.b)):
         values = ", ".join(f"{key} {one.params.get(key, '–')}" for key in keys)
         print_line(f"{letter}  {one.label}{f': {values}' if values else ''}")
-    for sentence in _sentences(found, on):
+    for sentence in _sentences(verdict, on):
         print_line(sentence)
-    rows = sorted(found.differences.numbers.items(), key=lambda row: row[0] != found.metric)
+    rows = sorted(verdict.differences.numbers.items(), key=lambda row: row[0] != verdict.metric)
     print_columns([HEAD, *_rows(dict(rows))])
-    if found.by_class:
-        print_line(f"{found.metric} of each class; these intervals hold for all classes at once")
-        print_columns([HEAD, *_rows(found.by_class)])
-    if found.setbacks:
-        better, other = ("A", "B") if found.difference.value < 0 else ("B", "A")
-        for line in found.setbacks.describe(better, other):
+    if verdict.by_class:
+        print_line(f"{verdict.metric} of each class; these intervals hold for all classes at once")
+        print_columns([HEAD, *_rows(verdict.by_class)])
+    if verdict.setbacks:
+        better, other = ("A", "B") if verdict.difference.value < 0 else ("B", "A")
+        for line in verdict.setbacks.describe(better, other):
             print_line(line)
-    if found.too_few:
-        print_line(f"too few examples to judge by: {', '.join(found.too_few)}")
+    if verdict.too_few:
+        print_line(f"too few examples to judge by: {', '.join(verdict.too_few)}")
 
 
-def _sentences(found: "Verdict", on: str | None) -> Iterator[str]:
-    one = found.difference
+def _sentences(verdict: "Verdict", on: str | None) -> Iterator[str]:
+    one = verdict.difference
     words = {"A": "A is better", "B": "B is better"}.get(one.better or "", "no difference shown")
     why = "" if one.better else ", which holds 0"
-    yield f"{words}: {found.metric} {one.a:.3f} and {one.b:.3f}, 95 % interval of B less A {_ends(one)}{why}"
-    drawn = f"{found.differences.examples:,} examples"
-    if found.differences.groups != found.differences.examples:
-        drawn = f"{found.differences.groups:,} groups of {drawn}"
+    yield f"{words}: {verdict.metric} {one.a:.3f} and {one.b:.3f}, 95 % interval of B less A {_ends(one)}{why}"
+    drawn = f"{verdict.differences.examples:,} examples"
+    if verdict.differences.groups != verdict.differences.examples:
+        drawn = f"{verdict.differences.groups:,} groups of {drawn}"
     drawn += f" of {on}" if on else ""
-    yield f"{drawn}, drawn {found.differences.samples:,} times; what another seed of training would do is not in it"
+    yield f"{drawn}, drawn {verdict.differences.samples:,} times; what another seed of training would do is not in it"
 
 
-def _rows(found: Mapping[str, "Difference"]) -> list[tuple[str, ...]]:
+def _rows(differences: Mapping[str, "Difference"]) -> list[tuple[str, ...]]:
     return [
         (
             name, f"{one.a:.3f}", f"{one.b:.3f}", f"{one.value:+.3f}", _ends(one),
             _percent(one.probability), one.better or "not shown",
         )
-        for name, one in found.items()
+        for name, one in differences.items()
     ]  # fmt: skip
 
 

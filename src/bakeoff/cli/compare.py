@@ -12,7 +12,7 @@ from bakeoff.cli.columns import terminal_width
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import DataError, WorkspaceError, choices
 from bakeoff.progress import print_line
-from bakeoff.quiet import NEW_OBJECTS_BEFORE_A_LOOK
+from bakeoff.quiet import COLLECT_AFTER
 
 if TYPE_CHECKING:
     from bakeoff.compare.contender import Contender
@@ -58,7 +58,7 @@ def show_comparison(arguments: argparse.Namespace) -> None:
     from bakeoff.compare.table import make_table
 
     _require_sense(arguments)
-    gc.set_threshold(NEW_OBJECTS_BEFORE_A_LOOK)  # what is read of thousands of runs stays to the end
+    gc.set_threshold(COLLECT_AFTER)  # what is read of thousands of runs stays to the end
     gathered, contenders = _contenders(arguments)
     table = make_table(contenders, arguments.metric, all_keys=arguments.all_keys)
     setbacks = _describe_setbacks(arguments, gathered, contenders)
@@ -103,12 +103,12 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         if value is not None and value < 1:
             raise WorkspaceError(f"--{option}: must be 1 or more, got {value}")
     given = [
-        words for words, there in (
+        options for options, there in (
             ("RUN", arguments.which), ("--sweep", arguments.sweep), ("--recent", arguments.recent)
         ) if there
     ]  # fmt: skip
     if len(given) > 1:
-        raise WorkspaceError(f"compare: must be told either runs, a sweep or how many, got {' and '.join(given)}")
+        raise WorkspaceError(f"compare: must be given either runs, a sweep or how many, got {' and '.join(given)}")
 
 
 def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Contender"]]:
@@ -162,7 +162,7 @@ def _name_a_sweep(arguments: argparse.Namespace) -> None:
 
 
 def _list_configurations(sweep: str) -> tuple[list["SweepConfiguration"], str | None]:
-    """Return a sweep's points as its manifest has them, and what its search was asked to make better.
+    """Return a sweep's configurations as its manifest has them, and what its search was asked to make better.
 
     There are none of a sweep of another workspace.
     """
@@ -195,21 +195,21 @@ def require_metric(name: str, contenders: list["Contender"]) -> None:
 
 
 def _remarks(table: "Table", *, all_keys: bool) -> list[str]:
-    said = []
+    marks = []
     if any(cell.is_best for column in table.columns for cell in column.cells):
-        said.append("* the best")
+        marks.append("* the best")
     numbers = [cell.number for column in table.metrics for cell in column.cells if cell.number]
     if any(number.low is not None for number in numbers):
-        said.append("(low–high) 95 % interval over the examples")
+        marks.append("(low–high) 95 % interval over the examples")
     if any(number.spread is not None for number in numbers):
-        said.append("± standard deviation over seeds")
-    words = ["; ".join(said)] if said else []
+        marks.append("± standard deviation over seeds")
+    notes = ["; ".join(marks)] if marks else []
     if _overlap(table):
         first, second = (one.short for one in table.contenders[:2])
-        words.append(f"intervals of the first two overlap; `bakeoff better {second} {first}` tells whether they differ")
+        notes.append(f"intervals of the first two overlap; `bakeoff better {second} {first}` tells whether they differ")
     if table.other_keys and not all_keys:
-        words.append(f"{len(table.other_keys)} more keys differ with these: --all-keys shows them")
-    return words
+        notes.append(f"{len(table.other_keys)} more keys differ with these: --all-keys shows them")
+    return notes
 
 
 def _overlap(table: "Table") -> bool:

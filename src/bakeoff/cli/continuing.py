@@ -91,26 +91,26 @@ def refuse_other_code(there: Mapping[str, Any], itself: Mapping[str, Any], which
     """Return what is to be said of it, if it is allowed."""
     from bakeoff.run.parse import differences
 
-    found = [
+    others = [
         f"{one.key} {str(one.one)[:SHOWN]} there, {str(one.other)[:SHOWN]} here" for one in differences(there, itself)
     ]
-    if found and not anyway:
+    if others and not anyway:
         raise WorkspaceError(
-            f"{which}: its checkpoints are of other code or libraries: {'; '.join(found)}; check out the run's commit "
+            f"{which}: its checkpoints are of other code or libraries: {'; '.join(others)}; check out the run's commit "
             "(tag bakeoff.git_commit in MLflow) and install its lock, or give --anyway: weights may then differ in bits"
         )
-    return [f"{line}; weights may differ in bits from those of a run that was not interrupted" for line in found]
+    return [f"{line}; weights may differ in bits from those of a run that was not interrupted" for line in others]
 
 
 def refuse_other_training(itself: Mapping[str, Any], rendered: Mapping[str, Any], which: str) -> None:
     from bakeoff.run.parse import differences
 
-    found = [f"{one.key} {one.one!r} there, {one.other!r} here" for one in differences(itself, rendered)]
-    if found:
-        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    others = [f"{one.key} {one.one!r} there, {one.other!r} here" for one in differences(itself, rendered)]
+    if others:
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
         raise ConfigError(
             f"{which}: is another training than that of params.yaml and data/records: "
-            f"{'; '.join(found[:NAMED])}{more}; set these as they were there, or bring the data that it was trained on"
+            f"{'; '.join(others[:NAMED])}{more}; set these as they were there, or bring the data that it was trained on"
         )
 
 

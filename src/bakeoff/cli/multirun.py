@@ -37,20 +37,24 @@ class Terminal:
 
 
 def run_multirun(
-    words: Sequence[str], options: Mapping[str, Any], resumed: "Manifest | None" = None, *, only_queues: bool = False
+    overrides: Sequence[str],
+    options: Mapping[str, Any],
+    resumed: "Manifest | None" = None,
+    *,
+    only_queues: bool = False,
 ) -> "Manifest | None":
-    """Run the application on words as `bakeoff sweep` has them: a + need not be doubled for a key that has a value."""
+    """Run the application on overrides as `bakeoff sweep` has them: a key with a value needs no `++`."""
     from bakeoff.sweep.configurations import set_or_add
     from bakeoff.sweep.multirun import Multirun
 
     end_as_by_ctrl_c()
-    sys.argv = ["bakeoff sweep", "--multirun", *map(set_or_add, words)]
-    return Multirun(Terminal(), words, options=options, resumed=resumed, only_queues=only_queues).run()
+    sys.argv = ["bakeoff sweep", "--multirun", *map(set_or_add, overrides)]
+    return Multirun(Terminal(), overrides, options=options, resumed=resumed, only_queues=only_queues).run()
 
 
 def main() -> None:
     with errors_in_one_line():
-        words, options = _read_arguments(sys.argv[1:])
+        overrides, options = _read_arguments(sys.argv[1:])
         for name in OTHER_CONF:
             if getattr(options, name) is not None:
                 option = f"--{name.replace('_', '-')}"
@@ -60,18 +64,18 @@ def main() -> None:
         from bakeoff.sweep.configurations import SplitOverrides
         from bakeoff.sweep.multirun import Multirun
 
-        shown = SplitOverrides.split(words).variants if options.cfg is not None else None
-        sweeps.finish(Multirun(Terminal(), words).run(whole_of=shown))
+        shown = SplitOverrides.split(overrides).variants if options.cfg is not None else None
+        sweeps.finish(Multirun(Terminal(), overrides).run(whole_of=shown))
 
 
 def _read_arguments(arguments: list[str]) -> tuple[list[str], argparse.Namespace]:
-    """Return the words, and of Hydra's own options those that take one; Hydra reads them all again."""
+    """Return the overrides, and of Hydra's own options those that take one; Hydra reads them all again."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("words", nargs="*")
+    parser.add_argument("overrides", nargs="*")
     for names in (("--cfg", "-c"), ("--package", "-p"), ("--config-path", "-cp"), ("--config-name", "-cn")):
         parser.add_argument(*names)
     parser.add_argument("--config-dir", "-cd")
     parser.add_argument("--info", "-i", nargs="?")
     parser.add_argument("--shell-completion", "-sc", action="store_true")
     options, _ = parser.parse_known_intermixed_args(arguments)
-    return [] if options.shell_completion else options.words, options
+    return [] if options.shell_completion else options.overrides, options

@@ -66,7 +66,7 @@ def choose_next(arguments: argparse.Namespace) -> None:
     from bakeoff.labelling.pool import Watcher, read_pool
 
     watcher, known = Watcher(trained), Known()
-    features = _look_at_training(watcher, known)
+    features = _read_training(watcher, known)
     with progress("next", len(tree.images), "images") as bar:
         pool = read_pool(folder, tree.images, watcher, known, min_score=arguments.min_score, advance=bar.advance)
     for failure in pool.failures[:SHOWN]:
@@ -106,7 +106,7 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise DataError(f"{arguments.folder}: no such folder")
 
 
-def _look_at_training(watcher: "Watcher", known: "Known") -> "np.ndarray":
+def _read_training(watcher: "Watcher", known: "Known") -> "np.ndarray":
     """Without records the pictures are told from each other alone, which is said."""
     import numpy as np
 

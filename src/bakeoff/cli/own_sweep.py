@@ -26,15 +26,15 @@ def add_sweep_options(command: Parser) -> None:
 
 
 def train_or_resume(
-    arguments: argparse.Namespace, changes: Sequence[str], make_words: Callable[[], Sequence[str]]
+    arguments: argparse.Namespace, changes: Sequence[str], make_overrides: Callable[[], Sequence[str]]
 ) -> None:
-    """Run a sweep of the words with the user's changes, or what is left of one. Leaves with its exit code if some runs
+    """Run a sweep of the overrides with the user's own, or what is left of one. Leaves with its exit code if some runs
     are not done."""
-    words: list[str] = []
+    overrides: list[str] = []
     if arguments.resume is None:
-        words = [*changes, *make_words()]
+        overrides = [*changes, *make_overrides()]
     elif changes:
         raise WorkspaceError("--resume: must stand without changes, for the sweep has its own")
     until = None if arguments.resume is not None else "evaluate"  # no answer is in an export
-    asked = {"overrides": words, "file": None, "until": until, "anew": False, **OF_A_SEARCH}
+    asked = {"overrides": overrides, "file": None, "until": until, "anew": False, **OF_A_SEARCH}
     run_sweep(argparse.Namespace(**(vars(arguments) | asked)))

@@ -39,21 +39,21 @@ class Parser(argparse.ArgumentParser):
         end = "" if message.endswith("?") else ";"
         self.exit(USER_ERROR, f"{self.prog}: {message}{end} `{self.prog} --help` says what there is\n")
 
-    def parser_of(self, words: Sequence[str]) -> "Parser":
-        """Return the parser of the command that words begin with; refuse one that is none."""
-        if self.commands is None or not words or words[0].startswith("-"):
+    def parser_of(self, arguments: Sequence[str]) -> "Parser":
+        """Return the parser of the command that arguments begin with; refuse one that is none."""
+        if self.commands is None or not arguments or arguments[0].startswith("-"):
             return self
-        word, names = words[0], self.commands.choices
-        if word not in names:
-            self.error(f"no such command {word!r}{_meant(word, names)}")
-        found: Parser = names[word].parser_of(words[1:])
-        return found
+        argument, names = arguments[0], self.commands.choices
+        if argument not in names:
+            self.error(f"no such command {argument!r}{_meant(argument, names)}")
+        chosen: Parser = names[argument].parser_of(arguments[1:])
+        return chosen
 
-    def refuse(self, words: Sequence[str]) -> NoReturn:
-        """Refuse words that the command does not take."""
-        option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+    def refuse(self, arguments: Sequence[str]) -> NoReturn:
+        """Refuse arguments that the command does not take."""
+        option = next((argument.partition("=")[0] for argument in arguments if argument.startswith("-")), None)
         if option is None:
-            self.error(f"must be given no more, got {' '.join(words)}")
+            self.error(f"must be given no more, got {' '.join(arguments)}")
         self.error(f"no such option {option!r}{_meant(option, self.options)}")
 
     @property
@@ -63,5 +63,5 @@ class Parser(argparse.ArgumentParser):
         return sorted({name for names in named for name in OPTION.findall(names)})
 
 
-def _meant(word: str, names: Sequence[str]) -> str:
-    return f"; {text.strip()}" if (text := did_you_mean(word, names)) else ""
+def _meant(argument: str, names: Sequence[str]) -> str:
+    return f"; {text.strip()}" if (text := did_you_mean(argument, names)) else ""

@@ -28,7 +28,7 @@ def require_place(on: str | None, *, is_search: bool = False, is_queue: bool = F
         if is_search or is_queue:
             what = "--search" if is_search else "`bakeoff queue start`"
             raise WorkspaceError(
-                f"--on slurm: cannot be used with {what}, for its launcher takes all points at once; "
+                f"--on slurm: cannot be used with {what}, for its launcher takes all configurations at once; "
                 "run the command itself as a job of Slurm's, as docs/slurm.md says, or on a Ray cluster"
             )
         _require_slurm()
@@ -49,14 +49,14 @@ def _require_slurm() -> None:
         raise WorkspaceError("--on slurm: must be used where `sbatch` is, such as a login node of the cluster")
 
 
-def launcher_words(on: str | None, words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words by which Hydra runs the jobs there, but for those that are said already."""
+def choose_launcher(on: str | None, overrides: Sequence[str]) -> tuple[str, ...]:
+    """Return the override by which Hydra runs the jobs there, unless the user chose it already."""
     if on != SLURM:
         return ()
-    said = [word for word in words if word.startswith(LAUNCHER)]
-    if any(word != LAUNCHER + SUBMITIT for word in said):
-        raise ConfigError(f"--on slurm: must stand without {said[0]}, for it is {LAUNCHER}{SUBMITIT}")
-    return () if said else (LAUNCHER + SUBMITIT,)
+    chosen = [override for override in overrides if override.startswith(LAUNCHER)]
+    if any(override != LAUNCHER + SUBMITIT for override in chosen):
+        raise ConfigError(f"--on slurm: must stand without {chosen[0]}, for it is {LAUNCHER}{SUBMITIT}")
+    return () if chosen else (LAUNCHER + SUBMITIT,)
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def propose_labels(arguments: argparse.Namespace) -> None:
         raise DataError(f"{called}: must be a detector, is for {model.task}")
     place = Place(arguments.folder, arguments.format, model.labels)
     with progress("propose", len(place.list_images()), "images") as bar:
-        tally = propose(place, lambda image: _look(model, image, arguments.min_score), called, bar.advance)
+        tally = propose(place, lambda image: _predict(model, image, arguments.min_score), called, bar.advance)
     for failure in tally.failures:
         print(f"{failure}: passed over", file=sys.stderr)
     print_line(f"propose: {tally.boxes:,} boxes in {tally.images - tally.empty:,} pictures, by {called}")
@@ -77,7 +77,7 @@ def propose_labels(arguments: argparse.Namespace) -> None:
         sys.exit(SOME_FAILED)
 
 
-def _look(model: "Model", path: Path, min_score: float) -> "Scene":
+def _predict(model: "Model", path: Path, min_score: float) -> "Scene":
     """Return the boxes that a model finds in a picture, from a score on, best first."""
     from bakeoff.intake.proposals import Proposed, Scene
     from bakeoff.predict.answers import image_row, rows_of

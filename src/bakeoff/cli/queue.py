@@ -14,9 +14,9 @@ from bakeoff.progress import print_line
 
 def add_to(commands: Any) -> None:
     queue = commands.add_parser("queue")
-    words = queue.add_commands()
+    commands = queue.add_commands()
 
-    add = words.add_parser("add", help="queue a variant, or every combination of a few values")
+    add = commands.add_parser("add", help="queue a variant, or every combination of a few values")
     add.add_argument(
         "overrides",
         nargs="*",
@@ -28,14 +28,14 @@ def add_to(commands: Any) -> None:
     add_search_options(add)
     add.set_defaults(run=_add, jobs=None)
 
-    start = words.add_parser("start", help="run what is queued, until the queue is empty")
+    start = commands.add_parser("start", help="run what is queued, until the queue is empty")
     sweep.add_rule_options(start)
     start.add_argument("--wait", action="store_true", help="when the queue is empty, wait for more until Ctrl-C")
     start.set_defaults(run=_start)
 
-    words.add_parser("list", help="show the queue").set_defaults(run=_list)
+    commands.add_parser("list", help="show the queue").set_defaults(run=_list)
 
-    remove = words.add_parser("remove", help="remove from the queue; jobs that run end as usual")
+    remove = commands.add_parser("remove", help="remove from the queue; jobs that run end as usual")
     remove.add_argument("which", nargs="*", metavar="ID", help="sweeps of the queue")
     remove.add_argument("--all", action="store_true", help="remove all")
     remove.set_defaults(run=_remove)
@@ -46,11 +46,11 @@ def _add(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.configurations import SplitOverrides
     from bakeoff.sweep.queue import add_sweep
 
-    words = sweep.read_question(arguments)
-    if own := " ".join(SplitOverrides.split(words).hydra):
-        raise ConfigError(f"queue add: must stand without words of Hydra's own, got {own}; leave them out")
+    overrides = sweep.read_question(arguments)
+    if own := " ".join(SplitOverrides.split(overrides).hydra):
+        raise ConfigError(f"queue add: must stand without overrides of Hydra's own, got {own}; leave them out")
     require_search(arguments)
-    manifest = sweep.plan_sweep(arguments, words)
+    manifest = sweep.plan_sweep(arguments, overrides)
     if manifest is not None:
         with lock_minutes():  # others may have added theirs meanwhile
             require_minutes_to_resume(manifest)

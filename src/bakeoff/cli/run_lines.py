@@ -12,7 +12,7 @@ from bakeoff.runs.status import State, Status
 HEAD = ("run", "state", "steps", "left", "metric", "trained", "examples/s", "variant", "")
 ENDS = {"max_minutes": "ended by train.max_minutes", "early_stopping": "ended by train.early_stopping"}
 SILENT = 30  # seconds without a word that are worth one
-LOSS, LOOK = "train/loss", "validation/"
+LOSS, VALIDATION = "train/loss", "validation/"
 SWEEP = "sweep-"  # how the experiments of sweeps begin
 
 
@@ -30,12 +30,12 @@ def run_lines(runs: Sequence[KnownRun], width: int | None) -> list[str]:
 
 
 def line_of(run: KnownRun) -> str:
-    words = [f"{run.label} {run.state}"]
+    parts = [f"{run.label} {run.state}"]
     if run.status:
-        words.append(f"{_steps(run.status)} steps")
+        parts.append(f"{_steps(run.status)} steps")
         if run.state.is_live and run.status.seconds_left is not None:
-            words.append(f"{format_duration(run.status.seconds_left)} left")
-    return ", ".join(filter(None, [*words, _last_words(run)]))
+            parts.append(f"{format_duration(run.status.seconds_left)} left")
+    return ", ".join(filter(None, [*parts, _describe_end(run)]))
 
 
 def hint(runs: Sequence[KnownRun]) -> str:
@@ -54,53 +54,53 @@ def hint(runs: Sequence[KnownRun]) -> str:
 
 
 def _row(run: KnownRun) -> tuple[str, ...]:
-    short, said = run.short, run.status
-    if said is None:
+    short, status = run.short, run.status
+    if status is None:
         return (short, run.state, "", "", "", "", "", "", run.unreadable)
-    name = f"{said.name} ({said.experiment})" if said.experiment else said.name
-    left = _clock(said.seconds_left) if run.state.is_live and said.seconds_left is not None else ""
-    speed = f"{said.examples_per_second:,.0f}" if run.state.is_live and said.examples_per_second else ""
-    metric = next(iter([*_headline(said), *_loss(said)]), "")
-    trained = _clock(said.training_seconds)
-    return (short, run.state, _steps(said), left, metric, trained, speed, name, ", ".join(_remarks(run)))
+    name = f"{status.name} ({status.experiment})" if status.experiment else status.name
+    left = _clock(status.seconds_left) if run.state.is_live and status.seconds_left is not None else ""
+    speed = f"{status.examples_per_second:,.0f}" if run.state.is_live and status.examples_per_second else ""
+    metric = next(iter([*_headline(status), *_loss(status)]), "")
+    trained = _clock(status.training_seconds)
+    return (short, run.state, _steps(status), left, metric, trained, speed, name, ", ".join(_remarks(run)))
 
 
 def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
     yield "run", run.short or run.fingerprint
-    said = run.status
-    if said is None:
+    status = run.status
+    if status is None:
         yield "state", f"{run.state}: {run.unreadable}"
         return
-    yield "variant", said.name
-    if said.experiment:
-        yield "experiment", said.experiment
+    yield "variant", status.name
+    if status.experiment:
+        yield "experiment", status.experiment
     yield "state", f"{run.state}{f': {run.failure.kind}' if run.failure else ''}"
     if run.failure:
         yield "reason", run.failure.message
-    yield "steps", f"{_steps(said)}{f', phase {said.phase}' if said.phase else ''}"
-    yield "trained", format_duration(said.training_seconds)
-    if run.state.is_live and said.seconds_left is not None:
-        yield "left", f"about {format_duration(said.seconds_left)}"
-    if said.learning_rate is not None:
-        yield "rate", f"{said.learning_rate:.4g}"
-    if said.examples_per_second is not None:
-        yield "speed", f"{said.examples_per_second:,.0f} examples a second"
-    for name, value in said.metrics.items():
+    yield "steps", f"{_steps(status)}{f', phase {status.phase}' if status.phase else ''}"
+    yield "trained", format_duration(status.training_seconds)
+    if run.state.is_live and status.seconds_left is not None:
+        yield "left", f"about {format_duration(status.seconds_left)}"
+    if status.learning_rate is not None:
+        yield "rate", f"{status.learning_rate:.4g}"
+    if status.examples_per_second is not None:
+        yield "speed", f"{status.examples_per_second:,.0f} examples a second"
+    for name, value in status.metrics.items():
         yield name, f"{value:.4g}"
     yield "checkpoint", "yes, it can go on" if run.can_go_on() else "none yet"
-    if said.parent:
-        yield "continues", said.parent
-    machine = said.machine
+    if status.parent:
+        yield "continues", status.parent
+    machine = status.machine
     if machine.resident_bytes is not None:
-        estimate, available = said.memory_estimate_bytes, machine.available_bytes
+        estimate, available = status.memory_estimate_bytes, machine.available_bytes
         at_most = f", estimated at most {format_size(estimate)}" if estimate else ""
         left = f"; {format_size(available)} were left" if available is not None else ""
         yield "memory", f"{format_size(machine.resident_bytes)}{at_most}{left}"
     if machine.disk_free_bytes is not None:
         yield "disk", f"{format_size(machine.disk_free_bytes)} were left"
-    yield "process", f"{said.process.pid} on {said.process.host}, since {_when(said.started)}"
-    yield "heard of", f"{format_duration(max(0, time.time() - said.updated))} ago; begun {_when(said.began)}"
-    yield "workspace", said.workspace
+    yield "process", f"{status.process.pid} on {status.process.host}, since {_when(status.started)}"
+    yield "heard of", f"{format_duration(max(0, time.time() - status.updated))} ago; begun {_when(status.began)}"
+    yield "workspace", status.workspace
     yield "work in flight", run.folder.as_posix()
     yield "fingerprint", run.fingerprint
     if run.run_id:
@@ -109,11 +109,11 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
         yield "MLflow's id", run.names.mlflow_id
 
 
-def _steps(said: Status) -> str:
-    return f"{said.steps_done:,} of {said.steps:,}"
+def _steps(status: Status) -> str:
+    return f"{status.steps_done:,} of {status.steps:,}"
 
 
-def _last_words(run: KnownRun) -> str:
+def _describe_end(run: KnownRun) -> str:
     """Why it failed, or how good it was when last looked at."""
     numbers = [*_loss(run.status), *_headline(run.status)] if run.status and not run.failure else []
     return ", ".join([*numbers, *_remarks(run)])
@@ -130,14 +130,16 @@ def _remarks(run: KnownRun) -> list[str]:
     return [*ended, *([f"no word for {format_duration(silent)}"] if is_silent else [])]
 
 
-def _loss(said: Status) -> list[str]:
-    return [f"loss {said.metrics[LOSS]:.3f}"] if LOSS in said.metrics else []
+def _loss(status: Status) -> list[str]:
+    return [f"loss {status.metrics[LOSS]:.3f}"] if LOSS in status.metrics else []
 
 
-def _headline(said: Status) -> list[str]:
+def _headline(status: Status) -> list[str]:
     """The number by which its task is judged, of the last look; of an unknown task its first number."""
-    found = {name.removeprefix(LOOK): value for name, value in said.metrics.items() if name.startswith(LOOK)}
-    return [f"{name} {found[name]:.3f}" for name in (*BY_HEADLINE, *found) if name in found][:1]
+    validations = {
+        name.removeprefix(VALIDATION): value for name, value in status.metrics.items() if name.startswith(VALIDATION)
+    }
+    return [f"{name} {validations[name]:.3f}" for name in (*BY_HEADLINE, *validations) if name in validations][:1]
 
 
 def _when(seconds: float) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bakeoff.runs.known import KnownRun
 
 ENDED_SHOWN = 5  # besides those that are under way
-SECONDS_BETWEEN_LOOKS = 1.0
+POLL_SECONDS = 1.0
 JSON_VERSION = 1
 NOTHING = "no run has begun here yet; `dvc repro` begins one"
 COLOURS = {  # of states
@@ -51,7 +51,7 @@ def show_status(arguments: argparse.Namespace) -> None:
 
         fingerprint = resolve(arguments.which, known_runs()).fingerprint
 
-    def look() -> list["KnownRun"]:
+    def read_runs() -> list["KnownRun"]:
         runs = known_runs()
         if fingerprint is not None:
             return [run for run in runs if run.fingerprint == fingerprint]
@@ -66,16 +66,16 @@ def show_status(arguments: argparse.Namespace) -> None:
         return [*table_lines(runs, width), *more] or [NOTHING]
 
     if not arguments.watch:
-        _show([_as_json(look(), indent=1)] if arguments.json else lines_of(look()))
+        _show([_as_json(read_runs(), indent=1)] if arguments.json else lines_of(read_runs()))
         return
-    looks = _looks(look, until_ended=fingerprint is not None)
+    snapshots = _poll(read_runs, until_ended=fingerprint is not None)
     with suppress(KeyboardInterrupt):  # the way to end it
         if arguments.json:
-            _follow(looks)
+            _follow(snapshots)
         elif sys.stdout.isatty():
-            _redraw(looks, lines_of)
+            _redraw(snapshots, lines_of)
         else:
-            _tell(looks)
+            _print_changes(snapshots)
 
 
 def _show(lines: list[str]) -> None:
@@ -101,41 +101,41 @@ def _paint(lines: list[str]) -> "Text":
     return text
 
 
-def _looks(look: Callable[[], list["KnownRun"]], *, until_ended: bool) -> Iterator[list["KnownRun"]]:
+def _poll(read_runs: Callable[[], list["KnownRun"]], *, until_ended: bool) -> Iterator[list["KnownRun"]]:
     while True:
-        runs = look()
+        runs = read_runs()
         yield runs
         if until_ended and not any(run.state.is_live for run in runs):
             return
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(POLL_SECONDS)
 
 
-def _redraw(looks: Iterable[list["KnownRun"]], lines_of: Callable[[list["KnownRun"]], list[str]]) -> None:
+def _redraw(snapshots: Iterable[list["KnownRun"]], lines_of: Callable[[list["KnownRun"]], list[str]]) -> None:
     """On a terminal; what was shown last stays on it."""
     from rich.live import Live
 
     with Live(auto_refresh=False) as live:
-        for runs in looks:
+        for runs in snapshots:
             live.update(_paint(lines_of(runs)), refresh=True)
 
 
-def _tell(looks: Iterable[list["KnownRun"]]) -> None:
+def _print_changes(snapshots: Iterable[list["KnownRun"]]) -> None:
     """Through a pipe: a line for each run now and then, and at once when its state changes."""
     from bakeoff.cli.run_lines import line_of
 
-    told: dict[str, tuple[str, float]] = {}  # by run: the state, and when
-    for runs in looks:
+    printed: dict[str, tuple[str, float]] = {}  # by run: the state, and when
+    for runs in snapshots:
         now = time.monotonic()
         for run in runs:
-            state, at = told.get(run.fingerprint, ("", 0.0))
+            state, at = printed.get(run.fingerprint, ("", 0.0))
             if run.state != state or (run.state.is_live and now - at >= SECONDS_BETWEEN_LINES):
                 print_line(line_of(run))
-                told[run.fingerprint] = (run.state, now)
+                printed[run.fingerprint] = (run.state, now)
 
 
-def _follow(looks: Iterable[list["KnownRun"]]) -> None:
+def _follow(snapshots: Iterable[list["KnownRun"]]) -> None:
     last = None
-    for runs in looks:
+    for runs in snapshots:
         text = _as_json(runs, indent=None)
         if text != last:
             print_line(text)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bakeoff.runs.known import KnownRun
     from bakeoff.runs.leftovers import Leftover
 
-SECONDS_BETWEEN_LOOKS = 0.2
+POLL_SECONDS = 0.2
 SOME_FAILED = 1
 END = "asked to stop after the step it is at; it is saved, and can train more"
 NOT_BEGIN = "waits for its turn, and was asked not to begin"
@@ -76,7 +76,7 @@ def _wait_for(run: "KnownRun") -> "KnownRun":
     from bakeoff.runs.known import read_run
 
     while run.folder.is_dir() and (run := read_run(run.folder)).state.is_live:
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(POLL_SECONDS)
     print_line(line_of(run))
     return run
 
@@ -100,16 +100,16 @@ def add_clean(commands: Any) -> None:
 
 
 def clean_up(arguments: argparse.Namespace) -> None:
-    found = _find(arguments)
-    going = [leftover for leftover in found if leftover.stays is None]
-    if not found:
+    leftovers = _find(arguments)
+    going = [leftover for leftover in leftovers if leftover.stays is None]
+    if not leftovers:
         print_line("nothing is in .bakeoff/runs or .bakeoff/fetched")
         return
-    print_columns([HEAD, *map(_row, found)])
+    print_columns([HEAD, *map(_row, leftovers)])
     if not going:
         print_line("nothing to remove by these rules")
         return
-    wanted = f"{len(going)} of {len(found)}, {format_size(sum(leftover.bytes for leftover in going))}"
+    wanted = f"{len(going)} of {len(leftovers)}, {format_size(sum(leftover.bytes for leftover in going))}"
     if not arguments.yes and not confirm(f"remove {wanted}? (yes/no) "):
         print_line(f"nothing was removed; --yes removes {wanted}")
         return
@@ -131,10 +131,10 @@ def _find(arguments: argparse.Namespace) -> list["Leftover"]:
     runs, names = [run for run in known_runs() if not run.waits], named_by()
     if arguments.which:
         if arguments.keep is not None or arguments.older_than or arguments.state:
-            raise WorkspaceError("clean: must be told either runs or rules, got both")
+            raise WorkspaceError("clean: must be given either runs or rules, got both")
         chosen = {run.fingerprint: run for run in (resolve(which, runs) for which in arguments.which)}
-        found = list(chosen.values())
-        return [*these_runs(found, runs, names), *_in_store(found, runs, 0.0)]
+        named = list(chosen.values())
+        return [*these_runs(named, runs, names), *_in_store(named, runs, 0.0)]
     if arguments.keep is not None and arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
     age = seconds_of(arguments.older_than) if arguments.older_than else 0.0
@@ -155,8 +155,8 @@ def _in_store(chosen: list["KnownRun"] | None, runs: list["KnownRun"], age: floa
     if not (named := os.environ.get(VARIABLE)):
         return []
     store, now = open_store(named), time.time()
-    found = stored_runs(store, runs, now, age) if chosen is None else these_stored(store, chosen, now)
-    return list(found)
+    leftovers = stored_runs(store, runs, now, age) if chosen is None else these_stored(store, chosen, now)
+    return list(leftovers)
 
 
 def _row(leftover: "Leftover") -> tuple[str, ...]:

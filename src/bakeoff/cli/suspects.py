@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bakeoff.suspects.listing import Listing
 
 FORMATS = ("voc", "coco")
-SAID, SHOWN = 10, 100
+REMARKS, SHOWN = 10, 100
 OF_A_SWEEP = (
     "dry_run", "yes", "as_begun", "note", "person", "on", "jobs", "follow", "quiet", "fail_fast", "retries",
 )  # fmt: skip
@@ -66,7 +66,7 @@ def show_suspects(arguments: argparse.Namespace) -> None:
     from bakeoff.suspects.listing import list_suspects
 
     listing = list_suspects(read_held_out(_find_runs(arguments)), Labelled())
-    _say(listing)
+    _print_suspects(listing)
     _write(arguments, listing)
 
 
@@ -118,7 +118,7 @@ def _find_runs(arguments: argparse.Namespace) -> list[str]:
     return [job.experiment for job in manifest.jobs]
 
 
-def _say(listing: "Listing") -> None:
+def _print_suspects(listing: "Listing") -> None:
     quality = f": {listing.findings.quality}" if listing.findings else ""
     print_line(
         f"suspects: {len(listing.suspects):,} in {len(listing.rows):,} examples, {listing.held_out.source}{quality}"
@@ -126,11 +126,11 @@ def _say(listing: "Listing") -> None:
     for remark in listing.remarks:
         print_line(f"  {remark}")
     if listing.suspects:
-        shown = listing.suspects[:SAID]
+        shown = listing.suspects[:REMARKS]
         rows = [(str(rank), one.file, one.kind, one.label, one.proposal) for rank, one in enumerate(shown, start=1)]
         print_fitted([("", "example", "kind", "label", "proposal"), *rows], narrow="example")
-        if len(listing.suspects) > SAID:
-            print_line(f"  and {len(listing.suspects) - SAID:,} more; --html FILE shows them, --csv FILE lists them")
+        if len(listing.suspects) > REMARKS:
+            print_line(f"  and {len(listing.suspects) - REMARKS:,} more; --html FILE shows them, --csv FILE lists them")
 
 
 def _write(arguments: argparse.Namespace, listing: "Listing") -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.cli import sweeps
 from bakeoff.cli.multirun import run_multirun
 from bakeoff.cli.parser import Parser
-from bakeoff.cli.places import HERE, SLURM, launcher_words, place_at, require_place
+from bakeoff.cli.places import HERE, SLURM, choose_launcher, place_at, require_place
 from bakeoff.cli.sweep_plan import add_search_options, ask_again, plan_search, require_search
 from bakeoff.cli.terminal import end_as_by_ctrl_c, print_while_heard
 from bakeoff.errors import ConfigError, WorkspaceError
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from bakeoff.sweep.launch import Rules
     from bakeoff.sweep.manifest import Manifest
 
-WORD = re.compile(r"[a-z]+")  # a change has a = or a ~
+COMMAND = re.compile(r"[a-z]+")  # an override has a = or a ~
 
 
-def add_to(commands: Any, add_words: Callable[[Any], None] | None = None) -> None:
-    """`add_words` puts commands in the place of changes, for a parser that reads nothing."""
+def add_to(commands: Any, add_commands: Callable[[Any], None] | None = None) -> None:
+    """`add_commands` puts commands in the place of overrides, for a parser that reads nothing."""
     sweep = commands.add_parser("sweep", epilog=sweeps.OF_SWEEPS)
     add = sweep.add_argument
-    if add_words:
-        add_words(sweep.add_commands())
+    if add_commands:
+        add_commands(sweep.add_commands())
     else:
         add(
             "overrides", nargs="*", metavar="CHANGE",
@@ -92,12 +92,12 @@ def run_sweep(arguments: argparse.Namespace) -> None:
     require_search(arguments)
     if arguments.resume is not None:
         _resume(arguments)
-    elif arguments.overrides and WORD.fullmatch(arguments.overrides[0]):
-        sweeps.refuse_word(arguments.overrides[0])
+    elif arguments.overrides and COMMAND.fullmatch(arguments.overrides[0]):
+        sweeps.refuse_command(arguments.overrides[0])
     elif arguments.overrides or arguments.file:
         _begin(arguments, read_question(arguments), arguments.until)
     else:
-        raise WorkspaceError("sweep: must be told what varies, such as lr=cosine,exponential, or --resume")
+        raise WorkspaceError("sweep: must be given what varies, such as lr=cosine,exponential, or --resume")
 
 
 def read_question(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -117,34 +117,34 @@ def read_rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
     return Rules(arguments.jobs, follow, arguments.fail_fast, arguments.retries, **more)
 
 
-def plan_sweep(arguments: argparse.Namespace, words: tuple[str, ...]) -> "Manifest | None":
+def plan_sweep(arguments: argparse.Namespace, overrides: tuple[str, ...]) -> "Manifest | None":
     """Return a sweep that was shown, confirmed and written down; None if no more than that is wanted."""
     if arguments.search is not None:
-        return plan_search(arguments, words, arguments.until)
-    said = {key: getattr(arguments, key) for key in ("until", "yes", "dry_run", "note", "person")}
-    return run_multirun(words, said, only_queues=True)
+        return plan_search(arguments, overrides, arguments.until)
+    options = {key: getattr(arguments, key) for key in ("until", "yes", "dry_run", "note", "person")}
+    return run_multirun(overrides, options, only_queues=True)
 
 
-def _begin(arguments: argparse.Namespace, words: tuple[str, ...], until: str | None) -> None:
+def _begin(arguments: argparse.Namespace, overrides: tuple[str, ...], until: str | None) -> None:
     from bakeoff.sweep.configurations import SplitOverrides
 
     if arguments.search is None:
-        words = (*words, *launcher_words(arguments.on, words))
-        sweeps.finish(run_multirun(words, _said(arguments) | ({"until": until} if until else {})))
-    elif own := " ".join(SplitOverrides.split(words).hydra):
-        raise ConfigError(f"--search: must stand without words of Hydra's own, got {own}")
-    elif (manifest := plan_search(arguments, words, until)) is not None:
+        overrides = (*overrides, *choose_launcher(arguments.on, overrides))
+        sweeps.finish(run_multirun(overrides, _read_options(arguments) | ({"until": until} if until else {})))
+    elif own := " ".join(SplitOverrides.split(overrides).hydra):
+        raise ConfigError(f"--search: must stand without overrides of Hydra's own, got {own}")
+    elif (manifest := plan_search(arguments, overrides, until)) is not None:
         _launch(manifest, read_rules(arguments), arguments.on)
 
 
-def _said(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What options say of `hydra.launcher.*`; what none says, words may."""
-    said: dict[str, Any] = {} if arguments.jobs is None else {"jobs": arguments.jobs}
-    said |= {} if arguments.on in (*HERE, SLURM) else {"on": arguments.on}
-    said |= {"retries": arguments.retries} if arguments.retries else {}
-    said |= {key: True for key in ("fail_fast", "yes", "dry_run", "follow") if getattr(arguments, key)}
-    said |= {key: value for key in ("note", "person") if (value := getattr(arguments, key)) is not None}
-    return said | ({"follow": False} if arguments.quiet and not arguments.follow else {})
+def _read_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what options set of `hydra.launcher.*`; overrides may set the rest."""
+    options: dict[str, Any] = {} if arguments.jobs is None else {"jobs": arguments.jobs}
+    options |= {} if arguments.on in (*HERE, SLURM) else {"on": arguments.on}
+    options |= {"retries": arguments.retries} if arguments.retries else {}
+    options |= {key: True for key in ("fail_fast", "yes", "dry_run", "follow") if getattr(arguments, key)}
+    options |= {key: value for key in ("note", "person") if (value := getattr(arguments, key)) is not None}
+    return options | ({"follow": False} if arguments.quiet and not arguments.follow else {})
 
 
 def _resume(arguments: argparse.Namespace) -> None:
@@ -171,7 +171,7 @@ def _resume(arguments: argparse.Namespace) -> None:
     if changed and not arguments.as_begun:
         raise WorkspaceError(
             f"{manifest.id}: {format_files(changed)} changed since it began; --as-begun goes on with what they were, "
-            "--anew begins a new sweep of the same words"
+            "--anew starts a new sweep of the same overrides"
         )
     if arguments.dry_run:
         return
@@ -179,10 +179,10 @@ def _resume(arguments: argparse.Namespace) -> None:
     if arguments.on is None:
         arguments.on = manifest.place
     require_place(arguments.on, is_search=manifest.search is not None)
-    words = (*manifest.overrides, *launcher_words(arguments.on, manifest.overrides))
-    if SplitOverrides.split(words).hydra:  # a sweeper may have more to propose
-        said = _said(arguments) | ({"until": manifest.until} if manifest.until else {})
-        sweeps.finish(run_multirun(words, said, manifest))
+    overrides = (*manifest.overrides, *choose_launcher(arguments.on, manifest.overrides))
+    if SplitOverrides.split(overrides).hydra:  # a sweeper may have more to propose
+        options = _read_options(arguments) | ({"until": manifest.until} if manifest.until else {})
+        sweeps.finish(run_multirun(overrides, options, manifest))
     elif left:
         _launch(manifest, read_rules(arguments), arguments.on)
 

@@ -26,7 +26,9 @@ ONLY_OF_A_SEARCH = ("--trials", "--metric", "--direction", "--search-seed", "--n
 
 
 def add_search_options(command: argparse.ArgumentParser) -> None:
-    search = command.add_argument_group("search", "draw points instead of running all; an interval is then a word, too")
+    search = command.add_argument_group(
+        "search", "draw configurations instead of running all; an interval is then an override, too"
+    )
     add = search.add_argument
     add("--search", metavar="KIND", help="tpe, random, or asha: random with successive halving")
     add("--trials", type=int, metavar="N", help=f"number of trials ({TRIALS})")
@@ -55,14 +57,14 @@ def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
         arguments.no_pruning = True if not search.prunes else None
 
 
-def plan_search(arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> "Manifest | None":
+def plan_search(arguments: argparse.Namespace, overrides: Sequence[str], until: str | None) -> "Manifest | None":
     """Return a search that was shown, confirmed and written down; None if no more than that is wanted."""
     from bakeoff.sweep.budget import require_minutes
     from bakeoff.sweep.preflight import begin, minutes_of
     from bakeoff.tracking.note import require_note
 
     note = None if arguments.note is None else require_note(arguments.note)
-    plan = SearchPlan(arguments, words, until)
+    plan = SearchPlan(arguments, overrides, until)
     require_minutes(minutes_of(plan.corners)[:1] * plan.search.trials, arguments.person)
     plan.show()
     sum_of_all = show_sum(plan.estimates(), arguments.jobs or 1)
@@ -70,7 +72,7 @@ def plan_search(arguments: argparse.Namespace, words: Sequence[str], until: str 
         plan.show_first()
         return None
     require_yes(sum_of_all, sure=arguments.yes)
-    return begin(plan.corners, words, until, plan.search, note, arguments.person)
+    return begin(plan.corners, overrides, until, plan.search, note, arguments.person)
 
 
 def show_sum(estimates: "Sequence[Estimate]", side_by_side: int) -> "Together":
@@ -92,7 +94,7 @@ def require_yes(sum_of_all: "Together", *, sure: bool) -> None:
 
 
 def show_jobs(jobs: Sequence["Job"], configurations: int) -> None:
-    rows = [("", "point", "variant", "steps", "time", "stages")]
+    rows = [("", "configuration", "variant", "steps", "time", "stages")]
     for job in jobs:
         seconds = job.estimate.seconds
         time = f"over {format_duration(job.estimate.at_least)}" if seconds is None else format_duration(seconds)
@@ -102,9 +104,9 @@ def show_jobs(jobs: Sequence["Job"], configurations: int) -> None:
             ("", configuration.name, f"the same variant as {job.number}", "", "", "")
             for configuration in job.configurations[1:]
         ]
-    print_fitted(rows, less=("variant",), narrow="point")
+    print_fitted(rows, less=("variant",), narrow="configuration")
     _show_warnings(jobs)
-    merged = f" of {configurations} points" if len(jobs) != configurations else ""
+    merged = f" of {configurations} configurations" if len(jobs) != configurations else ""
     print_line(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
 
 
@@ -128,7 +130,7 @@ def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: str) -> Non
 class SearchPlan:
     """A search that may begin: its corners are right."""
 
-    def __init__(self, arguments: argparse.Namespace, words: Sequence[str], until: str | None) -> None:
+    def __init__(self, arguments: argparse.Namespace, overrides: Sequence[str], until: str | None) -> None:
         from dataclasses import replace
 
         from bakeoff.sweep.configurations import MOST_AT_ALL, MOST_CONFIGURATIONS
@@ -136,7 +138,7 @@ class SearchPlan:
         from bakeoff.sweep.search.settings import Search
         from bakeoff.sweep.search.space import parse_space
 
-        # What costs nothing to know is said first.
+        # What costs nothing to know is checked first.
         trials = TRIALS if arguments.trials is None else arguments.trials
         given = Search(
             arguments.search, trials, (arguments.metric or "").removeprefix(EVALUATION), arguments.direction or "max",
@@ -145,7 +147,7 @@ class SearchPlan:
         most = MOST_AT_ALL if arguments.yes else MOST_CONFIGURATIONS
         if trials > most:
             raise ConfigError(f"--trials: must be at most {most:,}, got {trials:,}")
-        self.space: Space = parse_space(words, workspace.CONF)
+        self.space: Space = parse_space(overrides, workspace.CONF)
         self.corners: list[Job] = preflight(self.space.corners(), until=until)
         middle = self.corners[0]
         headline = headline_name(middle.derived)
@@ -182,7 +184,9 @@ class SearchPlan:
         prunes = search.prunes and self.is_watched and search.kind != "asha"
         print_columns([*rows, ("search", f"{search}{', median pruning' if prunes else ''}")])
         if search.trials < self.asked_for:
-            print_line(f"there are no more than {search.trials} points, so these are all, instead of {self.asked_for}")
+            print_line(
+                f"there are no more than {search.trials} configurations, so these are all, instead of {self.asked_for}"
+            )
         if search.prunes and not self.is_watched:
             print_line(f"warning: nothing is pruned, for training has no looks at {search.watched} on its way")
         _show_warnings(self.corners)
@@ -208,7 +212,7 @@ class SearchPlan:
         for number in range(1, min(SHOWN, self.search.trials) + 1):
             configuration = self.space.make_configuration(suggest(self.space, self.search, jobs))
             jobs.append(SweepJob(number, "", "", (configuration.varied,), (), (), 0, 0, self.search.metric, ""))
-        print_columns([("", "point"), *((str(job.number), job.name) for job in jobs)])
+        print_columns([("", "configuration"), *((str(job.number), job.name) for job in jobs)])
 
 
 def _direction_of(metric: str) -> str:
@@ -216,5 +220,5 @@ def _direction_of(metric: str) -> str:
 
     higher = is_higher_better(metric)
     if higher is None:
-        raise ConfigError(f"--direction: must be said, for {metric} is neither good nor bad; max or min")
+        raise ConfigError(f"--direction: must be given, for {metric} is neither good nor bad; max or min")
     return "max" if higher else "min"

@@ -28,7 +28,9 @@ def finish(manifest: "Manifest | None") -> None:
     if manifest is None:
         return
     rows = [(job.name, job.experiment, job.metric, job.state.value) for job in manifest.jobs]
-    print_fitted([("point", "experiment", "metric", "state"), *rows], less=("experiment",), narrow="point")
+    print_fitted(
+        [("configuration", "experiment", "metric", "state"), *rows], less=("experiment",), narrow="configuration"
+    )
     print_wrapped(
         f"`bakeoff compare {manifest.id}` has all of them, `bakeoff config NAME` what differs from the workspace, "
         "`bakeoff sweep best --apply` takes the best into it"
@@ -62,27 +64,27 @@ def leave_by(states: Set["JobState"]) -> None:
         sys.exit(SOME_FAILED)
 
 
-def add_words(commands: Any, before: str = "") -> None:
+def add_commands(commands: Any, before: str = "") -> None:
     """Add what can be asked of sweeps that have begun, each with `before` it in its name."""
     listing = commands.add_parser(f"{before}list", help=LINES["sweep list"], epilog="example: bakeoff sweep list")
     listing.set_defaults(run=lambda arguments: _list())
-    for word, (example, run) in WORDS.items():
-        epilog = f"example: bakeoff sweep {word} {example}"
-        command = commands.add_parser(f"{before}{word}", help=LINES[f"sweep {word}"], epilog=epilog)
+    for name, (example, run) in COMMANDS.items():
+        epilog = f"example: bakeoff sweep {name} {example}"
+        command = commands.add_parser(f"{before}{name}", help=LINES[f"sweep {name}"], epilog=epilog)
         command.add_argument("id", nargs="?", metavar="ID", help="sweep, or the beginning of its id (the last)")
         command.set_defaults(run=partial(_run_on_one, run))
-        if word == "best":
+        if name == "best":
             command.add_argument("--apply", action="store_true", help="apply it to the workspace")
-        if word == "prune":
+        if name == "prune":
             add = command.add_argument
             add("--keep", type=int, default=1, metavar="N", help="keep the checkpoints of the N best runs (1)")
             add("--yes", action="store_true", help="remove without asking")
 
 
-def refuse_word(word: str) -> NoReturn:
-    if word in ALL_WORDS:
-        raise WorkspaceError(f"{word}: must stand right behind `sweep`; `bakeoff sweep {word} --help` has its options")
-    raise WorkspaceError(f"{word}: must be a change such as lr=cosine,exponential, or {choices(word, ALL_WORDS)}")
+def refuse_command(name: str) -> NoReturn:
+    if name in ALL_COMMANDS:
+        raise WorkspaceError(f"{name}: must stand right behind `sweep`; `bakeoff sweep {name} --help` has its options")
+    raise WorkspaceError(f"{name}: must be an override such as lr=cosine,exponential, or {choices(name, ALL_COMMANDS)}")
 
 
 def _run_on_one(run: "Run", arguments: argparse.Namespace) -> None:
@@ -115,8 +117,8 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         (str(job.number), job.name, job.metric, job.state.value, job.experiment, str(len(job.attempts)), job.why)
         for job in manifest.jobs
     ]
-    head = ("", "point", "metric", "state", "experiment", "attempts", "")
-    print_fitted([head, *rows], less=("attempts", "experiment"), narrow="point")
+    head = ("", "configuration", "metric", "state", "experiment", "attempts", "")
+    print_fitted([head, *rows], less=("attempts", "experiment"), narrow="configuration")
 
 
 def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
@@ -138,14 +140,14 @@ def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
 
     if arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
-    found = find_prunable(manifest, arguments.keep)
-    going = [item for item in found if item.stays is None]
-    if found:
+    prunable = find_prunable(manifest, arguments.keep)
+    going = [item for item in prunable if item.stays is None]
+    if prunable:
         print_columns(
             ("" if item.stays else "goes", item.job.name, item.what, format_size(item.bytes), item.stays or "")
-            for item in found
+            for item in prunable
         )
-    wanted = f"{len(going)} of {len(found)}, {format_size(sum(item.bytes for item in going))}"
+    wanted = f"{len(going)} of {len(prunable)}, {format_size(sum(item.bytes for item in going))}"
     if not going:
         print_line("nothing to remove; experiments and their weights are DVC's")
     elif arguments.yes or confirm(f"remove {wanted}? (yes/no) "):
@@ -154,9 +156,9 @@ def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         print_line(f"nothing was removed; --yes removes {wanted}")
 
 
-WORDS: dict[str, tuple[str, Run]] = {  # an example of each, and what it runs
+COMMANDS: dict[str, tuple[str, Run]] = {  # an example of each, and what it runs
     "show": ("sweep-20260102-030405", _show),
     "best": ("--apply", _best),
     "prune": ("--keep 2", _prune),
 }
-ALL_WORDS = ("list", *WORDS)
+ALL_COMMANDS = ("list", *COMMANDS)

@@ -23,10 +23,10 @@ def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
 
 
 def align(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Make each column as wide as its widest word, the last as it comes."""
+    """Make each column as wide as its widest cell, the last as it comes."""
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{word:{width}}" for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def confirm(question: str) -> bool:
@@ -73,7 +73,7 @@ def _machine_is_taken_away(number: int, frame: FrameType | None) -> None:
 
 
 def _terminal_is_gone(number: int, frame: FrameType | None) -> None:
-    """What is said on the way to the end must not fail, or what runs would be left behind."""
+    """A message on the way to the end must not fail, or what runs would be left behind."""
     _speak_to_nobody(*(output for output in (STANDARD, ERRORS) if _is_gone(output)))
     raise KeyboardInterrupt
 

@@ -35,11 +35,11 @@ def show_status(arguments: argparse.Namespace) -> None:
     from bakeoff.tracking.sync import standings
 
     reconcile()
-    found = standings()
-    shown = [standing for standing in found if arguments.all or not standing.is_sent]
+    known = standings()
+    shown = [standing for standing in known if arguments.all or not standing.is_sent]
     if shown:
         print_columns([("run", "name", "store", "not sent", ""), *map(_row, shown)])
-    print_line(_count(found))
+    print_line(_count(known))
 
 
 def send_all(arguments: argparse.Namespace) -> None:
@@ -58,6 +58,6 @@ def _row(standing: "Standing") -> tuple[str, ...]:
     return (standing.run_id[:SHOWN_OF_ID], standing.name, standing.target.shown, unsent, standing.place.trouble or "")
 
 
-def _count(found: list["Standing"]) -> str:
-    whole = sum(standing.is_sent for standing in found)
-    return f"{len(found)} {'run' if len(found) == 1 else 'runs'}, {whole} sent whole"
+def _count(known: list["Standing"]) -> str:
+    whole = sum(standing.is_sent for standing in known)
+    return f"{len(known)} {'run' if len(known) == 1 else 'runs'}, {whole} sent whole"

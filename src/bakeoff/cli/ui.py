@@ -15,7 +15,7 @@ from bakeoff.tracking.pages import ENVIRONMENT, FIRST_ADDRESS, HOST, serve
 
 FIRST_PORT, PORTS = 5000, 20
 SERVER = (sys.executable, "-m", "bakeoff.cli.ui")
-SECONDS_BETWEEN_LOOKS, SECONDS_OF_A_LOOK = 0.2, 10
+POLL_SECONDS, ANSWER_SECONDS = 0.2, 10
 
 
 def add_to(commands: Any) -> None:
@@ -64,7 +64,7 @@ def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> str | None:
 
     print_line("MLflow's server starts, which takes some seconds")
     while server.poll() is None:
-        page = HTTPConnection(HOST, port, timeout=SECONDS_OF_A_LOOK)
+        page = HTTPConnection(HOST, port, timeout=ANSWER_SECONDS)
         try:
             page.request("HEAD", "/")
             if address := page.getresponse().getheader(FIRST_ADDRESS):
@@ -73,7 +73,7 @@ def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> str | None:
             pass
         finally:
             page.close()
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(POLL_SECONDS)
     return None
 
 

@@ -87,13 +87,16 @@ def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
     yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
 
 
-def _device_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    size, threads = format_size(found["bytes"]), found["threads"]
-    pace = f"{found['latency_ms']:.1f} ms an answer with {threads} {'thread' if threads == 1 else 'threads'}"
+def _device_rows(measured_device: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    size, threads = format_size(measured_device["bytes"]), measured_device["threads"]
+    pace = f"{measured_device['latency_ms']:.1f} ms an answer with {threads} {'thread' if threads == 1 else 'threads'}"
     measured = "on this machine, with random weights"
-    yield "device", f"{found['device']} takes this network; as {found['form']} about {size}, {pace} {measured}"
-    if found["edge_tpu"]:
-        yield "  operations", found["edge_tpu"]
+    yield (
+        "device",
+        f"{measured_device['device']} takes this network; as {measured_device['form']} about {size}, {pace} {measured}",
+    )
+    if measured_device["edge_tpu"]:
+        yield "  operations", measured_device["edge_tpu"]
 
 
 def describe_time(plan: "Plan") -> str:

@@ -77,12 +77,12 @@ def get_weights(arguments: argparse.Namespace) -> None:
         return
     entry = find_entry(arguments.name, read_catalogue())
     places = Places(ZOO, workspace.zoo_parts(), os.environ.get(MIRROR) or None)
-    found = get(entry, places, licence_accepted=arguments.accept_licence)
+    fetched = get(entry, places, licence_accepted=arguments.accept_licence)
     folder = (ZOO / entry.name).as_posix()
-    if found is None:
+    if fetched is None:
         print_line(f"weights: {folder}/ is there already; remove it to fetch it again")
         return
-    for line in _describe(entry, found):
+    for line in _describe(entry, fetched):
         print_line(line)
 
 
@@ -100,11 +100,11 @@ def _make(drawn: "Drawn") -> None:
     print_line(f"  params.yaml: train: {start}; for sweeps and clones: `dvc add {folder.as_posix()}`")
 
 
-def _describe(entry: "Entry", found: "Fetched") -> Iterator[str]:
-    folder = found.folder.as_posix()
-    yield f"weights: {folder}/ from {found.came_from}"
-    yield f"  SHA-256 {found.sha256}"
-    if found.is_verified:
+def _describe(entry: "Entry", fetched: "Fetched") -> Iterator[str]:
+    folder = fetched.folder.as_posix()
+    yield f"weights: {folder}/ from {fetched.came_from}"
+    yield f"  SHA-256 {fetched.sha256}"
+    if fetched.is_verified:
         yield f"  as published by {entry.sum_from}; all else is taken from {entry.page.name}, not verified"
     else:
         yield f"  no published sum is known to check it by; all else is taken from {entry.page.name}, not verified"

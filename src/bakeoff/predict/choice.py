@@ -42,7 +42,7 @@ class Trained:
 def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
     """Return what to open, and what to call it. The workspace's own: what it exported, else what it trained."""
     if model and run:
-        raise WorkspaceError("predict: must be told either --model or --run, got both")
+        raise WorkspaceError("predict: must be given either --model or --run, got both")
     if run:
         trained, called = find_run(run)
         return trained, f"run {called}"

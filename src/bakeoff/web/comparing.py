@@ -52,7 +52,7 @@ def show_table(request: Request) -> Response:
 def _names(request: Request) -> list[str]:
     names = list(dict.fromkeys(request.query_params.getlist("run")))
     if not 2 <= len(names) <= MOST:
-        raise WorkspaceError(f"compare: must be told 2 to {MOST} runs, got {len(names)}; go back and tick others")
+        raise WorkspaceError(f"compare: must be given 2 to {MOST} runs, got {len(names)}; go back and tick others")
     return names
 
 

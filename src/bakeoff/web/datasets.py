@@ -156,7 +156,7 @@ def write_choice(name: str) -> list[str]:
 def combine(names: Sequence[str], called: str) -> Path:
     """Write an option that reads several as one. Raises ConfigError that names the labels in which they differ."""
     if len(set(names)) < 2:
-        raise ConfigError("combine: must be told two datasets or more; tick them")
+        raise ConfigError("combine: must be given two datasets or more; tick them")
     called = workspace.choose_option_name(called or None, "_and_".join(names), reserved=PRESET)
     file = FOLDER / f"{called}.yaml"
     if file.exists():

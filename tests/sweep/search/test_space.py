@@ -73,7 +73,7 @@ def test_a_space_knows_its_size_and_values_that_are_not_tried() -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["lr.peak=0.1", "seed=3"], r"--search: must be told what varies, got lr.peak=0.1 seed=3; write 'lr"),
+        (["lr.peak=0.1", "seed=3"], r"--search: must be given what varies, got lr.peak=0.1 seed=3; write 'lr"),
         (["a=interval(5,1)"], r"command line: a=interval\(5,1\): must go from its lower to its higher end, got 5.0 to"),
         (["a=int(interval(5,5))"], r"command line: a=int\(interval\(5,5\)\): must go from .*, got 5 to 5; write"),
         (["a=tag(log,interval(0,1))"], r"command line: a=.*: must begin above 0 to be logarithmic, got 0.0; leave tag"),

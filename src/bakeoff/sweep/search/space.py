@@ -167,7 +167,7 @@ def parse_space(overrides: Iterable[str], conf: Path) -> Space:
     space = Space(tuple(_parse_axis(one, conf) if one.is_sweep_override() else get_text(one) for one in parsed))
     if not space.axes:
         raise ConfigError(
-            f"--search: must be told what varies, got {' '.join(map(str, space.parts)) or 'nothing'}; "
+            f"--search: must be given what varies, got {' '.join(map(str, space.parts)) or 'nothing'}; "
             "write 'lr.peak=interval(0.001,0.3)' or lr=cosine,exponential"
         )
     return space
