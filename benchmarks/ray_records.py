@@ -58,7 +58,8 @@ def main() -> None:
                 values.append(slow[name] / fast[name])
     for name, values in ratios.items():
         print(
-            f"{name}: two nodes are {statistics.median(values):.2f} times as fast, {min(values):.2f} to {max(values):.2f}"
+            f"{name}: two nodes are {statistics.median(values):.2f} times as fast, "
+            f"{min(values):.2f} to {max(values):.2f}"
         )
 
 
