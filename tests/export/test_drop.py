@@ -8,7 +8,7 @@ import pytest
 
 from bakeoff.errors import DataError
 from bakeoff.export.files import write_files
-from bakeoff.export.lite_metadata import Told
+from bakeoff.export.lite_metadata import About
 from bakeoff.export.report import compare_files, require_parity
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
@@ -46,7 +46,7 @@ def judged(
         pixels = lambda: iter(())  # noqa: E731
         model = MODELS["detection"]
         for _ in write_files(
-            network, model, task, CLASSES, settings, about=Told("test"), representative=pixels, folder=folder
+            network, model, task, CLASSES, settings, about=About("test"), representative=pixels, folder=folder
         ):
             pass
         shape = Shape("detection", 64, 1, 2, 2, 1)

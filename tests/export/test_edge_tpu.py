@@ -13,7 +13,7 @@ from bakeoff.export.edge_tpu import EdgeTpu, check_edge_tpu, find_obstacle
 from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.files import write_files
 from bakeoff.export.flat_tables import Byte, FlatTable, Int32, Table, finish
-from bakeoff.export.lite_metadata import MODEL_IDENTIFIER, Told
+from bakeoff.export.lite_metadata import MODEL_IDENTIFIER, About
 from bakeoff.export.lite_operations import NAMES, TYPES, LiteFile, Operation, Tensor, parse_lite_file, read_lite_file
 from bakeoff.run.options import Export
 from lite_files import CLASSES, MODELS, examples, opinionated
@@ -110,7 +110,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     list(write_files(
         network, MODELS["detection"], task, CLASSES, Export(formats=("int8",)),
-        about=Told("test"), representative=pixels, folder=folder,
+        about=About("test"), representative=pixels, folder=folder,
     ))  # fmt: skip
     return folder / "model.tflite"
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 from bakeoff.errors import ConfigError
 from bakeoff.export.files import convert, write_files
 from bakeoff.export.lite_graph import centre_boxes, post_process
-from bakeoff.export.lite_metadata import Told, read_metadata
+from bakeoff.export.lite_metadata import About, read_metadata
 from bakeoff.export.lite_model import LiteModel
 from bakeoff.export.report import as_a_file
 from bakeoff.networks.detector import Suppression
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
         files = write_files(
             network, model, task, CLASSES, settings,
-            about=Told("test"), representative=pixels, folder=folder / name,
+            about=About("test"), representative=pixels, folder=folder / name,
         )  # fmt: skip
         assert list(files) == list(settings.formats)
     return folder

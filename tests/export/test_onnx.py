@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from bakeoff.errors import ConfigError, DataError
 from bakeoff.export.files import write_files
-from bakeoff.export.lite_metadata import Told
+from bakeoff.export.lite_metadata import About
 from bakeoff.export.onnx_file import onnx_bytes
 from bakeoff.export.onnx_model import OnnxModel
 from bakeoff.export.suppression import Rule
@@ -24,7 +24,7 @@ from bakeoff.predict.small import small_model, view_of
 from bakeoff.run.options import Export
 from lite_files import CLASSES, MODELS, examples, opinionated
 
-ABOUT = Told("demo · ssd_small", "weights of others", "MIT")
+ABOUT = About("demo · ssd_small", "weights of others", "MIT")
 ONLY = Export(formats=("onnx",))
 
 
@@ -123,11 +123,11 @@ def test_the_same_weights_are_the_same_bytes(folder: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from lite_files import CLASSES, MODELS, opinionated\n"
-        "from bakeoff.export.lite_metadata import Told\n"
+        "from bakeoff.export.lite_metadata import About\n"
         "from bakeoff.export.onnx_file import onnx_bytes\n"
         "from bakeoff.input.shape import View\n"
         "network, task = opinionated('detection')\n"
-        "about = Told('demo · ssd_small', 'weights of others', 'MIT')\n"
+        "about = About('demo · ssd_small', 'weights of others', 'MIT')\n"
         "open(sys.argv[2], 'wb').write(onnx_bytes(network, task, View.of(MODELS['detection']), about, CLASSES))\n"
     )
     again = folder / "again.onnx"

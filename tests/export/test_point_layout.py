@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bakeoff.errors import OutOfRange
 from bakeoff.export.files import write_files
-from bakeoff.export.lite_metadata import Told, read_metadata
+from bakeoff.export.lite_metadata import About, read_metadata
 from bakeoff.export.lite_model import LiteModel
 from bakeoff.export.onnx_model import OnnxModel
 from bakeoff.export.report import open_file
@@ -56,7 +56,7 @@ def write(network: keras.Model, images: np.ndarray, folder: Path, settings: Expo
         yield from ([image[None] / 127.5 - 1] for image in images)
 
     for _ in write_files(
-        network, MODEL, task, CLASSES, settings, about=Told("test"), representative=representative, folder=folder
+        network, MODEL, task, CLASSES, settings, about=About("test"), representative=representative, folder=folder
     ):
         pass
     return folder

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from bakeoff.errors import ConfigError, DataError, WorkspaceError
-from bakeoff.export.lite_metadata import UNIT, Told
+from bakeoff.export.lite_metadata import UNIT, About
 from bakeoff.export.onnx_file import onnx_bytes
 from bakeoff.export.rknn_file import PYTHON, TOOLKIT, Start, find_python, make_rknn
 from bakeoff.export.suppression import read_candidates
@@ -62,7 +62,7 @@ def toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_simulator_answers_as_the_network_does(toolkit: None) -> None:
     """In whole numbers of 8 bits, by the layout that PhotonVision reads."""
     network, task = drawn_network()
-    data = onnx_bytes(network, task, View.of(MODEL), Told("t"), CLASSES, "yolov8_levels")
+    data = onnx_bytes(network, task, View.of(MODEL), About("t"), CLASSES, "yolov8_levels")
     shown = images(8).astype(np.uint8)
     made = make_rknn(Start(data, *UNIT), CLASSES, list(shown), shown[:4])
     assert made.file.startswith(b"RKNN") and len(made.answers) == 9

@@ -14,7 +14,7 @@ from imports import ROOT
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SavedModel of a detector with opinions."""
     from bakeoff.export.files import write_files
-    from bakeoff.export.lite_metadata import Told
+    from bakeoff.export.lite_metadata import About
     from bakeoff.run.options import Export
     from lite_files import CLASSES, MODELS, opinionated
 
@@ -22,7 +22,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export")
     files = write_files(
         network, MODELS["detection"], task, CLASSES, Export(formats=("saved_model",)),
-        about=Told("test"), representative=lambda: iter(()), folder=folder,
+        about=About("test"), representative=lambda: iter(()), folder=folder,
     )  # fmt: skip
     assert list(files) == ["saved_model"]
     return folder

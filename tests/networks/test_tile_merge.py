@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bakeoff.networks.tile_merge import Found, answer_tiles, merge_tiles
+from bakeoff.networks.tile_merge import Predictions, answer_tiles, merge_tiles
 from bakeoff.networks.tiles import Tiles
 
 TWO = Tiles(grid=(1, 2), overlap=0.25, whole=False)  # of 700 pixels: columns 0 to 400 and 300 to 700
@@ -11,7 +11,9 @@ WHOLE = Tiles(grid=(1, 2), overlap=0.25)
 SIZE = (400, 700)
 
 
-def found_in(windows: np.ndarray, *rows: tuple[int, tuple[float, float, float, float], float, int]) -> list[Found]:
+def found_in(
+    windows: np.ndarray, *rows: tuple[int, tuple[float, float, float, float], float, int]
+) -> list[Predictions]:
     """Look, box in pixels of the picture, score, class; a box is cut to its look as a detector would."""
     found = []
     for look, window in enumerate(windows):
@@ -129,7 +131,7 @@ def test_a_picture_is_answered_tile_by_tile() -> None:
     pixels = np.zeros((400, 700, 3), np.uint8)
     pixels[100:150, 330:450] = 255
 
-    def white(tile: np.ndarray) -> Found:
+    def white(tile: np.ndarray) -> Predictions:
         rows, columns = np.flatnonzero(tile[..., 0].any(axis=1)), np.flatnonzero(tile[..., 0].any(axis=0))
         box = np.array([[rows[0], columns[0], rows[-1] + 1, columns[-1] + 1]]) / np.tile(tile.shape[:2], 2)
         return {"boxes": box, "scores": np.array([0.5]), "classes": np.array([1])}

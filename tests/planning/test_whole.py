@@ -14,7 +14,7 @@ from bakeoff.durations import read_durations
 from bakeoff.networks.cnn import Cnn
 from bakeoff.planning import whole as wholes
 from bakeoff.planning.pace import Pace
-from bakeoff.planning.whole import ROUGH, ROUGH_VALIDATION, Looks, Whole, count_validations, stage_key
+from bakeoff.planning.whole import ROUGH, ROUGH_VALIDATION, ValidationTimes, Whole, count_validations, stage_key
 from bakeoff.run.options import Evaluate, Export
 from bakeoff.training.settings import Train
 from bakeoff.training.variant import Span
@@ -138,7 +138,7 @@ def test_looks_come_by_steps_or_epochs_and_at_the_end(train: dict[str, Any], loo
 
 
 def test_a_training_tells_what_was_neither_step_nor_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, looks, times = variant(), Looks(), iter([0.0, 9.0, 10.0, 12.0, 20.0, 22.0])
+    run, looks, times = variant(), ValidationTimes(), iter([0.0, 9.0, 10.0, 12.0, 20.0, 22.0])
     monkeypatch.setattr(wholes.time, "monotonic", lambda: next(times))  # type: ignore[attr-defined]
     monkeypatch.setattr(wholes, "known_pace", lambda run: PACE)
     monkeypatch.setattr(wholes, "seconds_here", lambda: 100.0)

@@ -12,7 +12,7 @@ import tensorflow as tf
 from bakeoff import workspace
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.files import write_files
-from bakeoff.export.lite_metadata import Told, read_metadata
+from bakeoff.export.lite_metadata import About, read_metadata
 from bakeoff.networks.detector import Suppression
 from bakeoff.networks.tiles import Tiles
 from bakeoff.predict.choice import Trained, chosen
@@ -34,7 +34,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = write_files(
         network, MODELS["detection"], task, CLASSES,
         Export(formats=("saved_model", "float32"), per_class_suppression=True),
-        about=Told("test"), representative=lambda: iter(()), folder=folder / "export",
+        about=About("test"), representative=lambda: iter(()), folder=folder / "export",
     )  # fmt: skip
     assert list(files) == ["saved_model", "float32"]
     return folder
@@ -169,7 +169,7 @@ def test_a_photograph_in_tiles_gets_the_same_answers_from_weights_and_every_file
     model = replace(MODELS["detection"], tiles=tiles, suppression=Suppression(min_score=0.5, max_detections=8))
     network.save_weights(tmp_path / "best.weights.h5")
     task, settings = make_task(model, CLASSES), Export(formats=("saved_model", "float32", "onnx"), max_detections=8)
-    noted = {"about": Told("test"), "representative": lambda: iter(()), "folder": tmp_path}
+    noted = {"about": About("test"), "representative": lambda: iter(()), "folder": tmp_path}
     assert len(list(write_files(network, model, task, CLASSES, settings, **noted))) == 3
     coarse = np.random.default_rng(2).integers(0, 256, (10, 14, 3), np.uint8)
     photograph = coarse.repeat(19, axis=0).repeat(13, axis=1)  # 190 x 182: nine tiles and the whole

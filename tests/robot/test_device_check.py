@@ -11,7 +11,7 @@ import pytest
 from bakeoff import cli
 from bakeoff.errors import DataError
 from bakeoff.export.files import write_files
-from bakeoff.export.lite_metadata import Told
+from bakeoff.export.lite_metadata import About
 from bakeoff.robot.device_check import check_file
 from bakeoff.run.options import Export
 from colour_model import write_colour_model
@@ -30,7 +30,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
         list(write_files(
             network, MODELS[kind], task, CLASSES, Export(formats=formats),  # type: ignore[arg-type]
-            about=Told("test"), representative=pixels, folder=folder / kind,
+            about=About("test"), representative=pixels, folder=folder / kind,
         ))  # fmt: skip
     return folder
 

@@ -1,4 +1,4 @@
-"""The step loop: rates, lines, looks at validation, checkpoints, the same seed."""
+"""The step loop: rates, lines, validation passes, checkpoints, the same seed."""
 
 import math
 from collections.abc import Iterable, Iterator

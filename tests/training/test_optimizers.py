@@ -146,7 +146,7 @@ def test_gradients_are_clipped_by_their_norm_all_together() -> None:
         (
             Train,
             {"batch_size": 1, "steps": 1, "early_stopping": EarlyStopping(patience=1)},
-            r"^validate_every_steps: must be 1 or more for early_stopping, which counts looks at validation, got 0$",
+            r"^validate_every_steps: must be 1 or more for early_stopping, which counts validation passes, got 0$",
         ),
         (
             Train,

@@ -11,7 +11,7 @@ import pytest
 
 from bakeoff.errors import WorkspaceError
 from bakeoff.training import checkpoint
-from bakeoff.training.work import Found, Position, Stock, Work
+from bakeoff.training.work import Position, SavedState, Stock, Work
 
 LEGS = ["head", "whole"]
 
@@ -34,7 +34,7 @@ def files(work: Work) -> list[str]:
 
 
 def test_new_work_starts_from_nothing(work: Work) -> None:
-    assert work.newest() == Found() and work.newest().position == Position(0, 0) and work.newest().arrays is None
+    assert work.newest() == SavedState() and work.newest().position == Position(0, 0) and work.newest().arrays is None
 
 
 def test_a_run_goes_on_from_the_latest_leg_and_step(work: Work) -> None:
@@ -47,10 +47,10 @@ def test_a_run_goes_on_from_the_latest_leg_and_step(work: Work) -> None:
 
 def test_a_run_says_where_it_goes_on() -> None:
     folder = Path("runs/1f")
-    assert Found().describe(900, folder) == []
-    [line] = Found(Position(0, 1200)).describe(2000, folder)
+    assert SavedState().describe(900, folder) == []
+    [line] = SavedState(Position(0, 1200)).describe(2000, folder)
     assert line == "goes on after step 1,200 of 2,000, from runs/1f"
-    [line] = Found(Position(0, 2000)).describe(2000, folder)
+    [line] = SavedState(Position(0, 2000)).describe(2000, folder)
     assert line == "was trained to its end before, in runs/1f; train.fresh: true trains it again"
 
 
@@ -126,7 +126,7 @@ def test_if_both_are_damaged_the_run_starts_over(work: Work) -> None:
     for step in (100, 200):
         save(work, 0, step)
         (work.folder / f"1-head/{step:08d}").write_bytes(b"nothing")
-    assert work.newest() == Found()
+    assert work.newest() == SavedState()
 
 
 def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_fresh_work_forgets_what_was(tmp_path: Path) -> None:
         save(work, 0, 100)
         before = work.run_id
     with Work(tmp_path / "run", LEGS, fresh=True) as work:
-        assert work.newest() == Found() and files(work) == [] and work.run_id != before
+        assert work.newest() == SavedState() and files(work) == [] and work.run_id != before
 
 
 def test_one_process_at_a_time(work: Work) -> None:

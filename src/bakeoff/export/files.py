@@ -28,7 +28,7 @@ from bakeoff.export.lite_metadata import (
     RULE,
     UNIT,
     VIEW,
-    Told,
+    About,
     pack_files,
     write_metadata,
 )  # fmt: skip
@@ -53,7 +53,7 @@ NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
 
 def write_files(
     network: keras.Model, model: Network, task: Task, classes: tuple[str, ...], settings: Export, *,
-    about: Told, representative: Representative, folder: Path,
+    about: About, representative: Representative, folder: Path,
 ) -> Iterator[Format]:  # fmt: skip
     """Write a file after another, and yield the format of each; that for Rockchip is made in rknn_report.py."""
     write_labels(classes, folder)
@@ -183,7 +183,7 @@ def _name_unknown(converted: bytes) -> str:
 
 def _why(error: Exception) -> str:
     """Find a word instead of pages of a graph."""
-    if operations := {found[1] or found[2] for found in NAMED_OPERATION.finditer(str(error))}:
+    if operations := {match[1] or match[2] for match in NAMED_OPERATION.finditer(str(error))}:
         return _has_no(operations)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[-1] if lines else type(error).__name__)[:200]

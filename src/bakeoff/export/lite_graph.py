@@ -37,8 +37,8 @@ def lite_module(network: keras.Model, task: Task, num_classes: int, settings: Ex
         outputs = inner(image)
         if isinstance(task, Detection):
             return [task.head.codes(outputs), task.head.scores(outputs)]
-        found = task.predict(outputs)
-        return [found.get("probabilities", found["scores"])]
+        predictions = task.predict(outputs)
+        return [predictions.get("probabilities", predictions["scores"])]
 
     # As constants, for the operation below is recognised only in a SavedModel, and there variables stay variables.
     frozen = convert_variables_to_constants_v2(raw.get_concrete_function())
@@ -46,8 +46,8 @@ def lite_module(network: keras.Model, task: Task, num_classes: int, settings: Ex
 
     @partial(compile_graph, input_signature=[tf.TensorSpec(shape, tf.float32, name="image")])
     def answer(image: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = frozen(image)
-        return dict(zip(output_names(task), detections(*found) if detections else found, strict=True))
+        predictions = frozen(image)
+        return dict(zip(output_names(task), detections(*predictions) if detections else predictions, strict=True))
 
     module = tf.Module()
     module.answer = answer

@@ -34,7 +34,7 @@ LEFT_TOP_RIGHT_BOTTOM = (1, 0, 3, 2)  # where they stand in ymin xmin ymax xmax
 
 
 @dataclass(frozen=True)
-class Told:
+class About:
     """What is not in the network."""
 
     name: str  # of the variant
@@ -43,7 +43,7 @@ class Told:
 
 
 def write_metadata(
-    about: Told, kind: str, outputs: Sequence[str], *, is_quantized: bool,
+    about: About, kind: str, outputs: Sequence[str], *, is_quantized: bool,
     scale: tuple[float, float] = (MEAN, DEVIATION),
 ) -> bytes:  # fmt: skip
     """Describe a file by our names of its outputs, in their order; `scale` is what inputs are normalized by."""

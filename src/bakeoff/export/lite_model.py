@@ -11,7 +11,7 @@ import numpy as np
 
 from bakeoff.errors import DataError, WorkspaceError
 from bakeoff.export.lite_metadata import read_metadata
-from bakeoff.export.suppression import Found, Rule, read_candidates
+from bakeoff.export.suppression import Predictions, Rule, read_candidates
 from bakeoff.quiet import load_tensorflow, stderr_aside
 
 DETECTIONS = ("location", "category", "score", "number of detections")  # as metadata calls them
@@ -23,9 +23,9 @@ class LiteModel:
     def __init__(self, path: Path, threads: int = 1) -> None:
         self.metadata = read_metadata(path)
         self.labels = self.metadata.labels
-        told = dict(self.metadata.rule)
-        self._layout: str = told.pop("layout", "")
-        self._rule = Rule(**told) if self._layout else None
+        rule = dict(self.metadata.rule)
+        self._layout: str = rule.pop("layout", "")
+        self._rule = Rule(**rule) if self._layout else None
         self._interpreter = _interpreter(path, threads)
         [self._input] = self._interpreter.get_input_details()
         self._outputs = self._interpreter.get_output_details()
@@ -37,7 +37,7 @@ class LiteModel:
             raise DataError(f"{path}: gives {number} outputs; one of scores or four of detections are known")
 
     @property
-    def told_view(self) -> dict[str, Any]:
+    def view_settings(self) -> dict[str, Any]:
         """Return what export noted of the view; nothing in files of other software."""
         return self.metadata.view
 
@@ -47,7 +47,7 @@ class LiteModel:
             return "detection"
         return "video" if len(self.shape) == 4 else "classification"
 
-    def answer(self, pixels: np.ndarray) -> Found:
+    def answer(self, pixels: np.ndarray) -> Predictions:
         """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
         self.put(pixels)
         self.call()
@@ -61,8 +61,8 @@ class LiteModel:
         named = dict(zip(self.metadata.outputs, values, strict=False))
         boxes, classes, scores, count = (named.get(name, values[place]) for place, name in enumerate(DETECTIONS))
         real = int(np.ravel(count)[0])
-        found = {"classes": classes[:real].astype(np.int64) + 1, "scores": scores[:real]}
-        return {"boxes": np.clip(boxes[:real], 0.0, 1.0), **found}
+        rows = {"classes": classes[:real].astype(np.int64) + 1, "scores": scores[:real]}
+        return {"boxes": np.clip(boxes[:real], 0.0, 1.0), **rows}
 
     def put(self, pixels: np.ndarray) -> None:
         kind = self._input["dtype"]

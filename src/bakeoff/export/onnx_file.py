@@ -20,7 +20,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from bakeoff.errors import ConfigError, one_line
 from bakeoff.export.enlarging import enlarge_by_one_operation
 from bakeoff.export.lite_graph import of_unit_range, output_names
-from bakeoff.export.lite_metadata import Told
+from bakeoff.export.lite_metadata import About
 from bakeoff.export.point_layout import IMAGES, answer_in
 from bakeoff.graphs import compile_graph
 from bakeoff.input.shape import View
@@ -39,7 +39,7 @@ SCALE, UNIT_SCALE = "(pixel - 127.5) / 127.5, RGB", "pixel / 255, RGB"
 
 
 def onnx_bytes(
-    network: keras.Model, task: Task, view: View, about: Told, classes: tuple[str, ...], layout: Layout = OWN_LAYOUT
+    network: keras.Model, task: Task, view: View, about: About, classes: tuple[str, ...], layout: Layout = OWN_LAYOUT
 ) -> bytes:
     """Return the file, which is the same for the same weights."""
     points, names = None, list[str]()
@@ -57,15 +57,15 @@ def onnx_bytes(
         outputs = inner(image)
         if isinstance(task, Detection):
             return [task.head.boxes(outputs), task.head.scores(outputs)]
-        found = task.predict(outputs)
-        return [found.get("probabilities", found["scores"])]
+        predictions = task.predict(outputs)
+        return [predictions.get("probabilities", predictions["scores"])]
 
     with enlarge_by_one_operation(network):
         model = _converted(answer, is_image=is_image)
     outputs = ["boxes", "scores"] if isinstance(task, Detection) else output_names(task)
     _name_by_place(model, *((IMAGES, names) if points else (IMAGE, outputs)))
     model.producer_name, model.producer_version, model.doc_string = "bakeoff", "", about.name
-    told = {
+    metadata = {
         "task": "video" if not is_image else "detection" if isinstance(task, Detection) else "classification",
         "labels": json.dumps(classes, ensure_ascii=False),
         "view": json.dumps(view.as_tree()),
@@ -74,10 +74,10 @@ def onnx_bytes(
         "licences": about.licences,
     }
     if points:
-        told["layout"] = layout
+        metadata["layout"] = layout
     if isinstance(task, Detection):
-        told["suppression"] = json.dumps(rule_of(task.model))
-    for key, text in told.items():
+        metadata["suppression"] = json.dumps(rule_of(task.model))
+    for key, text in metadata.items():
         model.metadata_props.add(key=key, value=text)
     return bytes(model.SerializeToString(deterministic=True))
 

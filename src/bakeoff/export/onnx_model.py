@@ -10,7 +10,7 @@ import numpy as np
 
 from bakeoff.errors import DataError, WorkspaceError, one_line
 from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT
-from bakeoff.export.suppression import Found, Rule, read_candidates
+from bakeoff.export.suppression import Predictions, Rule, read_candidates
 
 SUFFIX = ".onnx"
 NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "1")  # or it sends what it runs on to its maker; whoever sets it decides
@@ -23,15 +23,15 @@ class OnnxModel:
 
     def __init__(self, path: Path, threads: int = 1) -> None:
         self._session = _open(path, threads)
-        told = self._session.get_modelmeta().custom_metadata_map
+        metadata = self._session.get_modelmeta().custom_metadata_map
         self._names = [output.name for output in self._session.get_outputs()]
         try:
-            self.task, self.labels = told["task"], tuple(json.loads(told["labels"]))
-            self.told_view: dict[str, Any] = json.loads(told["view"])
-            self._rule = Rule(**json.loads(told["suppression"])) if self.task == "detection" else None
+            self.task, self.labels = metadata["task"], tuple(json.loads(metadata["labels"]))
+            self.view_settings: dict[str, Any] = json.loads(metadata["view"])
+            self._rule = Rule(**json.loads(metadata["suppression"])) if self.task == "detection" else None
         except (KeyError, ValueError, TypeError) as error:
             raise DataError(f"{path}: {OURS}: its metadata must hold task, labels and view ({error!r})") from None
-        self._layout = told.get("layout")  # of the makers of other detectors
+        self._layout = metadata.get("layout")  # of the makers of other detectors
         known = [["boxes", "scores"]] if self._rule else [[name] for name in SCORES]
         if self._names not in known and not self._layout:
             raise DataError(f"{path}: {OURS}: it gives {', '.join(self._names)}")
@@ -43,7 +43,7 @@ class OnnxModel:
         self._given: dict[str, np.ndarray] = {}
         self._input = given.name
 
-    def answer(self, pixels: np.ndarray) -> Found:
+    def answer(self, pixels: np.ndarray) -> Predictions:
         """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
         self.put(pixels)
         given = [value[0] for value in self.call()]

@@ -61,14 +61,16 @@ def _levels(network: keras.Model) -> Answer:
     inner = keras.Model(network.get_layer(FIRST_LAYER).output, [*itertools.chain(*maps)])
 
     def answer(images: tf.Tensor) -> dict[str, tf.Tensor]:
-        found: dict[str, tf.Tensor] = {}
+        outputs_of_layout: dict[str, tf.Tensor] = {}
         answers = inner(images * 2.0 - 1.0, training=False)
         for stride, boxes, logits in zip(strides, answers[: len(strides)], answers[len(strides) :], strict=True):
             scores = tf.sigmoid(logits)
             several = tf.clip_by_value(tf.reduce_sum(scores, axis=-1, keepdims=True), 0.0, 1.0)
             named = {"boxes": boxes, "scores": scores, "sum": several}
-            found |= {f"{name}_{stride}": tf.transpose(value, [0, 3, 1, 2]) for name, value in named.items()}
-        return found
+            outputs_of_layout |= {
+                f"{name}_{stride}": tf.transpose(value, [0, 3, 1, 2]) for name, value in named.items()
+            }
+        return outputs_of_layout
 
     return answer
 
@@ -91,9 +93,9 @@ def point_module(layout: Layout, network: keras.Model, head: Head) -> tuple[tf.M
 
     @partial(compile_graph, input_signature=given)
     def raw(images: tf.Tensor) -> list[tf.Tensor]:
-        found = answer_in(layout, network, head, in_pixels=False)(images)
-        names[:] = found
-        return list(found.values())
+        outputs_of_layout = answer_in(layout, network, head, in_pixels=False)(images)
+        names[:] = outputs_of_layout
+        return list(outputs_of_layout.values())
 
     frozen = convert_variables_to_constants_v2(raw.get_concrete_function())
 

@@ -47,7 +47,7 @@ def write_readme(name: str, task: str, classes: Sequence[str], view: View, setti
         _describe(name, task, classes, settings),
         _feed(task, view),
         _give(task, settings),
-        _tell_labels(),
+        _describe_labels(),
         _go(view, settings),
     )
     return "\n".join(line for part in parts for line in part)
@@ -91,7 +91,7 @@ def _feed(task: str, view: View) -> Iterator[str]:
     yield f"- Order of the axes: images, {order}."
 
 
-def _tell_labels() -> Iterator[str]:
+def _describe_labels() -> Iterator[str]:
     yield from ("", "## Labels", "")
     yield f"`{LABELS}` has a label a line, in the order of the classes; `label_map.pbtxt` has them with ids from 1."
     yield "They are inside `.tflite` and `.onnx`, too."

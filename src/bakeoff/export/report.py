@@ -65,22 +65,22 @@ def compare_files(
     sample = sample_of(store, settings.sample)
     batches = evaluation_batches(store, shape, sample)
     scores = judge(task, answers, batches, lambda batch, _: advance(len(batch["number"])))
-    found = {name: numbers_of(task, score) for name, score in scores.items()}
+    numbers = {name: numbers_of(task, score) for name, score in scores.items()}
     files: dict[Format, dict[str, Any]] = {}
     for form in models:
-        own, path = found[form], folder / settings.files[form]
+        own, path = numbers[form], folder / settings.files[form]
         size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
-        drop = count_drop(found[NETWORK].get(task.headline), own.get(task.headline))
+        drop = count_drop(numbers[NETWORK].get(task.headline), own.get(task.headline))
         files[form] = {"file": path.name, "bytes": size, **own, "drop": drop}
         if form == "int8":
             files[form]["edge_tpu"] = check_edge_tpu(read_lite_file(path)).as_json()
     report: dict[str, Any] = {
         "headline": task.headline, "examples": len(sample), "of": store.examples, "weights": settings.weights,
-        NETWORK: found[NETWORK],
+        NETWORK: numbers[NETWORK],
     }  # fmt: skip
-    if AS_A_FILE in found:
+    if AS_A_FILE in numbers:
         rule = {"detections": settings.max_detections, "per_class_suppression": settings.per_class_suppression}
-        report[AS_A_FILE] = rule | found[AS_A_FILE]
+        report[AS_A_FILE] = rule | numbers[AS_A_FILE]
     machine = {"processor": platform.processor() or platform.machine(), "cores": cores()}
     timing = machine | {"files": {form: _time(model, shape, settings) for form, model in models.items()}}
     return report | {"files": files}, timing
@@ -164,8 +164,8 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
     def answers(images: tf.Tensor) -> Tensors:
         outputs = network(images, training=False)
         if settings.per_class_suppression:
-            found = task.predict(outputs)
-            return found | {"count": tf.minimum(found["count"], most)}
+            predictions = task.predict(outputs)
+            return predictions | {"count": tf.minimum(predictions["count"], most)}
         kinds = {"boxes": tf.float32, "scores": tf.float32, "classes": tf.int64, "count": tf.int32}
         return tf.map_fn(
             one_class_each, (task.head.boxes(outputs), task.head.scores(outputs)), fn_output_signature=kinds

@@ -12,12 +12,12 @@ import keras
 import numpy as np
 
 from bakeoff.export.files import Representative
-from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT, Told
+from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT, About
 from bakeoff.export.onnx_file import onnx_bytes, rule_of
 from bakeoff.export.onnx_model import SCORES
 from bakeoff.export.report import NETWORK, count_drop, numbers_of, sample_of
 from bakeoff.export.rknn_file import Made, Start, make_rknn
-from bakeoff.export.suppression import Found, Rule, read_candidates
+from bakeoff.export.suppression import Predictions, Rule, read_candidates
 from bakeoff.input.batches import evaluation_batches
 from bakeoff.input.shape import Shape
 from bakeoff.input.store import Store
@@ -38,7 +38,7 @@ def write_rknn(
     batches = evaluation_batches(store, shape, sample)
     images = [_as_bytes(image) for batch in batches for image in batch["image"].numpy()]
     calibration = [_as_bytes(image[0] * DEVIATION + MEAN) for [image] in representative()]
-    data = onnx_bytes(network, task, shape.view, Told(RKNN), classes, settings.layout)
+    data = onnx_bytes(network, task, shape.view, About(RKNN), classes, settings.layout)
     scale = UNIT if settings.layout != OWN_LAYOUT else (MEAN, DEVIATION)
     made = make_rknn(Start(data, *scale), classes, calibration, np.stack(images))
     (folder / RKNN_FILE).write_bytes(made.file)
@@ -61,7 +61,7 @@ def _as_bytes(pixels: np.ndarray) -> np.ndarray:
 def _answer_of(made: Made, task: Task, sample: np.ndarray, settings: Export) -> Answer:
     places = {int(number): place for place, number in enumerate(sample)}
 
-    def found_in(place: int) -> Found:
+    def predictions_in(place: int) -> Predictions:
         values = {name: value[place] for name, value in made.answers.items()}
         if isinstance(task, Detection):
             rule, model = Rule(**rule_of(task.model)), task.model  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def _answer_of(made: Made, task: Task, sample: np.ndarray, settings: Export) -> 
         [(name, scores)] = values.items()
         return {SCORES[name]: scores}
 
-    def answers(numbers: Sequence[int]) -> list[Found]:
-        return [found_in(places[int(number)]) for number in numbers]
+    def answers(numbers: Sequence[int]) -> list[Predictions]:
+        return [predictions_in(places[int(number)]) for number in numbers]
 
     return lambda batch: stack_predictions(answers(batch["number"].numpy()))

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 
 from bakeoff.errors import DataError, one_line
-from bakeoff.export.lite_model import Found
+from bakeoff.export.lite_model import Predictions
 from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
@@ -46,8 +46,8 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
 
     @compile_graph
     def answer(fitted: tf.Tensor) -> Tensors:
-        found = task.predict(network(fitted, training=False))
-        return found | {"labels": tf.gather(texts, _ids(found, len(classes)))}
+        predictions = task.predict(network(fitted, training=False))
+        return predictions | {"labels": tf.gather(texts, _ids(predictions, len(classes)))}
 
     @partial(compile_graph, input_signature=[tf.TensorSpec(images_of, tf.uint8, name="images")])
     def of_pixels(images: tf.Tensor) -> Tensors:
@@ -70,16 +70,16 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
     module.network = network  # so that the variables are saved with it
     signatures = {"serving_default": of_pixels, "encoded": of_files, "labels": labels}
     if view.tiles:
-        signatures[TILES] = _tell_tiles(view.tiles)
+        signatures[TILES] = _make_tiles_signature(view.tiles)
     module.functions = list(signatures.values())
     tf.saved_model.save(module, str(path), signatures=signatures)
     _name_by_content(path)
 
 
-def _tell_tiles(tiles: Tiles) -> Callable[[], Tensors]:
+def _make_tiles_signature(tiles: Tiles) -> Callable[[], Tensors]:
     """Return a signature that says in JSON how whoever asks is to cut pictures; the model answers one look."""
-    told = tf.constant(json.dumps(asdict(tiles)))
-    return compile_graph(lambda: {TILES: told}, input_signature=[])
+    settings = tf.constant(json.dumps(asdict(tiles)))
+    return compile_graph(lambda: {TILES: settings}, input_signature=[])
 
 
 def _name_by_content(path: Path) -> None:
@@ -95,14 +95,14 @@ def _each(examples: tf.Tensor, fitted: Callable[[tf.Tensor], tf.Tensor]) -> tf.T
     return tf.map_fn(fitted, examples, fn_output_signature=tf.float32)
 
 
-def _ids(found: Tensors, num_classes: int) -> tf.Tensor:
+def _ids(predictions: Tensors, num_classes: int) -> tf.Tensor:
     """Return the ids whose texts stand beside the answers: 0 for none."""
-    if "count" in found:
-        places = tf.range(tf.shape(found["classes"])[1])
-        return tf.where(places < found["count"][:, None], found["classes"], 0)
-    if "classes" in found:
-        return found["classes"]
-    return tf.ones_like(found["scores"], tf.int64) * tf.range(1, num_classes + 1, dtype=tf.int64)
+    if "count" in predictions:
+        places = tf.range(tf.shape(predictions["classes"])[1])
+        return tf.where(places < predictions["count"][:, None], predictions["classes"], 0)
+    if "classes" in predictions:
+        return predictions["classes"]
+    return tf.ones_like(predictions["scores"], tf.int64) * tf.range(1, num_classes + 1, dtype=tf.int64)
 
 
 class SavedModel:
@@ -127,23 +127,23 @@ class SavedModel:
         if given not in ANSWERS:
             raise DataError(f"{path}: is a SavedModel of other software: it answers {', '.join(sorted(given))}")
         self.labels = tuple(label.decode() for label in signatures["labels"]()["labels"].numpy())
-        told = signatures.get(TILES)
-        self.tiles = Tiles.of(json.loads(told()[TILES].numpy())) if told else None
+        settings = signatures.get(TILES)
+        self.tiles = Tiles.of(json.loads(settings()[TILES].numpy())) if settings else None
         images = self._of_pixels.structured_input_signature[1]["images"]
         self.task = "detection" if "boxes" in given else "video" if images.shape.rank == 5 else "classification"
 
-    def answer(self, pixels: np.ndarray) -> Found:
+    def answer(self, pixels: np.ndarray) -> Predictions:
         """Answer uint8 (height, width, 3), or a clip (frames, height, width, 3), of any size."""
         return first_of(self._of_pixels(images=tf.constant(pixels[None])))
 
-    def answer_file(self, encoded: bytes | list[bytes]) -> Found:
+    def answer_file(self, encoded: bytes | list[bytes]) -> Predictions:
         """Answer an image file's bytes; of a clip those of its frames."""
         return first_of(self._of_files(encoded=tf.constant([encoded])))
 
 
-def first_of(found: dict[str, tf.Tensor]) -> Found:
+def first_of(predictions: dict[str, tf.Tensor]) -> Predictions:
     """Return what was found in one example, without its axis and what is padding."""
-    values = {name: value.numpy()[0] for name, value in found.items() if name != "labels"}
+    values = {name: value.numpy()[0] for name, value in predictions.items() if name != "labels"}
     if "count" not in values:
         return values
     real = int(values.pop("count"))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Found = dict[str, np.ndarray]
+Predictions = dict[str, np.ndarray]
 
 
 def read_candidates(layout: str, values: list[np.ndarray], side: int, labels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -44,7 +44,7 @@ class Rule:
     max_detections: int  # of an image
     max_detections_per_class: int | None = None
 
-    def detections(self, boxes: np.ndarray, scores: np.ndarray) -> Found:
+    def detections(self, boxes: np.ndarray, scores: np.ndarray) -> Predictions:
         """Choose among boxes (a, 4) with scores (a, k): of each class the best boxes that do not overlap a better one.
 
         Returns `boxes` inside the image, `scores`, best first, and `classes`, ids from 1.

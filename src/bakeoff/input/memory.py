@@ -219,7 +219,7 @@ def _measure_network(load: Load, batch_size: int) -> Parts:
 
 
 def _measure_batches(load: Load, batch_size: int, *, waiting: int) -> int:
-    """Of training and of its looks at validation: those that wait, one in the making, one in use."""
+    """Of training and of its validation passes: those that wait, one in the making, one in use."""
     return 2 * (waiting + 2) * batch_size * load.pixels * CHANNELS * FLOAT_BYTES
 
 

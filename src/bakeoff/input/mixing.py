@@ -65,8 +65,8 @@ def make_mixing_reader(store: Store, draw: Draw) -> Read:
         places = np.argwhere(partners >= 0)
         data = np.full((len(own), 1 + draw.augment.partners), b"", object)
         data[:, 0] = own
-        found = store.read(partners[partners >= 0])
-        for (row, slot), whole in zip(places.tolist(), found, strict=True):
+        records = store.read(partners[partners >= 0])
+        for (row, slot), whole in zip(places.tolist(), records, strict=True):
             if whole is None:
                 whole = _find_instead(store, draw.order, int(keys[row, 0]), int(partners[row, slot]))
             data[row, 1 + slot] = whole

@@ -118,10 +118,10 @@ def make_training_reader(store: Store, order: Order) -> Read:
 
     def read(positions: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
         epochs, examples = order.at(positions)
-        found = sequential.read(positions) if sequential else store.read(examples)
+        records = sequential.read(positions) if sequential else store.read(examples)
         data = []
         for row, position in enumerate(positions):
-            whole = found[row]
+            whole = records[row]
             if whole is None:
                 examples[row], whole = find_next_whole(store, order, int(position))
             data.append(whole)
@@ -145,8 +145,8 @@ def make_evaluation_reader(store: Store) -> Read:
     """Return what gives the numbers of those that are whole, and their data."""
 
     def read(numbers: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
-        found = dict(zip(numbers.tolist(), store.read(numbers), strict=True))
-        whole = {number: data for number, data in found.items() if data is not None}
+        records = dict(zip(numbers.tolist(), store.read(numbers), strict=True))
+        whole = {number: data for number, data in records.items() if data is not None}
         return np.array(list(whole), np.int64), list(whole.values())
 
     return read

@@ -175,10 +175,10 @@ def plain_errors_of(*stores: Store) -> Iterator[None]:
 
 
 def _find_origin(data: bytes | None, number: int) -> Origin:
-    found = decode_features(data or b"", only=(NAME, *SIZES))
-    name = found.get(NAME)
+    features = decode_features(data or b"", only=(NAME, *SIZES))
+    name = features.get(NAME)
     file = name[0].decode(errors="replace") if name and isinstance(name[0], bytes) else ""
-    numbers = [(found.get(key) or [np.nan])[0] for key in SIZES]
+    numbers = [(features.get(key) or [np.nan])[0] for key in SIZES]
     height, width = (np.nan if isinstance(one, bytes) else float(one) for one in numbers)
     return Origin(file or f"no. {number}", height, width)
 

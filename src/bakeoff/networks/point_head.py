@@ -44,11 +44,11 @@ class PointHead:
         return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
-        rule, found = self._model.loss, self.boxes(outputs)
-        asked = self.assign(outputs["classes"], found, targets)
+        rule, predicted = self._model.loss, self.boxes(outputs)
+        asked = self.assign(outputs["classes"], predicted, targets)
         count = tf.reduce_sum(asked.scores)
         whole = divisor(count)
-        overlap = overlaps(found, asked.boxes, kind=rule.overlap)
+        overlap = overlaps(predicted, asked.boxes, kind=rule.overlap)
         of_boxes = rule.overlap_weight * (1 - overlap) + rule.distribution_weight * self._of_sides(outputs, asked)
         # Where nothing is asked for, a gradient times 0 need not be 0: the box there is not of this world.
         of_boxes = tf.where(asked.classes > 0, of_boxes, 0.0) * asked.scores
@@ -58,11 +58,11 @@ class PointHead:
         }
         return parts, count
 
-    def assign(self, logits: tf.Tensor, found: tf.Tensor, targets: Tensors) -> Assigned:
+    def assign(self, logits: tf.Tensor, predicted: tf.Tensor, targets: Tensors) -> Assigned:
         """Choose for each box the points that suit it best; of several boxes a point finds the one it overlaps most."""
         rule, truth, classes = self._model.assignment, targets["boxes"], targets["classes"]
         scores = tf.gather(tf.math.log_sigmoid(logits), tf.maximum(classes - 1, 0), axis=2, batch_dims=1)
-        overlap = overlaps(found[:, :, None], truth[:, None])  # (batch, points, boxes)
+        overlap = overlaps(predicted[:, :, None], truth[:, None])  # (batch, points, boxes)
         suits = rule.score_power * scores + rule.overlap_power * tf.math.log(tf.maximum(overlap, LEAST))
         may = self._is_inside(truth) & (classes > 0)[:, None]
         suits = tf.where(may, suits, NEVER)

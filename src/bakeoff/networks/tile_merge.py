@@ -17,35 +17,35 @@ import numpy as np
 
 from bakeoff.networks.tiles import Tiles, area
 
-Found = dict[str, np.ndarray]
+Predictions = dict[str, np.ndarray]
 NEAR_EDGE = 0.02  # of a tile's side: a box that ends so near to an inner edge counts as cut off
 SEVERAL = -1  # instead of the look of a box that is made of several
 
 
-def answer_tiles(pixels: np.ndarray, tiles: Tiles, answer: Callable[[np.ndarray], Found]) -> Found:
+def answer_tiles(pixels: np.ndarray, tiles: Tiles, answer: Callable[[np.ndarray], Predictions]) -> Predictions:
     """Return what is in a picture (h, w, 3); `answer` is asked about each look, in shares of it."""
     windows = tiles.windows(*pixels.shape[:2])
-    found = [answer(pixels[top:bottom, left:right]) for top, left, bottom, right in windows]
-    return merge_tiles(found, windows, tiles)
+    predictions = [answer(pixels[top:bottom, left:right]) for top, left, bottom, right in windows]
+    return merge_tiles(predictions, windows, tiles)
 
 
-def merge_tiles(found: Sequence[Mapping[str, np.ndarray]], windows: np.ndarray, tiles: Tiles) -> Found:
+def merge_tiles(predictions: Sequence[Mapping[str, np.ndarray]], windows: np.ndarray, tiles: Tiles) -> Predictions:
     """Return boxes in shares of the picture, scores and classes, best first; `windows` are in pixels."""
     extent = np.tile(windows[:, 2:].max(axis=0), 2)
     shares = windows / extent
-    counts = [len(one["scores"]) for one in found]
-    looks = np.repeat(np.arange(len(found)), counts)
-    inner = np.concatenate([np.asarray(one["boxes"], np.float64).reshape(-1, 4) for one in found])
-    scores, classes = (np.concatenate([np.asarray(one[name]) for one in found]) for name in ("scores", "classes"))
+    counts = [len(one["scores"]) for one in predictions]
+    view_numbers = np.repeat(np.arange(len(predictions)), counts)
+    inner = np.concatenate([np.asarray(one["boxes"], np.float64).reshape(-1, 4) for one in predictions])
+    scores, classes = (np.concatenate([np.asarray(one[name]) for one in predictions]) for name in ("scores", "classes"))
     if len(windows) == 1:
         boxes, kept = inner, np.arange(len(inner))[: tiles.max_detections]
     else:
-        windows_of = shares[looks]
+        windows_of = shares[view_numbers]
         low, sides = windows_of[:, :2], windows_of[:, 2:] - windows_of[:, :2]
         boxes = inner * np.tile(sides, 2) + np.tile(low, 2)
         ends = np.concatenate([inner[:, :2] <= NEAR_EDGE, inner[:, 2:] >= 1 - NEAR_EDGE], axis=1)
         is_inner = np.concatenate([low > 0, windows_of[:, 2:] < 1], axis=1)
-        candidates = _Candidates(boxes, scores, classes, looks, windows_of, (ends & is_inner).any(axis=1))
+        candidates = _Candidates(boxes, scores, classes, view_numbers, windows_of, (ends & is_inner).any(axis=1))
         boxes, scores, kept = candidates.group(tiles)
     order = kept[np.argsort(-scores[kept], kind="stable")]
     return {
@@ -60,7 +60,7 @@ class _Candidates:
     boxes: np.ndarray  # (n, 4) in shares of the picture
     scores: np.ndarray
     classes: np.ndarray
-    looks: np.ndarray
+    view_numbers: np.ndarray
     windows: np.ndarray  # (n, 4) of the look of each
     is_cut: np.ndarray
 
@@ -68,7 +68,7 @@ class _Candidates:
         """Return boxes and scores of all, those that stand for a group changed, and which these are."""
         boxes, scores, is_left = self.boxes.copy(), self.scores.copy(), np.ones(len(self.boxes), bool)
         kept: list[int] = []
-        stands_for = self.looks.copy()
+        stands_for = self.view_numbers.copy()
         for seed in np.argsort(-self.scores * np.where(self.is_cut, 0.5, 1.0), kind="stable"):
             if not is_left[seed]:
                 continue
@@ -98,7 +98,9 @@ class _Candidates:
         agreeing, waiting = [seed], [seed]
         while waiting:
             one = waiting.pop(0)
-            rows = np.flatnonzero(is_left & (self.classes == self.classes[one]) & (self.looks != self.looks[one]))
+            rows = np.flatnonzero(
+                is_left & (self.classes == self.classes[one]) & (self.view_numbers != self.view_numbers[one])
+            )
             low = np.maximum(self.windows[one, :2], self.windows[rows, :2])
             common = np.concatenate([low, np.minimum(self.windows[one, 2:], self.windows[rows, 2:])], axis=1)
             agrees = _overlaps(_cut(self.boxes[one], common), _cut(self.boxes[rows], common)) > most

@@ -45,9 +45,9 @@ class Tiles:
             require(0 <= getattr(self, key) <= 1, key, getattr(self, key), "between 0 and 1")
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> "Tiles":
+    def of(cls, settings: Mapping[str, Any]) -> "Tiles":
         """Return those that a file tells of."""
-        return cls(**{**told, "grid": tuple(told["grid"])})
+        return cls(**{**settings, "grid": tuple(settings["grid"])})
 
     def divisor(self, axis: int) -> int:
         """Return how many thousandths of a tile's side cover an axis of a picture in a grid."""
@@ -73,10 +73,10 @@ class Tiles:
         """Return every look at a picture, (n, 4) top left bottom right in pixels, by rows; the whole comes last."""
         high, wide = self.side(height, 0), self.side(width, 1)
         corners = [(top, left) for top in self.starts(height, 0) for left in self.starts(width, 1)]
-        looks = [(top, left, top + high, left + wide) for top, left in corners]
-        if self.whole and len(looks) > 1:
-            looks.append((0, 0, height, width))
-        return np.array(looks, np.int64)
+        views = [(top, left, top + high, left + wide) for top, left in corners]
+        if self.whole and len(views) > 1:
+            views.append((0, 0, height, width))
+        return np.array(views, np.int64)
 
     def cut_truth(self, boxes: np.ndarray, window: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the true boxes (n, 4) that a window asks for, cut to it in its shares, and their rows.

@@ -199,10 +199,10 @@ def _locked_out(known: Known, path: str) -> str | None:
 
 def _params(stage: Mapping[str, Any]) -> dict[str, list[str]]:
     """File -> keys; a whole file is given as `file:` without keys."""
-    found: dict[str, list[str]] = {}
+    changes: dict[str, list[str]] = {}
     for entry in stage.get("params", []):
         if isinstance(entry, dict):
-            found |= {file: keys or [] for file, keys in entry.items()}
+            changes |= {file: keys or [] for file, keys in entry.items()}
         else:
-            found.setdefault(workspace.PARAMS.as_posix(), []).append(entry)
-    return found
+            changes.setdefault(workspace.PARAMS.as_posix(), []).append(entry)
+    return changes

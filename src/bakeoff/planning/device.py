@@ -52,7 +52,7 @@ def _find(run: Run, manifest: Manifest) -> Outlook:
     load_tensorflow()
     from bakeoff.export.edge_tpu import check_edge_tpu
     from bakeoff.export.files import write_files
-    from bakeoff.export.lite_metadata import Told
+    from bakeoff.export.lite_metadata import About
     from bakeoff.export.lite_operations import read_lite_file
     from bakeoff.export.report import latency, open_file
     from bakeoff.tasks.task import make_task
@@ -75,12 +75,12 @@ def _find(run: Run, manifest: Manifest) -> Outlook:
         folder = Path(name)
         for _ in write_files(
             network, run.model, task, manifest.classes, settings,
-            about=Told(run.name), representative=representative, folder=folder,
+            about=About(run.name), representative=representative, folder=folder,
         ):  # fmt: skip
             pass
         path = folder / settings.files[form]
         model: Any = open_file(form, path, settings.threads)  # one that takes pixels of its own size
         model.put(np.full(sides, 127, np.uint8))
         milliseconds, calls = latency(model.call, CALLS)
-        told = str(check_edge_tpu(read_lite_file(path))) if device.is_edge_tpu else ""
-        return Outlook(run.export.device, form, path.stat().st_size, milliseconds, settings.threads, calls, told)
+        edge_tpu = str(check_edge_tpu(read_lite_file(path))) if device.is_edge_tpu else ""
+        return Outlook(run.export.device, form, path.stat().st_size, milliseconds, settings.threads, calls, edge_tpu)

@@ -41,7 +41,7 @@ class Pace:
 
 
 def seconds_of(run: Variant, pace: Pace | None, validation_seconds: float = 0.0) -> float | None:
-    """Return how long a training's steps and its looks at validation take, which its own limit may cut short; None
+    """Return how long a training's steps and its validation passes take, which its own limit may cut short; None
     where neither is known."""
     limit = None if run.train.max_minutes is None else 60 * run.train.max_minutes
     if pace is None:
@@ -57,7 +57,7 @@ def known_pace(run: Variant, cores: int | None = None) -> Pace | None:
     for used in dict.fromkeys([cores or there, there]):
         seconds = {phase.span.name: known_seconds(run, phase, used) for phase in plan_phases(run)}
         slower = max(1.0, used / (cores or there))
-        known = {name: found * slower for name, found in seconds.items() if found is not None}
+        known = {name: taken * slower for name, taken in seconds.items() if taken is not None}
         if known.keys() == seconds.keys():
             return Pace(known, BEFORE)
     return None
@@ -121,14 +121,14 @@ def remember(file: Path, key: str, seconds_per_step: float) -> None:
 
 def remembered(file: Path, key: str) -> float | None:
     """Return the median of the newest; lines that a crash cut off, or that hold no time, are passed over."""
-    found = list[float]()
+    measured = list[float]()
     for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
         with suppress(ValueError, KeyError, TypeError, OverflowError, RecursionError):
             row = json.loads(line)
             seconds = float(row["seconds_per_step"]) if row["key"] == key else 0.0
             if 0 < seconds < math.inf:
-                found.append(seconds)
-    return median(found[-NEWEST:]) if found else None
+                measured.append(seconds)
+    return median(measured[-NEWEST:]) if measured else None
 
 
 def _key_of(run: Variant, phase: TrainingPhase, cores: int | None = None) -> str:

@@ -20,7 +20,7 @@ from bakeoff.planning.pace import NEWEST, Pace, keys_of, known_pace, seconds_of
 from bakeoff.run.settings import Run
 
 TRAIN = "train"
-# Seconds; of train what is no step and no look at validation.
+# Seconds; of train what is no step and no validation pass.
 ROUGH = {"build_records": 8.0, "render_config": 4.0, TRAIN: 20.0, "evaluate": 15.0, "export": 25.0, DVC: 5.0, JOB: 10.0}
 ROUGH_OF_ANY_OTHER, ROUGH_VALIDATION = 10.0, 2.0
 HERE, OTHERS, BY_RULE = "as measured here", "as others took here", "by rule of thumb"
@@ -117,7 +117,7 @@ def stage_key(stage: str, run: Run) -> str:
 
 
 def count_validations(run: Run) -> int:
-    """Return how many looks at validation a training to its end takes; the last step of a phase has one always."""
+    """Return how many validation passes a training to its end takes; the last step of a phase has one always."""
     train, passes = run.train, 0
     for span in run.derived.phases:
         every = train.validate_every_steps
@@ -134,8 +134,8 @@ def keep_stage(stage: str, run: Run | None = None, *, key: str = "", state: Mapp
     keep_duration(stage, stage_key(stage, run) if run else key, seconds_here(), **more)
 
 
-class Looks:
-    """How long looks at validation take while a stage trains."""
+class ValidationTimes:
+    """How long validation passes take while a stage trains."""
 
     def __init__(self) -> None:
         self._seconds: list[float] = []

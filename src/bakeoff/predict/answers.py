@@ -11,7 +11,7 @@ import av
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from bakeoff.export.suppression import Found
+from bakeoff.export.suppression import Predictions
 
 DECIMALS, SCORE_DECIMALS = 2, 5
 # Okabe and Ito's colours, which the colour-blind can distinguish. A class always has the same colour.
@@ -24,7 +24,7 @@ CODECS = ("libx264", "mpeg4")  # the first that this FFmpeg has
 Row = dict[str, Any]
 
 
-def rows_of(predictions: Found, labels: tuple[str, ...], image: Row) -> list[Row]:
+def rows_of(predictions: Predictions, labels: tuple[str, ...], image: Row) -> list[Row]:
     """Return the lines of an image in results.jsonl, best first; `image` is its line in images.jsonl.
 
     {"image_id": 1, "category_id": 8, "bbox": [x, y, width, height], "score": 0.93, "category": "7",

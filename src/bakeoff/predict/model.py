@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.export.saved_model import SavedModel, first_of
-from bakeoff.export.suppression import Found
+from bakeoff.export.suppression import Predictions
 from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
@@ -33,7 +33,7 @@ class Model(Protocol):
     @property
     def labels(self) -> tuple[str, ...]: ...
 
-    def answer(self, pixels: np.ndarray) -> Found:
+    def answer(self, pixels: np.ndarray) -> Predictions:
         """Answer uint8 (h, w, 3), or a clip (t, h, w, 3), of any size; boxes ymin xmin ymax xmax are shares.
 
         detection       {"boxes": (n, 4), "classes": (n,), "scores": (n,)}, best first
@@ -54,7 +54,7 @@ class TrainedModel:
         )
         self.tiles = tiles_of(model)
 
-    def answer(self, pixels: np.ndarray) -> Found:
+    def answer(self, pixels: np.ndarray) -> Predictions:
         return first_of(self._answer(tf.constant(pixels)))
 
 
@@ -65,7 +65,7 @@ class TiledModel:
         self.task, self.labels = model.task, model.labels
         self._model, self._tiles = model, tiles
 
-    def answer(self, pixels: np.ndarray) -> Found:
+    def answer(self, pixels: np.ndarray) -> Predictions:
         return answer_tiles(pixels, self._tiles, self._model.answer)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bakeoff.export.lite_model import LiteModel
 from bakeoff.export.onnx_model import SUFFIX, OnnxModel
-from bakeoff.export.suppression import Found
+from bakeoff.export.suppression import Predictions
 from bakeoff.input.shape import View
 from bakeoff.networks.network import Sampling
 from bakeoff.networks.tile_merge import answer_tiles
@@ -22,11 +22,11 @@ class Small:
         self.task, self.labels = self._model.task, self._model.labels
         self._view = view_of(self._model)
 
-    def answer(self, pixels: np.ndarray) -> Found:
+    def answer(self, pixels: np.ndarray) -> Predictions:
         tiles = self._view.tiles
         return answer_tiles(pixels, tiles, self._answer_view) if tiles else self._answer_view(pixels)
 
-    def _answer_view(self, pixels: np.ndarray) -> Found:
+    def _answer_view(self, pixels: np.ndarray) -> Predictions:
         return self._model.answer(fit(pixels, self._view))
 
 
@@ -36,7 +36,7 @@ def small_model(path: Path) -> LiteModel | OnnxModel:
 
 def view_of(model: LiteModel | OnnxModel) -> View:
     """Return the view that export packed in; a file of other software sees the whole image at once."""
-    settings = dict(model.told_view)
+    settings = dict(model.view_settings)
     sampling = Sampling(**settings.pop("sampling", {}))
     tiles = Tiles.of(parts) if (parts := settings.pop("tiles", None)) else None
     frames, size = (model.shape[0] if len(model.shape) == 4 else 1), model.shape[-2]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bakeoff.export.suppression import Found
+from bakeoff.export.suppression import Predictions
 
 SURE, UNSURE = 0.5, 0.1  # scores; a detection below the second is ignored
 SECONDS_LOST = 1.0  # that an object may stay unseen and keep its number
@@ -49,7 +49,7 @@ class Tracks:
         self._numbers = 0
         self._is_first = True
 
-    def follow(self, detections: Found) -> list[int]:
+    def follow(self, detections: Predictions) -> list[int]:
         """Return the number of the object of each detection; `NO_TRACK` for what belongs to none, or none yet."""
         boxes, labels, scores = detections["boxes"].astype(float), detections["classes"], detections["scores"]
         for track in self._tracks:

@@ -12,7 +12,7 @@ import numpy as np
 
 import bakeoff
 from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.export.suppression import Found
+from bakeoff.export.suppression import Predictions
 from bakeoff.predict.fitting import fit
 from bakeoff.predict.small import small_model, view_of
 from bakeoff.predict.sources import decode_stored, is_video, read_image, sources
@@ -80,7 +80,7 @@ def make_bundle() -> bytes:
     return packed.getvalue()
 
 
-def compare_answers(own: Sequence[Found], there: Sequence[Found]) -> Parity:
+def compare_answers(own: Sequence[Predictions], there: Sequence[Predictions]) -> Parity:
     same, largest = 0, 0.0
     for here, other in zip(own, there, strict=True):
         if any(here[name].shape != other[name].shape for name in here):

@@ -95,12 +95,12 @@ def require_unedited(path: Path, rendered: Mapping[str, Any]) -> None:
         return
     remedy = f"delete it (`git checkout {path.as_posix()}` brings the last one back)"
     try:
-        found = read_mapping(path)
+        tree = read_mapping(path)
     except ConfigError as error:
         raise ConfigError(f"{error}; render_config writes this file: {remedy} and run `dvc repro`") from None
-    if is_whole(found) or KEY not in found:  # an earlier version wrote none
+    if is_whole(tree) or KEY not in tree:  # an earlier version wrote none
         return
-    edits = differences(unsealed(found), rendered)
+    edits = differences(unsealed(tree), rendered)
     if not edits:
         return
     named = ", ".join(f"{edit.key} is {_word(edit.one)}, rendered is {_word(edit.other)}" for edit in edits[:NAMED])

@@ -52,8 +52,8 @@ class Evaluate:
 
     def group_of(self, name: str) -> str:
         """Return the group of an example; a name in which the pattern finds nothing is a group of its own."""
-        found = re.search(self.group, name) if self.group else None
-        return found[1] if found and found[1] is not None else name
+        match = re.search(self.group, name) if self.group else None
+        return match[1] if match and match[1] is not None else name
 
 
 def _has_one_group(pattern: str) -> bool:

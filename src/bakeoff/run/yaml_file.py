@@ -116,8 +116,8 @@ def read_document(path: Path) -> Document:
     if why:
         raise ConfigError(f"{place}:{line}: {why}" if line else f"{place}: {why}")
     if not isinstance(tree, dict):
-        found = "nothing" if tree is None else f"a {type(tree).__name__}"
-        raise ConfigError(f"{place}: must be a mapping of keys to values, got {found}")
+        kind = "nothing" if tree is None else f"a {type(tree).__name__}"
+        raise ConfigError(f"{place}: must be a mapping of keys to values, got {kind}")
     return Document(tree, lines)
 
 
@@ -153,12 +153,12 @@ def write_mapping(path: Path, tree: dict[str, Any], *, head: str) -> None:
 
 
 def _lines(node: yaml.Node | None, place: Place) -> dict[Place, int]:
-    found: dict[Place, int] = {}
+    line_numbers: dict[Place, int] = {}
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             inner = (*place, key.value)
-            found |= {inner: key.start_mark.line + 1} | _lines(value, inner)
+            line_numbers |= {inner: key.start_mark.line + 1} | _lines(value, inner)
     elif isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
-            found |= {(*place, number): item.start_mark.line + 1} | _lines(item, (*place, number))
-    return found
+            line_numbers |= {(*place, number): item.start_mark.line + 1} | _lines(item, (*place, number))
+    return line_numbers

@@ -17,13 +17,13 @@ def stage_parser(name: str, description: str | None) -> argparse.ArgumentParser:
 
 def read_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """Refuse settings on a stage's command line, where other programs take them."""
-    options, words = parser.parse_known_args()
-    if not words:
+    options, arguments = parser.parse_known_args()
+    if not arguments:
         return options
     name = parser.prog.rpartition(".")[2]
-    settings = [word for word in words if "=" in word and not word.startswith("-")]
+    settings = [argument for argument in arguments if "=" in argument and not argument.startswith("-")]
     tries = f"`bakeoff plan {' '.join(settings)}` shows it, " if settings else ""
     raise ConfigError(
-        f"{parser.prog}: a stage takes no settings, got {' '.join(words)}; write them into params.yaml and run "
+        f"{parser.prog}: a stage takes no settings, got {' '.join(arguments)}; write them into params.yaml and run "
         f"`dvc repro {name}`; {tries}`bakeoff sweep` runs variants side by side"
     )

@@ -33,7 +33,7 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
     """Write the trained network as files; return what `export.json` holds, and how long answers take here."""
     load_tensorflow()
     from bakeoff.export.files import representative_of, write_files
-    from bakeoff.export.lite_metadata import Told
+    from bakeoff.export.lite_metadata import About
     from bakeoff.export.report import compare_files, require_parity, sample_of
     from bakeoff.export.rknn_file import TOOLKIT, find_python
     from bakeoff.export.rknn_report import write_rknn
@@ -55,7 +55,7 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
         with progress("convert", len(settings.formats), "files") as bar:
             for _ in write_files(
                 network, run.model, task, manifest.classes, settings,
-                about=Told(run.name, *_origin(state)), representative=representative, folder=partial,
+                about=About(run.name, *_origin(state)), representative=representative, folder=partial,
             ):  # fmt: skip
                 bar.advance()
         with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:
@@ -76,8 +76,8 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
         keep_measured(fingerprint, export=timing)
     with tracker.attach(run.track, run_id_of(state)) as copy:
         files = {form: {key: file[key] for key in file if key != "edge_tpu"} for form, file in report["files"].items()}
-        told = [*tracker.flatten(files), *tracker.flatten(timing["files"])]
-        numbers = {f"export/{key}": value for key, value in told if _is_number(value)}
+        flat_facts = [*tracker.flatten(files), *tracker.flatten(timing["files"])]
+        numbers = {f"export/{key}": value for key, value in flat_facts if _is_number(value)}
         total = sum(file["bytes"] for file in report["files"].values())
         copy.metrics(state["step"], numbers | {"export/bytes": total}, revised=True)
         for name in ("labels.txt", REPORT, MAIN):

@@ -18,7 +18,7 @@ from bakeoff.files import building
 from bakeoff.input.store import BadRecords
 from bakeoff.planning.pace import known_seconds, remember_paces
 from bakeoff.planning.room import require_gpu_room_for, require_room_for
-from bakeoff.planning.whole import Looks
+from bakeoff.planning.whole import ValidationTimes
 from bakeoff.progress import print_line, progress
 from bakeoff.records.manifest import Manifest
 from bakeoff.run.file import fitting_manifest, load
@@ -43,7 +43,7 @@ from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, Footprint, device_p
 from bakeoff.training.history import History, describe_end, write_plots, write_state
 from bakeoff.training.origin import Origin, origin_of
 from bakeoff.training.variant import plan_phases
-from bakeoff.training.work import SAMPLES, Found, Work
+from bakeoff.training.work import SAMPLES, SavedState, Work
 from bakeoff.training.workers import Place, WorkerLost, place_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Desk:
     report: Report
     footprint: Footprint
     bad: BadRecords
-    looks: Looks
+    validation_times: ValidationTimes
     place: Place | None  # among several workers
     store: WorkStore | NoStore
 
@@ -130,7 +130,7 @@ class Followers:
 
 
 def train(
-    run: Run, records: Path, out: Path, looks: Looks | None = None, place: Place | None = None
+    run: Run, records: Path, out: Path, validation_times: ValidationTimes | None = None, place: Place | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train what is not trained yet. Return what `state.json` holds, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)
@@ -150,7 +150,9 @@ def train(
             report.known_as(work.run_id)
             require_room_for(run, start.folder, out)
             choose_devices(run)
-            desk = Desk(work, stop, report, Footprint(), BadRecords(), looks or Looks(), place, store)
+            desk = Desk(
+                work, stop, report, Footprint(), BadRecords(), validation_times or ValidationTimes(), place, store
+            )
             return _train(run, manifest, records, out, start, desk)
 
 
@@ -174,57 +176,57 @@ def _train(
     desk.bad.keep_in(start.folder)
     validation, samples = rig.validation(start.folder / SAMPLES, lambda: desk.stop.asked)
     phases, work = plan_phases(run), desk.work
-    found = _take_up(run, start, work, in_words(first, run.train.init))
-    clock, last = Clock(found.facts["seconds"]), CHECKPOINTS_AT_THE_END
+    saved = _take_up(run, start, work, in_words(first, run.train.init))
+    clock, last = Clock(saved.facts["seconds"]), CHECKPOINTS_AT_THE_END
     limit = TimeLimit(run.train.max_minutes, clock, validation.seconds, lambda: last * work.slowest_write)
     tags = source_tags(manifest.digest, start.fingerprint, start.parent_fingerprint) | device_tags(rig.replicas)
-    copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=found.is_over)
+    copy = tracker.start(run.track, run.name, tags, note=run.note, run_id=work.run_id, is_over=saved.is_over)
     with desk.followed_by(copy):
         introduce(copy, run, manifest, records, start.starts)
-        work.send(found.facts["history"], copy.metrics)  # what a loss of power took of the journal
+        work.send(saved.facts["history"], copy.metrics)  # what a loss of power took of the journal
         with (
             building(out) as partial,
-            History(partial, found.facts["history"], tell=desk.report.line) as history,
+            History(partial, saved.facts["history"], report=desk.report.line) as history,
             plain_errors_of(rig.examples, rig.held_out),
-            progress("train", run.derived.steps, "steps", found.position.step, desk.report.seconds_left) as bar,
-            events_of(run.train, start.folder, found) as events,
+            progress("train", run.derived.steps, "steps", saved.position.step, desk.report.seconds_left) as bar,
+            events_of(run.train, start.folder, saved) as events,
         ):
-            desk.report.running(found.position.step, found.facts["seconds"], anew=not found.is_over)
+            desk.report.running(saved.position.step, saved.facts["seconds"], anew=not saved.is_over)
             show = Show(rig.learner.kept, samples, events, rig.headline, with_gradients=run.train.gradient_histograms)
             course = Course(
-                rig.learner, rig.feed(), desk.footprint.around(desk.looks.timed(validation)), rig.headline,
+                rig.learner, rig.feed(), desk.footprint.around(desk.validation_times.timed(validation)), rig.headline,
                 Rhythm.of(run.train, run.derived.train_examples), Ends(desk.stop, limit, run.train.early_stopping),
                 work, history, bar, Followers(copy, show, desk.footprint, explain_shortage(run.derived, rig.replicas)),
                 crew,
             )  # fmt: skip
-            outcome = run_phases(course, phases, found)
+            outcome = run_phases(course, phases, saved)
             desk.report.ending(outcome.ended_by, outcome.position.step)
             if outcome.ended_by == "stop":
                 desk.store.leave_if_taken_away(outcome.position.step)
-            remember_paces(run, [] if found.is_over else history.lines)
+            remember_paces(run, [] if saved.is_over else history.lines)
             state = _write_results(run, rig, work, outcome, partial)
             state |= {"classes": list(manifest.classes), "bad_records": desk.bad.counts()}
-            state["lineage"] = _lineage(start, first["source"], found)
+            state["lineage"] = _lineage(start, first["source"], saved)
             keep_samples(samples, history.lines, rig.headline, partial)
             write_report(first, partial)
             write_state(partial, state)
-        measured = {"run_id": copy.run_id, "phases_from": found.facts.get("lent", [])}
-        measured |= _measure(run, desk, outcome, limit, took_steps=not found.is_over)
-        measured |= trace(start.fingerprint, tags, is_over=found.is_over, had_ended=desk.report.has_succeeded)
+        measured = {"run_id": copy.run_id, "phases_from": saved.facts.get("lent", [])}
+        measured |= _measure(run, desk, outcome, limit, took_steps=not saved.is_over)
+        measured |= trace(start.fingerprint, tags, is_over=saved.is_over, had_ended=desk.report.has_succeeded)
         keep_measured(start.fingerprint, **measured)
         report_results(copy, start.folder, out, state, measured)
     return state, measured
 
 
-def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> Found:
+def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> SavedState:
     """Find where the run goes on, and say it after the remarks."""
     write_identity(start.identity, start.folder)
     lineage.keep(start.starts, start.own, start.folder)
     ends = [phase.span.end_step for phase in plan_phases(run)]
-    found, more = taken_up(start.parent, work, run.train, start.identity, ends)
-    for line in [*remarks, *lineage.remarks(start.starts), *more, *found.describe(run.derived.steps, work.folder)]:
+    saved, more = taken_up(start.parent, work, run.train, start.identity, ends)
+    for line in [*remarks, *lineage.remarks(start.starts), *more, *saved.describe(run.derived.steps, work.folder)]:
         print_line(f"train: {line}")
-    return found
+    return saved
 
 
 def _write_results(run: Run, rig: "Rig", work: Work, outcome: "Outcome", out: Path) -> dict[str, Any]:
@@ -242,8 +244,8 @@ def _write_results(run: Run, rig: "Rig", work: Work, outcome: "Outcome", out: Pa
     return outcome.summary(rig.headline, plan_phases(run)) | facts
 
 
-def _lineage(start: Start, source: str, found: Found) -> dict[str, Any]:
-    before = {"started_from": source, "first_weights": start.origin.digest, "parents": found.facts["parents"]}
+def _lineage(start: Start, source: str, saved: SavedState) -> dict[str, Any]:
+    before = {"started_from": source, "first_weights": start.origin.digest, "parents": saved.facts["parents"]}
     return {"fingerprint": start.fingerprint} | before | {"starts": start.starts, "own": start.own}
 
 
@@ -279,10 +281,10 @@ def main() -> None:
         workspace.require_own_code()
         if (given := place_of(os.environ)) and given.rank:
             return follow_leader(given)
-        run, looks = load(workspace.RUN), Looks()
+        run, validation_times = load(workspace.RUN), ValidationTimes()
         try:
             with gather_workers(run.train.workers, given, os.environ.get(ON_VARIABLE)) as place:
-                state, measured = train(run, workspace.RECORDS, workspace.TRAINED, looks, place)
+                state, measured = train(run, workspace.RECORDS, workspace.TRAINED, validation_times, place)
         except WorkerLost as lost:
             begin_again(lost, given)
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
@@ -293,7 +295,7 @@ def main() -> None:
             if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
                 evaluate_here()
         print_line(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id'][:SHOWN_OF_ID]}")
-        looks.keep(run, state, measured)
+        validation_times.keep(run, state, measured)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import tensorflow as tf
 from bakeoff.graphs import compile_graph
 from bakeoff.input import pixels
 from bakeoff.input.shape import View
-from bakeoff.networks.tile_merge import Found, merge_tiles
+from bakeoff.networks.tile_merge import Predictions, merge_tiles
 from bakeoff.networks.tiles import Tiles
 
 Tensors = dict[str, tf.Tensor]
@@ -29,9 +29,9 @@ def answer_in_tiles(view: View, answer: Answer, *, with_losses: bool = False) ->
     assert tiles is not None
     cut = make_cutter(view)
 
-    def answer_picture(picture: np.ndarray, boxes: np.ndarray, classes: np.ndarray, at_once: int) -> Found:
+    def answer_picture(picture: np.ndarray, boxes: np.ndarray, classes: np.ndarray, at_once: int) -> Predictions:
         windows = tiles.windows(*picture.shape[:2])
-        predictions: list[Found] = []
+        predictions: list[Predictions] = []
         for first in range(0, len(windows), at_once):
             some = windows[first : first + at_once]
             views = {"image": cut(tf.constant(picture), tf.constant(some, tf.int32))}
@@ -78,7 +78,7 @@ def _cut_truth(boxes: np.ndarray, classes: np.ndarray, windows: np.ndarray, tile
     return {"boxes": tf.constant(cut), "classes": tf.constant(labels)}
 
 
-def _add_losses(predictions: Sequence[Found]) -> np.ndarray:
+def _add_losses(predictions: Sequence[Predictions]) -> np.ndarray:
     """Return the parts of the loss of all views as one batch, and what they are divided by."""
     losses = np.stack([one["losses"] for one in predictions]).astype(np.float64)
     divisor = losses[:, 2].sum()
@@ -86,7 +86,7 @@ def _add_losses(predictions: Sequence[Found]) -> np.ndarray:
     return np.array([*sums.sum(axis=0) / max(divisor, 1), divisor], np.float32)
 
 
-def rows_of(predictions: Tensors) -> list[Found]:
+def rows_of(predictions: Tensors) -> list[Predictions]:
     """Return the answers to a batch one by one, without padding."""
     values = {name: value.numpy() for name, value in predictions.items()}
     counts = values.pop("count")
@@ -96,7 +96,7 @@ def rows_of(predictions: Tensors) -> list[Found]:
     ]
 
 
-def stack_predictions(predictions: Sequence[Found]) -> Tensors:
+def stack_predictions(predictions: Sequence[Predictions]) -> Tensors:
     """Make a batch of one example each, detections padded."""
     if "boxes" not in predictions[0]:
         return {name: tf.constant(np.stack([one[name] for one in predictions])) for name in predictions[0]}

@@ -20,7 +20,7 @@ from bakeoff.training.earlier_phases import take_earlier_phases
 from bakeoff.training.fingerprint import LENGTH
 from bakeoff.training.history import STATE, read_state
 from bakeoff.training.settings import Train
-from bakeoff.training.work import IDENTITY, Found, Work, number_of, phase_names
+from bakeoff.training.work import IDENTITY, SavedState, Work, number_of, phase_names
 
 KEY = "train.continue_from"
 SHOWN = 5
@@ -31,8 +31,8 @@ FREE = (
     "train.round_up_steps", "derived.phases.*.steps",
     "train.phases.*.steps", "train.phases.*.epochs", "first_weights", "parent",
 )  # fmt: skip
-# What may be another from here on, though it was not before; it is said.
-SAID = ("lr", "train.phases.*.lr", "derived.phases.*.rate_factor", "code", "versions")
+# What may be another from here on, though it was not before; it is reported.
+REPORTED_KEYS = ("lr", "train.phases.*.lr", "derived.phases.*.rate_factor", "code", "versions")
 
 
 @dataclass(frozen=True)
@@ -66,23 +66,23 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
 
 def taken_up(
     parent: Parent | None, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]
-) -> tuple[Found, list[str]]:
-    """Where a run goes on, and what is to be said of that.
+) -> tuple[SavedState, list[str]]:
+    """Where a run goes on, and what is to be reported of that.
 
     In its own work; else in its parent's; else where the phases end that another run has trained alike; else nowhere.
     """
-    found = work.newest()
-    if found.arrays is not None:
-        return found, []
+    saved = work.newest()
+    if saved.arrays is not None:
+        return saved, []
     if parent is not None:
         remarks = hand_over(parent, work, train, identity, ends)
     else:
         remarks = [] if train.fresh else take_earlier_phases(work, identity)
-    return work.newest() if remarks or parent else found, remarks
+    return work.newest() if remarks or parent else saved, remarks
 
 
 def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]) -> list[str]:
-    """Into `work`, which has nothing yet; `ends` are the last steps of its phases. Returns what is to be said."""
+    """Into `work`, which has nothing yet; `ends` are the last steps of its phases. Return what is to be reported."""
     lock = FileLock(parent.folder / "lock")
     try:
         lock.acquire(timeout=0)
@@ -92,24 +92,24 @@ def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, A
         ) from None
     try:
         other = Work(parent.folder, phase_names(parent.folder))
-        found = other.newest()
-        if found.arrays is None:
+        saved = other.newest()
+        if saved.arrays is None:
             raise _nothing_in(parent.folder)
-        remarks = _require_same_past(parent, identity, found.position.phase)
-        _require_something_to_do(parent, found, train, ends)
-        work.adopt(other, _opened_again(found, parent, ends))
+        remarks = _require_same_past(parent, identity, saved.position.phase)
+        _require_something_to_do(parent, saved, train, ends)
+        work.adopt(other, _opened_again(saved, parent, ends))
     finally:
         lock.release()
     return remarks
 
 
-def _opened_again(found: Found, parent: Parent, ends: list[int]) -> Found:
+def _opened_again(saved: SavedState, parent: Parent, ends: list[int]) -> SavedState:
     """As this run would stand there: whatever ended the other one ends it no more."""
-    facts = json.loads(json.dumps(found.facts))
-    if found.position.step < ends[found.position.phase]:
-        facts["phases"][found.position.phase]["ended_by"] = None
-    facts["parents"] = [*facts["parents"], {"fingerprint": parent.fingerprint, "step": found.position.step}]
-    return Found(found.position, facts, found.arrays)
+    facts = json.loads(json.dumps(saved.facts))
+    if saved.position.step < ends[saved.position.phase]:
+        facts["phases"][saved.position.phase]["ended_by"] = None
+    facts["parents"] = [*facts["parents"], {"fingerprint": parent.fingerprint, "step": saved.position.step}]
+    return SavedState(saved.position, facts, saved.arrays)
 
 
 def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) -> list[str]:
@@ -123,15 +123,15 @@ def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) 
         for key in sorted(there.keys() | here.keys())
         if there.get(key) != here.get(key) and not _is_one_of(key, FREE) and not _is_of_a_later_phase(key, phase)
     ]
-    said = [key for key in differ if _is_one_of(key, SAID)]
-    refused = [f"{key} {there.get(key)!r}, here {here.get(key)!r}" for key in differ if key not in said]
+    reported = [key for key in differ if _is_one_of(key, REPORTED_KEYS)]
+    refused = [f"{key} {there.get(key)!r}, here {here.get(key)!r}" for key in differ if key not in reported]
     if refused:
         more = f" and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
         raise ConfigError(
             f"{KEY}: {parent.fingerprint} is another training: it has {'; '.join(refused[:SHOWN])}{more}; "
             "set these as they were there, or start from its weights with train.init.weights"
         )
-    return [f"{key}: {here.get(key)!r} from here on, was {there.get(key)!r}" for key in said]
+    return [f"{key}: {here.get(key)!r} from here on, was {there.get(key)!r}" for key in reported]
 
 
 def _nothing_in(folder: Path, what: str = "checkpoint to go on from") -> ConfigError:
@@ -139,8 +139,8 @@ def _nothing_in(folder: Path, what: str = "checkpoint to go on from") -> ConfigE
     return ConfigError(f"{KEY}: {folder.as_posix()} holds no {what}; {remedy}")
 
 
-def _require_something_to_do(parent: Parent, found: Found, train: Train, ends: list[int]) -> None:
-    at, facts = found.position, found.facts
+def _require_something_to_do(parent: Parent, saved: SavedState, train: Train, ends: list[int]) -> None:
+    at, facts = saved.position, saved.facts
     if at.phase >= len(ends) or at.step > ends[at.phase] or at.step >= ends[-1]:
         raise ConfigError(
             f"{KEY}: {parent.fingerprint} has done {at.step:,} steps, this variant is to have {ends[-1]:,}; "
@@ -165,18 +165,18 @@ def _folder_of(name: str, runs: Path, own_id: Callable[[str], str | None]) -> Pa
     if (given / STATE).is_file():
         fingerprint = read_state(given)["lineage"]["fingerprint"]
         own_clone = given.resolve().parents[1] / runs.parent.name / runs.name
-        found = [place / fingerprint for place in (runs, own_clone) if (place / fingerprint).is_dir()][:1]
+        folders = [place / fingerprint for place in (runs, own_clone) if (place / fingerprint).is_dir()][:1]
     elif re.fullmatch(r"[0-9a-f]{32}", name):
         ids = (name, own_id(name))
-        found = [file.parent for file in runs.glob("*/run") if file.read_text("utf-8", "replace") in ids]
+        folders = [file.parent for file in runs.glob("*/run") if file.read_text("utf-8", "replace") in ids]
     elif re.fullmatch(rf"[0-9a-f]{{1,{LENGTH}}}", name):
-        found = sorted(runs.glob(f"{name}*"))
+        folders = sorted(runs.glob(f"{name}*"))
     else:
-        found = []
-    if len(found) == 1:
-        return found[0]
+        folders = []
+    if len(folders) == 1:
+        return folders[0]
     there = ", ".join(sorted(folder.name for folder in runs.glob("*"))) or "(none)"
-    what = f"{len(found)} runs begin with {name!r}" if found else f"no work in flight of a run {name!r}"
+    what = f"{len(folders)} runs begin with {name!r}" if folders else f"no work in flight of a run {name!r}"
     raise ConfigError(
         f"{KEY}: {what}; give a fingerprint or its beginning, a run's folder in {runs.as_posix()}, models/train of "
         f"another clone or a run's id (`bakeoff.run` in MLflow); `bakeoff continue RUN --fetch` brings what MLflow has "

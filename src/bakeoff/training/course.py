@@ -16,7 +16,7 @@ from bakeoff.training.loop import Best, Diverged, Rhythm, Standing, fit, require
 from bakeoff.training.rig import Feed
 from bakeoff.training.step import Calls, Step
 from bakeoff.training.variant import TrainingPhase
-from bakeoff.training.work import Found, Position, Work
+from bakeoff.training.work import Position, SavedState, Work
 from bakeoff.training.workers import Alone, Workers
 
 CountGradients = Callable[[], Mapping[str, np.ndarray]]  # of the last step's examples, by the paths of the weights
@@ -108,12 +108,12 @@ class Outcome:
         }
 
 
-def run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) -> Outcome:
+def run_phases(course: Course, phases: Sequence[TrainingPhase], saved: SavedState) -> Outcome:
     """Train what is not trained yet, and release the other workers."""
-    at, ends = found.position, course.ends
-    standings = [Standing.of(facts) for facts in found.facts["phases"]]
-    resumed = list(found.facts["resumed"])
-    if not found.is_over:
+    at, ends = saved.position, course.ends
+    standings = [Standing.of(facts) for facts in saved.facts["phases"]]
+    resumed = list(saved.facts["resumed"])
+    if not saved.is_over:
         ends.limit.begin()
         resumed += [at.step] if at.step else []
     for phase in phases:  # all of them, before the first step
@@ -130,10 +130,10 @@ def run_phases(course: Course, phases: Sequence[TrainingPhase], found: Found) ->
             earlier = standings[:number]
             if not is_first and phase.start == "best":
                 course.learner.start_from(course.work.best(Position(number - 1, earlier[-1].best.step)))
-            kept = {"resumed": resumed, "parents": found.facts["parents"], "lent": found.facts.get("lent", [])}
+            kept = {"resumed": resumed, "parents": saved.facts["parents"], "lent": saved.facts.get("lent", [])}
             keeper = PhaseKeeper(course, phases, number, earlier, kept)
-            goes_on = found if is_first and found.arrays is not None else None
-            standings = [*earlier, keeper.train(goes_on, standings[number] if goes_on else Standing())]
+            resumed_from = saved if is_first and saved.arrays is not None else None
+            standings = [*earlier, keeper.train(resumed_from, standings[number] if resumed_from else Standing())]
             position = keeper.position or position
     course.work.wait()
     return Outcome(standings, position, resumed)
@@ -157,15 +157,15 @@ class PhaseKeeper:
         self._earlier, self._facts = earlier, facts
         self._step: Step | None = None
 
-    def train(self, found: Found | None, standing: Standing) -> Standing:
-        """Take the steps of the phase that are left, after those of a checkpoint that was `found`."""
+    def train(self, saved: SavedState | None, standing: Standing) -> Standing:
+        """Take the steps of the phase that are left, after those of a checkpoint that was `saved`."""
         course, phase, span = self._course, self._phase, self._phase.span
-        first = found.position.step if found else span.first_step
+        first = saved.position.step if saved else span.first_step
         course.workers.begin_phase(self._number, first)
         step = self._step = course.learner.begin(phase.trainable, _key(phase, self._phases, "trainable"))
-        if found is not None:
-            assert found.arrays is not None
-            course.learner.restore(found.arrays)
+        if saved is not None:
+            assert saved.arrays is not None
+            course.learner.restore(saved.arrays)
         course.workers.give(course.learner.state)
         course.history.phase = span.name if len(self._phases) > 1 else None
         steps = range(first, first if standing.ended_by else span.end_step)

@@ -14,16 +14,16 @@ from typing import Any
 from bakeoff.input.store import BAD_RECORDS
 from bakeoff.training import checkpoint
 from bakeoff.training.checkpoint import Damaged
-from bakeoff.training.work import IDENTITY, SAMPLES, Found, Position, Work, phase_names
+from bakeoff.training.work import IDENTITY, SAMPLES, Position, SavedState, Work, phase_names
 
-SAID_BY_PHASES = ("phases", "steps", "epochs", "trainable")  # of `train`
+KEYS_OF_PHASES = ("phases", "steps", "epochs", "trainable")  # of `train`
 WHOLE = ("steps", "early_stopping")  # how a phase ends that has nothing left to do
 
 
 def take_earlier_phases(work: Work, identity: Mapping[str, Any]) -> list[str]:
     """Adopt into `work`, which has nothing yet, the end of the last phase that another run shares.
 
-    Return what is to be said.
+    Return what is to be reported.
     """
     mine: dict[str, Any] = json.loads(json.dumps(identity))
     names = [span["name"] for span in mine["derived"]["phases"]]
@@ -46,7 +46,7 @@ def _what_decides(identity: Mapping[str, Any], count: int) -> dict[str, Any] | N
     train, spans = identity["train"], identity["derived"]["phases"]
     if len(train["phases"]) < max(2, count):  # a single phase has no name in the history
         return None
-    apart = {key: value for key, value in train.items() if key not in SAID_BY_PHASES}
+    apart = {key: value for key, value in train.items() if key not in KEYS_OF_PHASES}
     phases = [
         [span, phase["lr"], phase["trainable"] or train["trainable"], phase["start"]]
         for span, phase in zip(spans[:count], train["phases"], strict=False)
@@ -66,13 +66,15 @@ def _adopt(work: Work, folder: Path, count: int) -> bool:
     if not ends:
         return False
     try:
-        found = checkpoint.read(ends[-1])
-        if len(found.facts["phases"]) != count or found.facts["phases"][-1]["ended_by"] not in WHOLE:
+        saved = checkpoint.read(ends[-1])
+        if len(saved.facts["phases"]) != count or saved.facts["phases"][-1]["ended_by"] not in WHOLE:
             return False
         step = int(ends[-1].name)
         _copy_samples(folder, work.folder, step)
-        lent = [*found.facts.get("lent", []), {"fingerprint": folder.name, "step": step}]
-        work.adopt(Work(folder, names), Found(Position(count - 1, step), found.facts | {"lent": lent}, found.arrays))
+        lent = [*saved.facts.get("lent", []), {"fingerprint": folder.name, "step": step}]
+        work.adopt(
+            Work(folder, names), SavedState(Position(count - 1, step), saved.facts | {"lent": lent}, saved.arrays)
+        )
     except Damaged as error:
         print(f"warning: {error}; nothing is taken from that run", file=sys.stderr)
         return False
@@ -80,7 +82,7 @@ def _adopt(work: Work, folder: Path, count: int) -> bool:
 
 
 def _copy_samples(there: Path, here: Path, step: int) -> None:
-    """Copy the sheets of the looks up to a step."""
+    """Copy the sheets of the validation passes up to a step."""
     (here / SAMPLES).mkdir(exist_ok=True)
     for sheet in (there / SAMPLES).glob("*.jpg"):
         if sheet.stem.isdigit() and int(sheet.stem) <= step:

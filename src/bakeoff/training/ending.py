@@ -24,7 +24,7 @@ from bakeoff.training.settings import EarlyStopping
 
 End = Literal["steps", "stop", "max_minutes", "early_stopping"]
 
-SECONDS_BETWEEN_LOOKS = 0.05
+POLL_SECONDS = 0.05
 ASKED = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"
 TAKEN_AWAY = "\n{}: training ends after this step and is saved; the same command goes on there\n"
 CTRL_C = "Ctrl-C"
@@ -66,7 +66,7 @@ class Stop:
     @property
     def asked(self) -> bool:
         now = time.monotonic()
-        if self.by is None and self._request and now - self._looked >= SECONDS_BETWEEN_LOOKS:
+        if self.by is None and self._request and now - self._looked >= POLL_SECONDS:
             self._looked = now
             if self._request.exists():
                 self._accept("bakeoff stop")

@@ -33,10 +33,10 @@ def name_of(identity: Mapping[str, Any]) -> str:
 
 def identity(tree: Mapping[str, Any], **others: str) -> dict[str, Any]:
     """Of the rendered variant as plain values, and what else decides: the records, first weights, libraries, code."""
-    said = {group: tree[group] for group in DECIDING_GROUPS} | {
+    deciding = {group: tree[group] for group in DECIDING_GROUPS} | {
         "derived": {key: tree["derived"][key] for key in DECIDING_NUMBERS}
     }
-    said["train"] = {key: value for key, value in said["train"].items() if key not in NO_MATTER}
-    said["train"]["init"] = {key: value for key, value in said["train"]["init"].items() if key != "meant"}
+    deciding["train"] = {key: value for key, value in deciding["train"].items() if key not in NO_MATTER}
+    deciding["train"]["init"] = {key: value for key, value in deciding["train"]["init"].items() if key != "meant"}
     versions = {name: library_version(name) for name in LIBRARIES}
-    return said | others | {"versions": versions, "code": deciding_digest("train")}
+    return deciding | others | {"versions": versions, "code": deciding_digest("train")}

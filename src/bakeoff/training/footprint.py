@@ -47,12 +47,12 @@ class Footprint:
         """A moment's first time is kept."""
         self.peaks.setdefault(moment, peak_memory_bytes())
 
-    def around(self, look: Callable[[], Result]) -> Callable[[], Result]:
+    def around(self, validation_pass: Callable[[], Result]) -> Callable[[], Result]:
         """The same look at validation, with the peak before and after the first."""
 
         def marked() -> Result:
             self.mark(STEPPED)
-            result = look()
+            result = validation_pass()
             self.mark(LOOKED)
             return result
 
@@ -91,7 +91,7 @@ def _gb(size: int) -> str:
 REFUSED = re.compile(  # said where TensorFlow has no class of its own for it
     r"OOM when allocating|out of memory|OUT_OF_MEMORY|Dst tensor is not initialized|bad_alloc", re.IGNORECASE
 )
-SAID = re.compile(
+SIZE_IN_MESSAGE = re.compile(
     r"OOM when allocating tensor with shape\[[^]]*\] and type \w+ on \S+|Unable to allocate [^\n]*|CUDA_ERROR\w+"
 )
 WRONG_BY = 0.75  # of the batch that failed is expected to fit, where the estimate says that all of it would have
@@ -128,7 +128,7 @@ class Shortage:
         return fits - fits % self.devices
 
     def _message(self, key: str, batch_size: int, error: BaseException) -> str:
-        known = SAID.search(str(error))
+        known = SIZE_IN_MESSAGE.search(str(error))
         reason = known[0] if known else type(error).__name__
         numbers = f"{self.estimate(batch_size) / 1e9:.2f} GB were estimated, {self.left() / 1e9:.2f} GB are there"
         fits = self.largest_fitting(batch_size)

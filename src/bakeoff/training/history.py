@@ -27,10 +27,10 @@ class History:
     """
 
     def __init__(
-        self, folder: Path, earlier: Sequence[str] = (), tell: Callable[..., object] = lambda *line: None
+        self, folder: Path, earlier: Sequence[str] = (), report: Callable[..., object] = lambda *line: None
     ) -> None:
         """`tell` gets the step, the numbers and the phase of every line to come."""
-        self.lines, self._tell = list(earlier), tell
+        self.lines, self._report = list(earlier), report
         self.phase: str | None = None  # of the lines to come
         self._file = (folder / FILE).open("w", encoding="utf-8")
         self._file.write("".join(f"{_without_clock(line)}\n" for line in earlier))
@@ -41,7 +41,7 @@ class History:
         self.lines.append(json.dumps(head | {key: float(f"{value:.6g}") for key, value in values.items()}))
         self._file.write(f"{_without_clock(self.lines[-1])}\n")
         self._file.flush()
-        self._tell(step, values, self.phase)
+        self._report(step, values, self.phase)
 
     def __enter__(self) -> "History":
         return self

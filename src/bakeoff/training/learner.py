@@ -86,9 +86,9 @@ class Learner:
         """Return those of a batch at the weights as they are; what a batch changes even so (the statistics of batch
         norms, random states) is put back."""
         before = {name: np.array(value) for name, value in self.state().items()}
-        found = {path: gradient.numpy() for path, gradient in step.count_gradients(batch).items()}
+        gradients = {path: gradient.numpy() for path, gradient in step.count_gradients(batch).items()}
         self.restore(before)
-        return found
+        return gradients
 
     @property
     def kept_names(self) -> dict[str, str]:
@@ -143,18 +143,18 @@ def keras_random_state() -> keras.Variable:
 
 def random_states_outside_keras() -> dict[str, np.ndarray]:
     """The words of each generator, last of them whether it has a normal number in hand; and these numbers."""
-    _, words, normal = random.getstate()
+    _, state_words, normal = random.getstate()
     _, keys, place, has_normal, other_normal = np.random.get_state()
     return {
-        PYTHON: np.array([*words, normal is not None], np.uint32),
+        PYTHON: np.array([*state_words, normal is not None], np.uint32),
         NUMPY: np.array([*keys, place, has_normal], np.uint32),
         IN_HAND: np.array([normal or 0.0, other_normal]),
     }
 
 
 def restore_random_states(states: Mapping[str, np.ndarray]) -> None:
-    *words, has_normal = states[PYTHON].tolist()
+    *state_words, has_normal = states[PYTHON].tolist()
     *keys, place, has_other = states[NUMPY].tolist()
     normal, other = states[IN_HAND].tolist()
-    random.setstate((3, tuple(words), normal if has_normal else None))
+    random.setstate((3, tuple(state_words), normal if has_normal else None))
     np.random.set_state(("MT19937", np.array(keys, np.uint32), place, has_other, other))

@@ -51,17 +51,17 @@ def read_card(path: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        said = yaml.safe_load(file.read_text(encoding="utf-8"))
+        facts = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file.as_posix()}: cannot be read ({' '.join(str(error).split())[:200]})") from None
-    if not isinstance(said, dict):
-        raise ConfigError(f"{file.as_posix()}: must be lines of `key: value`, got {said!r}")
-    for key, value in said.items():
+    if not isinstance(facts, dict):
+        raise ConfigError(f"{file.as_posix()}: must be lines of `key: value`, got {facts!r}")
+    for key, value in facts.items():
         if key not in KNOWN:
             raise ConfigError(f"{file.as_posix()}: no such key {key!r}; {choices(str(key), KNOWN)}")
         if key in TEXTS and not isinstance(value, str | None):
             raise ConfigError(f"{file.as_posix()}: {key}: must be a text or null, got {value!r}")
-    return said
+    return facts
 
 
 def require_licence(path: Path, key: str) -> None:
@@ -76,8 +76,8 @@ def require_licence(path: Path, key: str) -> None:
 
 def own_entry(fingerprint: str, digest: str, examples: int, classes: Sequence[str]) -> dict[str, Any]:
     """What a run adds, for those that start from its weights."""
-    word = "class" if len(classes) == 1 else "classes"
-    return {"run": fingerprint, "data": f"{examples:,} examples of {len(classes)} {word}", "records": digest}
+    noun = "class" if len(classes) == 1 else "classes"
+    return {"run": fingerprint, "data": f"{examples:,} examples of {len(classes)} {noun}", "records": digest}
 
 
 def keep(starts: Lineage, own: Mapping[str, Any], folder: Path) -> None:

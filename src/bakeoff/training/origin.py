@@ -128,9 +128,9 @@ def _in_folder(folder: Path) -> Path:
     for name in (BEST, FINAL):
         if (folder / name).is_file():
             return folder / name
-    found = sorted(folder.glob("*/best-*"))
-    if found:
-        return found[-1]
+    files = sorted(folder.glob("*/best-*"))
+    if files:
+        return files[-1]
     for place in (folder, folder / "checkpoint"):
         if place.is_dir() and (newest := _newest_checkpoint(place)):
             return newest
@@ -155,8 +155,8 @@ def _newest_checkpoint(folder: Path) -> Path | None:
         prefix = folder / Path(named[1]).name
         if prefix.with_name(f"{prefix.name}.index").is_file():
             return prefix
-    found = [path.with_suffix("") for path in folder.glob("*.index")]
-    return max(found, key=lambda path: (_number(path), path.name), default=None)
+    files = [path.with_suffix("") for path in folder.glob("*.index")]
+    return max(files, key=lambda path: (_number(path), path.name), default=None)
 
 
 def _number(prefix: Path) -> int:

@@ -42,8 +42,8 @@ class Init:
 
     def __post_init__(self) -> None:
         require(bool(self.weights.strip()), "weights", self.weights, "none, imagenet, a path or a run")
-        said = self.meant is None or (bool(self.meant.strip()) and len(self.meant) <= LONGEST_MEANT)
-        require(said, "meant", self.meant, f"a text of at most {LONGEST_MEANT} letters, or null")
+        is_fitting = self.meant is None or (bool(self.meant.strip()) and len(self.meant) <= LONGEST_MEANT)
+        require(is_fitting, "meant", self.meant, f"a text of at most {LONGEST_MEANT} letters, or null")
 
     @property
     def lacks(self) -> str | None:
@@ -78,7 +78,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Patience:
-    """How early stopping stands, after some looks at validation."""
+    """How early stopping stands, after some validation passes."""
 
     reference: float | None = None  # the last value that was an improvement; None: there was none
     waited: int = 0  # looks since
@@ -88,7 +88,7 @@ class Patience:
 class EarlyStopping:
     """A phase ends when `patience` looks in a row brought nothing better, by more than `min_change`."""
 
-    patience: int = 0  # looks at validation; 0: it never ends a phase
+    patience: int = 0  # validation passes; 0: it never ends a phase
     min_change: float = 0.0
 
     def __post_init__(self) -> None:
@@ -178,8 +178,8 @@ class Train:
         require(epochs is None or epochs > 0, "validate_every_epochs", epochs, "above 0, or null")
         once = epochs is None or not self.validate_every_steps
         require(once, "validate_every_steps", self.validate_every_steps, "0 beside validate_every_epochs")
-        looks = self.validate_every_steps > 0 or epochs is not None or self.early_stopping.patience == 0
-        require(looks, "validate_every_steps", 0, "1 or more for early_stopping, which counts looks at validation")
+        validates = self.validate_every_steps > 0 or epochs is not None or self.early_stopping.patience == 0
+        require(validates, "validate_every_steps", 0, "1 or more for early_stopping, which counts validation passes")
         examples = self.validate_examples
         require(examples is None or examples >= 1, "validate_examples", examples, "1 or more, or null")
         require(0 <= self.samples <= 64, "samples", self.samples, "between 0 and 64")

@@ -22,7 +22,7 @@ from bakeoff.tasks.pictures import draw_sheet
 from bakeoff.tasks.task import Task, Tensors
 from bakeoff.training.history import metrics_of
 from bakeoff.training.settings import Train
-from bakeoff.training.work import SAMPLES, Found
+from bakeoff.training.work import SAMPLES, SavedState
 
 EVENTS = "tensorboard"  # a folder of a run in flight
 MIN_SCORE = 0.5  # of detections, and of labels where there may be several
@@ -51,10 +51,12 @@ class Samples:
         self._seen = []
         return self._watch
 
-    def _watch(self, batch: Tensors, found: Tensors) -> None:
+    def _watch(self, batch: Tensors, predictions: Tensors) -> None:
         rows = np.flatnonzero(np.isin(batch["number"].numpy(), self._numbers))
         if len(rows):
-            those, answers = ({key: tf.gather(value, rows) for key, value in part.items()} for part in (batch, found))
+            those, answers = (
+                {key: tf.gather(value, rows) for key, value in part.items()} for part in (batch, predictions)
+            )
             self._seen += self._task.iterate_pictures(those, answers)
 
     def draw(self, done: int, history: Sequence[str], headline: str) -> Path | None:
@@ -183,12 +185,12 @@ def _cut(file: Path, done: int) -> None:
 
 
 @contextmanager
-def events_of(train: Train, folder: Path, found: Found) -> Iterator[Events | None]:
-    """Of a run that goes on from what was found; none unless they are wanted."""
+def events_of(train: Train, folder: Path, saved: SavedState) -> Iterator[Events | None]:
+    """Yield the writer of events of a run that resumes from `saved`; None unless they are wanted."""
     if not train.tensorboard:
         yield None
         return
-    with Events(folder / EVENTS, found.position.step, found.facts["history"]) as events:
+    with Events(folder / EVENTS, saved.position.step, saved.facts["history"]) as events:
         yield events
 
 

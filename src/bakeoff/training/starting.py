@@ -61,7 +61,7 @@ def in_words(report: Mapping[str, Any], init: Init) -> list[str]:
         if names:
             more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             lines.append(f"  {len(names)} {what}: {'; '.join(names[:SHOWN])}{more}")
-    return [*lines, *(f"  {words}" for words in report["differs"])]
+    return [*lines, *(f"  {difference}" for difference in report["differs"])]
 
 
 def _wanted(network: keras.Model, model: Network, init: Init) -> set[str]:
@@ -84,11 +84,11 @@ def _load(network: keras.Model, stock: Stock, wanted: set[str]) -> dict[str, Any
             left.append(weight.path)
             continue
         used.add(name)
-        found = stock.fitted(weight.path, tuple(weight.shape))
-        if found.shape != tuple(weight.shape):
-            skipped.append({"name": weight.path, "here": list(weight.shape), "there": list(found.shape)})
+        stored = stock.fitted(weight.path, tuple(weight.shape))
+        if stored.shape != tuple(weight.shape):
+            skipped.append({"name": weight.path, "here": list(weight.shape), "there": list(stored.shape)})
         else:
-            weight.assign(_finite(found.read(), weight.path))
+            weight.assign(_finite(stored.read(), weight.path))
             loaded.append(weight.path)
     unused = [name for name in stock.names if name not in used]
     differs = stock.differences(loaded)

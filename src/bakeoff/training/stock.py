@@ -36,11 +36,11 @@ class Stock:
 
     def fitted(self, path: str, shape: tuple[int, ...]) -> Stored:
         """Return what is for a variable, in its shape if it only stands there in another one."""
-        found = self._arrays[self._names[path]]
+        stored = self._arrays[self._names[path]]
         if self._head and path in self._head.paths:
-            found = self._head.without_background(found, shape)
-        same = len(found.shape) != len(shape) and [n for n in found.shape if n > 1] == [n for n in shape if n > 1]
-        return Stored(shape, lambda: np.reshape(found.read(), shape)) if same else found
+            stored = self._head.without_background(stored, shape)
+        same = len(stored.shape) != len(shape) and [n for n in stored.shape if n > 1] == [n for n in shape if n > 1]
+        return Stored(shape, lambda: np.reshape(stored.read(), shape)) if same else stored
 
     def beside(self, layers: Collection[str]) -> list[str]:
         """Return the names that are for no variable, of what is stored for these layers."""
@@ -60,13 +60,13 @@ class ClassHead:
     paths: frozenset[str]
     numbers: int  # of an anchor here
 
-    def without_background(self, found: Stored, shape: tuple[int, ...]) -> Stored:
+    def without_background(self, stored: Stored, shape: tuple[int, ...]) -> Stored:
         anchors = shape[-1] // self.numbers if shape else 0
-        if found.shape[:-1] != shape[:-1] or found.shape[-1] != anchors * (self.numbers + 1):
-            return found
+        if stored.shape[:-1] != shape[:-1] or stored.shape[-1] != anchors * (self.numbers + 1):
+            return stored
 
         def read() -> np.ndarray:
-            by_anchor = np.reshape(found.read(), (*shape[:-1], anchors, self.numbers + 1))
+            by_anchor = np.reshape(stored.read(), (*shape[:-1], anchors, self.numbers + 1))
             return by_anchor[..., 1:].reshape(shape)
 
         return Stored(shape, read)
@@ -109,8 +109,8 @@ def _by_layer(network: keras.Model, layers: Layers) -> Stock:
         for number, weight in enumerate([*layer._trainable_variables, *layer._non_trainable_variables]):
             variable = weight.path.rpartition("/")[2]
             own = layers.get(layer.name, {})
-            if found := next((key for key in (variable, str(number)) if key in own), None):
-                names[weight.path] = f"{layer.name}/{found}"
+            if key_there := next((key for key in (variable, str(number)) if key in own), None):
+                names[weight.path] = f"{layer.name}/{key_there}"
     return Stock(arrays, names)
 
 

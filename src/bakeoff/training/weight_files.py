@@ -113,18 +113,18 @@ def _count_from_0(layers: Layers) -> Layers:
     names: dict[str, str] = {}
     for kind in ("conv2d", "batch_normalization"):
         matches = filter(None, map(NUMBERED.fullmatch, layers))
-        found = [(int(match[2] or 0), match[0]) for match in matches if match[1] == kind]
-        names |= {name: f"{kind}_{place}" if place else kind for place, (_, name) in enumerate(sorted(found))}
+        numbered = [(int(match[2] or 0), match[0]) for match in matches if match[1] == kind]
+        names |= {name: f"{kind}_{place}" if place else kind for place, (_, name) in enumerate(sorted(numbered))}
     return {names.get(name, name): variables for name, variables in layers.items()}
 
 
 def _of_own(path: Path) -> Layers:
     """A checkpoint or best weights in `.bakeoff/`."""
-    found = checkpoint.read(path)
+    saved = checkpoint.read(path)
     layers: dict[str, dict[str, Stored]] = {}
-    for name, weight in found.facts["paths"].items():
+    for name, weight in saved.facts["paths"].items():
         *above, variable = weight.split("/")
-        array = found.arrays[name]
+        array = saved.arrays[name]
         layers.setdefault(above[-1], {})[variable] = Stored(array.shape, lambda array=array: array)  # type: ignore[misc]
     return layers
 

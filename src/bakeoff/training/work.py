@@ -48,7 +48,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Found:
+class SavedState:
     """Where a run goes on: what its newest checkpoint holds, or nothing."""
 
     position: Position = Position(0, 0)
@@ -85,7 +85,7 @@ class Work:
         self._fresh = fresh
         self.slowest_write = 0.0  # seconds of a checkpoint
         self._settle: Callable[[], object] = lambda: None
-        self._tell: Callable[[Stock], object] = lambda stock: None
+        self._report: Callable[[Stock], object] = lambda stock: None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
         self._named: dict[Position, set[Path]] = {}  # best weights, by the checkpoint that names them
@@ -117,14 +117,14 @@ class Work:
             ) from None
 
     @contextmanager
-    def followed(self, settle: Callable[[], object], tell: Callable[[Stock], object]) -> Iterator[None]:
+    def followed(self, settle: Callable[[], object], report: Callable[[Stock], object]) -> Iterator[None]:
         """`settle` makes lasting what a checkpoint counts as told; `tell` hears of each, and of the one that is there.
 
         At the end of the block nothing is being written any more.
         """
-        self._settle, self._tell = settle, tell
+        self._settle, self._report = settle, report
         if self._checkpoints():
-            tell(self._stock(self._prune()))
+            report(self._stock(self._prune()))
         try:
             yield
         finally:
@@ -132,7 +132,7 @@ class Work:
 
     # Checkpoints.
 
-    def newest(self) -> Found:
+    def newest(self) -> SavedState:
         """Return the newest checkpoint that is whole, along with the best weights that it names.
 
         A damaged one is removed. One that cannot be read now is an error, and stays.
@@ -141,18 +141,18 @@ class Work:
         while earlier:
             position, path = earlier.pop()
             try:
-                found = checkpoint.read(path)
-                self._named[position] = self._bests_in(found.facts)
+                saved = checkpoint.read(path)
+                self._named[position] = self._bests_in(saved.facts)
                 for best in self._named[position]:
                     checkpoint.read(best)
-                ends = [standing.get("ended_by") for standing in found.facts["phases"]]
+                ends = [standing.get("ended_by") for standing in saved.facts["phases"]]
                 is_last = len(ends) == len(self._folders) or "max_minutes" in ends
-                return Found(position, found.facts, found.arrays, is_last and ends[-1] is not None)
+                return SavedState(position, saved.facts, saved.arrays, is_last and ends[-1] is not None)
             except Damaged as error:
                 then = "goes on from the checkpoint before" if earlier else "begins anew, for no checkpoint is left"
                 print(f"warning: {error}; training {then}", file=sys.stderr)
                 path.unlink(missing_ok=True)
-        return Found()
+        return SavedState()
 
     def can_go_on(self) -> bool:
         """Whether there is a checkpoint, now that no more are to come."""
@@ -184,19 +184,19 @@ class Work:
             checkpoint.write(path, facts, arrays)
             self.slowest_write = max(self.slowest_write, time.monotonic() - start)
             self._named[position] = self._bests_in(facts)
-            self._tell(self._stock(self._prune()))
+            self._report(self._stock(self._prune()))
 
         self._submit(job)
         if now:
             self.wait()
 
-    def adopt(self, other: "Work", found: Found) -> None:
+    def adopt(self, other: "Work", saved: SavedState) -> None:
         """A checkpoint of another run as the first of this one, along with the best weights that it names."""
-        for path in other._bests_in(found.facts):
+        for path in other._bests_in(saved.facts):
             best = checkpoint.read(path)
             checkpoint.write(self.folder / path.relative_to(other.folder), best.facts, best.arrays)
-        assert found.arrays is not None
-        self.save(found.position, found.facts, lambda: found.arrays or {}, now=True)
+        assert saved.arrays is not None
+        self.save(saved.position, saved.facts, lambda: saved.arrays or {}, now=True)
 
     def keep_best(self, position: Position, paths: Mapping[str, str], arrays: Mapping[str, ArrayLike]) -> None:
         """The checkpoint after these weights names them, so they are written before it."""
@@ -238,17 +238,17 @@ class Work:
 
     def _prune(self) -> list[Position]:
         """A checkpoint goes along with the best weights that no other names. Returns those that stay."""
-        found = self._checkpoints()
-        positions = sorted(found, reverse=True)
+        checkpoints = self._checkpoints()
+        positions = sorted(checkpoints, reverse=True)
         ends = {max(at for at in positions if at.phase == phase) for phase in {at.phase for at in positions}}
         staying = [*positions[:NEWEST], *(at for at in positions[NEWEST:] if at in ends or self._stays(at))]
         for position in positions:
             if position not in staying:
-                found[position].unlink()
+                checkpoints[position].unlink()
         try:
             for position in staying:
                 if position not in self._named:
-                    self._named[position] = self._bests_in(checkpoint.read_facts(found[position]))
+                    self._named[position] = self._bests_in(checkpoint.read_facts(checkpoints[position]))
         except (Damaged, WorkspaceError):
             return staying  # nobody knows what it names
         named = set().union(*(self._named[position] for position in staying))

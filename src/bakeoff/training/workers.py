@@ -112,20 +112,20 @@ class Crew:
     # What the leader calls.
 
     def begin_phase(self, number: int, first: int) -> None:
-        self._tell(PHASE, number, first)
+        self._announce(PHASE, number, first)
 
     def give(self, state: State) -> None:
         self.share(state())
 
     @contextmanager
     def taking(self, steps: int) -> Iterator[None]:
-        self._tell(STEPS, steps)
+        self._announce(STEPS, steps)
         self._is_within_steps = True
         yield
         self._is_within_steps = False
 
     def require_equal(self, state: State) -> None:
-        self._tell(COMPARE)
+        self._announce(COMPARE)
         self.compare(state())
 
     @contextmanager
@@ -155,11 +155,11 @@ class Crew:
         arrays = {name: np.asarray(value) for name, value in state.items()}
         content = b"".join(array.tobytes() for array in arrays.values())
         padded = np.frombuffer(content + bytes(-len(content) % 4), np.int32)
-        content, place, found = self._from_leader(padded).tobytes(), 0, {}
+        content, place, received = self._from_leader(padded).tobytes(), 0, {}
         for name, array in arrays.items():
             part = np.frombuffer(content[place : place + array.nbytes], array.dtype)
-            found[name], place = part.reshape(array.shape), place + array.nbytes
-        return found
+            received[name], place = part.reshape(array.shape), place + array.nbytes
+        return received
 
     def compare(self, state: "Mapping[str, tf.Tensor | np.ndarray]") -> None:
         number = 0
@@ -184,7 +184,7 @@ class Crew:
         are_equal = (total == count * own) & (squares == count * own * own)
         return [name for name, both in zip(numbers, are_equal, strict=True) if not both.all()]
 
-    def _tell(self, *message: int) -> None:
+    def _announce(self, *message: int) -> None:
         self._from_leader(np.array([*message, 0, 0][:3], np.int32))
 
     def _release(self) -> None:
@@ -192,7 +192,7 @@ class Crew:
             return  # they find that this process is gone
         try:
             with lost_workers_named():
-                self._tell(END)
+                self._announce(END)
         except WorkerLost:
             pass  # they end by themselves
 
