@@ -238,24 +238,24 @@ def test_the_most_frequent_mistake_is_named_too_if_it_is_another() -> None:
     assert describe_costliest([], "mAP_50", 0.5) == ""
 
 
-def test_a_picture_shows_the_ten_surest_boxes_and_counts_all(tmp_path: Path) -> None:
+def test_a_picture_shows_the_ten_boxes_of_the_highest_scores_and_counts_all(tmp_path: Path) -> None:
     score = DetectionScore(("ant", "bee"))
     boxes = [([2.0 * at, 80.0, 2.0 * at + 9, 99.0], 2, 0.5 - at / 100) for at in range(30)]
     score = score.update(true((BOX, 1)), given((BOX, 1, 0.1), *boxes))  # the right one comes last
     page = page_of(report_of(score, "mAP_50", shown=1), tmp_path)
     assert len(page.all("rect", **{"class": "wrong"})) == 10 and not page.all("rect", **{"class": "right"})
     assert "1 of 1 found" in page.text and "30 background" in page.text
-    assert "the 10 surest of each image" in page.text
+    assert "the 10 with the highest scores of each image" in page.text
 
 
-def test_a_model_of_which_nothing_is_right_shows_what_it_is_surest_of(tmp_path: Path) -> None:
+def test_a_model_of_which_nothing_is_right_shows_its_highest_scores(tmp_path: Path) -> None:
     boxes = [([2.0 * at, 80.0, 2.0 * at + 9, 99.0], 2, 0.5 - at / 100) for at in range(30)]
     score = DetectionScore(("ant", "bee")).update(true((BOX, 1)), given(*boxes))
     page = page_of(report_of(score, "mAP_50", shown=1), tmp_path)
-    assert len(page.all("rect", **{"class": "unsure"})) == 10 and "no detection is right" in page.text
+    assert len(page.all("rect", **{"class": "unsure"})) == 10 and "none is right at any threshold" in page.text
 
 
-def test_of_labels_that_would_lie_on_each_other_the_surest_is_written(tmp_path: Path) -> None:
+def test_of_labels_that_would_overlap_the_one_with_the_highest_score_is_written(tmp_path: Path) -> None:
     near = [10.0, 11.0, 60.0, 41.0]
     score = DetectionScore(("ant", "bee")).update(true((BOX, 1)), given((BOX, 1, 0.9), (near, 2, 0.95)))
     text = page_of(report_of(score, "mAP_50", shown=1), tmp_path).text
