@@ -149,10 +149,10 @@ def test_a_large_image_is_resized_to_its_longer_side(
     size: tuple[int, int], max_side: int, expected: tuple[int, int]
 ) -> None:
     data = encoded(3, width=size[0], height=size[1])
-    pixels = stored(data, max_side)
-    assert pixels.shape[1::-1] == expected
+    shown = stored(data, max_side)
+    assert shown.shape[1::-1] == expected
     shrunk = np.asarray(Image.fromarray(pixels(3, *size)).resize(expected, Image.Resampling.BOX))
-    assert_alike(pixels, shrunk, 6)
+    assert_alike(shown, shrunk, 6)
 
 
 @pytest.mark.parametrize(("size", "side"), [((200, 100), 50), ((100, 300), 60), ((400, 30), 64), ((1200, 900), 64)])

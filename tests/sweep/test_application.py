@@ -87,7 +87,7 @@ def test_bash_completes_options_keys_and_launchers(built: Workspace, tmp_path: P
     if shutil.which("bash") is None:
         pytest.skip("there is no bash here")
     done = built.run("bash", "-c", asks, "bash", str(tmp_path))
-    assert done.stdout.splitlines() == ["lr=constant lr=cosine", "hydra/launcher=dvc", "lr.peak="]
+    assert done.stdout.splitlines() == ["lr=constant lr=cosine lr=cosine_short", "hydra/launcher=dvc", "lr.peak="]
 
 
 def test_hydras_mode_and_its_own_folder_are_as_elsewhere(built: Workspace, tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace, 
     arguments = ("--search", "tpe", "--trials", "3", "lr.peak=interval(0.001,0.3)", "lr=cosine,exponential", "seed=4")
     _, output, _ = plan_sweep(built, "--dry-run", *arguments)
     assert state(built) == before
-    head, *_, first = "\n".join(but_progress(output)).split("\n   point\n")
+    head, *_, first = "\n".join(but_progress(output)).split("\n   configuration\n")
     lines = [re.split("  +", line, maxsplit=1) for line in head.splitlines()]
     assert [line for line in lines if line[0] != "warning"][:3] == [
         ["lr.peak", "0.001 to 0.3"],

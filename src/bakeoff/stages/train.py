@@ -96,7 +96,7 @@ class Desk:
     report: Report
     footprint: Footprint
     bad: BadRecords
-    validation_times: ValidationTimes
+    times: ValidationTimes
     place: Place | None  # among several workers
     store: WorkStore | NoStore
 
@@ -130,7 +130,7 @@ class Followers:
 
 
 def train(
-    run: Run, records: Path, out: Path, validation_times: ValidationTimes | None = None, place: Place | None = None
+    run: Run, records: Path, out: Path, times: ValidationTimes | None = None, place: Place | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train what is not trained yet. Return what `state.json` holds, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)
@@ -150,9 +150,7 @@ def train(
             report.known_as(work.run_id)
             require_room_for(run, start.folder, out)
             choose_devices(run)
-            desk = Desk(
-                work, stop, report, Footprint(), BadRecords(), validation_times or ValidationTimes(), place, store
-            )
+            desk = Desk(work, stop, report, Footprint(), BadRecords(), times or ValidationTimes(), place, store)
             return _train(run, manifest, records, out, start, desk)
 
 
@@ -194,7 +192,7 @@ def _train(
             desk.report.running(saved.position.step, saved.facts["seconds"], anew=not saved.is_over)
             show = Show(rig.learner.kept, samples, events, rig.headline, with_gradients=run.train.gradient_histograms)
             course = Course(
-                rig.learner, rig.feed(), desk.footprint.around(desk.validation_times.timed(validation)), rig.headline,
+                rig.learner, rig.feed(), desk.footprint.around(desk.times.timed(validation)), rig.headline,
                 Rhythm.of(run.train, run.derived.train_examples), Ends(desk.stop, limit, run.train.early_stopping),
                 work, history, bar, Followers(copy, show, desk.footprint, explain_shortage(run.derived, rig.replicas)),
                 crew,
@@ -281,10 +279,10 @@ def main() -> None:
         workspace.require_own_code()
         if (given := place_of(os.environ)) and given.rank:
             return follow_leader(given)
-        run, validation_times = load(workspace.RUN), ValidationTimes()
+        run, times = load(workspace.RUN), ValidationTimes()
         try:
             with gather_workers(run.train.workers, given, os.environ.get(ON_VARIABLE)) as place:
-                state, measured = train(run, workspace.RECORDS, workspace.TRAINED, validation_times, place)
+                state, measured = train(run, workspace.RECORDS, workspace.TRAINED, times, place)
         except WorkerLost as lost:
             begin_again(lost, given)
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
@@ -295,7 +293,7 @@ def main() -> None:
             if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
                 evaluate_here()
         print_line(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id'][:SHOWN_OF_ID]}")
-        validation_times.keep(run, state, measured)
+        times.keep(run, state, measured)
 
 
 if __name__ == "__main__":
