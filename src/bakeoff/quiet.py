@@ -11,8 +11,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bakeoff.signals import no_interrupt_lost
-
 CHOSEN = "TF_CPP_MIN_LOG_LEVEL"
 # TensorFlow and Keras load them where they are installed, for what nothing here calls: a third of the time of loading.
 NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn")
@@ -22,6 +20,8 @@ COLLECT_AFTER = 50_000  # new objects, before Python searches them for garbage
 
 def load_tensorflow() -> None:
     """Import TensorFlow and look for accelerators. Ctrl-C meanwhile ends it, if not at once then when it is loaded."""
+    from bakeoff.signals import no_interrupt_lost  # every command loads this file, and few load TensorFlow
+
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     if "tensorflow" in sys.modules:
         return
