@@ -48,14 +48,14 @@ ALLOCATIONS: dict[str, Callable[[], Any]] = {
 
 
 def main() -> None:
-    said = {}
+    printed = {}
     for name, allocate in ALLOCATIONS.items():
         try:
             with shortage(6.05e9).explained("train.batch_size", 64):
                 allocate()
         except OutOfMemory as error:
-            said[name] = {"message": str(error), "has_cause": error.__cause__ is not None}
-    print(json.dumps(said))
+            printed[name] = {"message": str(error), "has_cause": error.__cause__ is not None}
+    print(json.dumps(printed))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ NOBODY = replace(Process.current(), started="0")  # this process' number, given 
 
 
 def made(
-    runs: Path, fingerprint: str, state: State = State.RUNNING, *, ago: float = 0.0, checkpoint: bool = False, **said
+    runs: Path, fingerprint: str, state: State = State.RUNNING, *, ago: float = 0.0, checkpoint: bool = False, **printed
 ) -> Path:
     """The folder of a run that was heard of so many seconds ago; of this process unless another is `said`."""
     folder, then = runs / fingerprint, time.time() - ago
@@ -20,7 +20,7 @@ def made(
         "name": "ssd_tiny · cosine · low", "process": Process.current(), "workspace": "/somewhere", "began": then - 60,
         "started": then - 60, "updated": then, "steps": 200, "steps_done": 50,
     }  # fmt: skip
-    write_status(folder, Status(state, fingerprint, **about | said))
+    write_status(folder, Status(state, fingerprint, **about | printed))
     (folder / "lock").touch()
     if checkpoint:
         (folder / "1-run").mkdir()

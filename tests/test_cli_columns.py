@@ -113,14 +113,14 @@ def test_states_have_colours_on_a_terminal_that_wants_them(runs: Path) -> None:
     ("state", "more", "words"),
     [
         (State.SUCCEEDED, {}, "`bakeoff compare` has runs side by side; `dvc repro` trains what params.yaml says"),
-        (State.STOPPED, {"checkpoint": True}, "`dvc repro`, with params.yaml as it was, goes on with 5d1c9a3e"),
-        (State.FAILED, {}, "`dvc repro`, with params.yaml as it was, begins anew 5d1c9a3e"),
+        (State.STOPPED, {"checkpoint": True}, "`dvc repro`, with params.yaml as it was, resumes 5d1c9a3e"),
+        (State.FAILED, {}, "`dvc repro`, with params.yaml as it was, starts over 5d1c9a3e"),
         (
             State.STOPPED,
             {"checkpoint": True, "experiment": "tall-kite"},
-            "the same `dvc exp run` goes on with 5d1c9a3e",
+            "the same `dvc exp run` resumes 5d1c9a3e",
         ),
-        (State.FAILED, {"experiment": "sweep-20260102-1"}, "`bakeoff sweep --resume` begins anew 5d1c9a3e"),
+        (State.FAILED, {"experiment": "sweep-20260102-1"}, "`bakeoff sweep --resume` starts over 5d1c9a3e"),
     ],
 )
 def test_what_ended_last_says_what_goes_on(tmp_path: Path, state: State, more: dict[str, object], words: str) -> None:

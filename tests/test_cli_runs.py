@@ -63,7 +63,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(runs: Path) -> None:
 
 
 def test_before_any_run_status_says_what_begins_one(runs: Path, bakeoff: Bakeoff) -> None:
-    assert bakeoff("status") == Said(0, "no run has begun here yet; `dvc repro` begins one\n", "")
+    assert bakeoff("status") == Said(0, "no run has started here yet; `dvc repro` starts one\n", "")
     assert json.loads(bakeoff("status", "--json").out) == {"version": 1, "runs": []}
 
 
@@ -115,7 +115,7 @@ def test_status_of_one_run_says_all_that_is_known(runs: Path, bakeoff: Bakeoff) 
     assert (facts["run"], facts["fingerprint"]) == ("5d1c9a3e", "5d1c9a3e77")
     assert facts["steps"] == "50 of 200, phase head"
     assert (facts["rate"], facts["train/loss"]) == ("0.004", "0.5")
-    assert facts["checkpoint"] == "yes, it can go on"
+    assert facts["checkpoint"] == "yes, it can resume"
     assert facts["work in flight"] == (runs / "5d1c9a3e77").as_posix()
 
 
@@ -152,8 +152,8 @@ def test_watching_a_run_through_a_pipe_is_a_line_for_each_change_until_it_ends(
     looks = iter([State.RUNNING, State.STOPPING, State.STOPPED])
 
     def pass_time(seconds: float) -> None:
-        said = module.read_status(folder)
-        module.write_status(folder, replace(said, state=next(looks), metrics={"train/loss": 0.25}))
+        printed = module.read_status(folder)
+        module.write_status(folder, replace(printed, state=next(looks), metrics={"train/loss": 0.25}))
 
     monkeypatch.setattr(status.time, "sleep", pass_time)
     label = "5d1c9a3e (ssd_tiny · cosine · low)"
@@ -173,8 +173,8 @@ def test_ctrl_c_ends_watching_without_a_word(runs: Path, bakeoff: Bakeoff, monke
 
     monkeypatch.setattr(status.time, "sleep", interrupt)
     for more in ([], ["--json"]):
-        said = bakeoff("status", "--watch", *more)
-        assert (said.code, said.err) == (0, "") and "RUNNING" in said.out
+        printed = bakeoff("status", "--watch", *more)
+        assert (printed.code, printed.err) == (0, "") and "RUNNING" in printed.out
 
 
 def test_stop_asks_the_one_run_that_is_under_way(runs: Path, bakeoff: Bakeoff) -> None:
@@ -189,10 +189,10 @@ def test_stop_asks_the_one_run_that_is_under_way(runs: Path, bakeoff: Bakeoff) -
 def test_of_several_runs_stop_wants_a_name_or_all(runs: Path, bakeoff: Bakeoff) -> None:
     for fingerprint in ("5d1c9a3e77", "77aa000011"):
         made(runs, fingerprint, name=f"ssd {fingerprint[:2]}", ago=int(fingerprint[0]))
-    said = bakeoff("stop")
-    assert said.code == 2
+    printed = bakeoff("stop")
+    assert printed.code == 2
     those = "5d1c9a3e (ssd 5d) RUNNING, 77aa0000 (ssd 77) RUNNING"
-    assert said.err == f"2 runs are under way: {those}; name one, or --all\n"
+    assert printed.err == f"2 runs are under way: {those}; name one, or --all\n"
     assert not list(runs.glob("*/stop_requested"))
     assert bakeoff("stop", "ssd 77").code == 0
     assert [file.parent.name for file in runs.glob("*/stop_requested")] == ["77aa000011"]
@@ -210,12 +210,12 @@ def test_what_is_not_under_way_is_not_stopped(runs: Path, bakeoff: Bakeoff) -> N
     assert bakeoff("stop") == Said(2, "", nothing)
     assert bakeoff("stop", "--all") == Said(0, "no run is under way\n", "")
     made(runs, "5d1c9a3e77", process=NOBODY)
-    said = bakeoff("stop", "5d1c")
-    assert said.code == 2 and not list(runs.glob("*/stop_requested"))
+    printed = bakeoff("stop", "5d1c")
+    assert printed.code == 2 and not list(runs.glob("*/stop_requested"))
     assert re.fullmatch(
         r"5d1c9a3e \(.*\) FAILED, 50 of 200 steps, error: process \d+ was killed: it ended without a word; "
         r"it is not under way, so there is nothing to stop\n",
-        said.err,
+        printed.err,
     )
     assert bakeoff("stop", "5d1c", "--all").err == "5d1c: must not be given with --all, which means every run\n"
 
@@ -232,16 +232,16 @@ def test_stop_waits_for_the_end(runs: Path, bakeoff: Bakeoff, state: State, code
 
     training = threading.Thread(target=answer)
     training.start()
-    said = bakeoff("stop", "--wait")
+    printed = bakeoff("stop", "--wait")
     training.join()
-    assert said.code == code and f" {state}" in said.out.splitlines()[-1]
+    assert printed.code == code and f" {state}" in printed.out.splitlines()[-1]
 
 
 def test_clean_lists_and_removes_nothing_without_a_yes(runs: Path, bakeoff: Bakeoff) -> None:
     made(runs, "5d1c9a3e77", State.SUCCEEDED, ago=3600 * 30, checkpoint=True)
     made(runs, "77aa000011", State.SUCCEEDED, ago=60)
-    said = bakeoff("clean")
-    head, newest, old, last = said.out.splitlines()
+    printed = bakeoff("clean")
+    head, newest, old, last = printed.out.splitlines()
     assert head.split() == ["what", "state", "last", "heard", "of", "size", "named", "by"]
     assert newest.startswith("77aa0000  ssd_tiny") and newest.endswith("stays: the newest")
     assert re.match(r"5d1c9a3e  ssd_tiny .*  SUCCEEDED  30.0 hours ago +\d\S* kB +goes$", old)

@@ -49,7 +49,7 @@ def test_every_lock_pins_the_uv_that_installs_it_with_hashes(lock: str, _: str) 
 
 
 def test_a_lock_without_uv_is_refused() -> None:
-    with pytest.raises(SystemExit, match="^the lock pins no uv: write it anew with `make lock`$"):
+    with pytest.raises(SystemExit, match="^the lock pins no uv: write it again with `make lock`$"):
         environment.section("uvicorn==1.0 \\\n    --hash=sha256:00\n", "uv")
 
 

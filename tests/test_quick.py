@@ -90,8 +90,8 @@ def test_a_test_that_takes_too_long_is_named(
     monkeypatch.setattr(quick.subprocess, "run", lambda words, **_: ran.append(words) or _Done())
     monkeypatch.setattr(quick.sys, "argv", ["quick.py", "-n", "2"])
     assert quick.main() == 7
-    said = capsys.readouterr().out
-    assert "tests/lr/test_decays.py does not fit into the minute" in said
+    printed = capsys.readouterr().out
+    assert "tests/lr/test_decays.py does not fit into the minute" in printed
     [words] = ran
     assert words[1:5] == ["-m", "pytest", "-n", "2"] and "tests/lr/test_piecewise.py" in words
     assert "tests/lr/test_decays.py" not in words

@@ -81,8 +81,8 @@ def test_what_leads_a_session_of_its_own_is_ended_last() -> None:
 def test_a_command_that_runs_nothing_ends_as_by_ctrl_c() -> None:
     process = begin("import time", "time.sleep(60)")
     process.terminate()
-    _, said = process.communicate(timeout=30)
-    assert process.returncode != 0 and "KeyboardInterrupt" in said
+    _, printed = process.communicate(timeout=30)
+    assert process.returncode != 0 and "KeyboardInterrupt" in printed
 
 
 def test_without_a_signal_nothing_changes() -> None:
@@ -95,9 +95,9 @@ def test_without_a_signal_nothing_changes() -> None:
 
 def test_a_launcher_says_what_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended, errors_in_one_line():
-        raise TakenAway("SIGUSR2", "`bakeoff queue start` goes on")
+        raise TakenAway("SIGUSR2", "`bakeoff queue start` resumes it")
     assert ended.value.code == 75
-    assert capsys.readouterr().err == "stopped by SIGUSR2; `bakeoff queue start` goes on\n"
+    assert capsys.readouterr().err == "stopped by SIGUSR2; `bakeoff queue start` resumes it\n"
 
 
 def test_a_launcher_leaves_nothing_behind() -> None:
@@ -110,8 +110,8 @@ def test_a_launcher_leaves_nothing_behind() -> None:
         assert process.stdout and process.stdout.readline()
         [below] = psutil.Process(process.pid).children()
         process.terminate()
-        _, said = process.communicate(timeout=30)
-    assert (process.returncode, said) == (75, "stopped by SIGTERM; run the same command again\n")
+        _, printed = process.communicate(timeout=30)
+    assert (process.returncode, printed) == (75, "stopped by SIGTERM; run the same command again\n")
     assert not below.is_running()
 
 

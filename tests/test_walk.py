@@ -70,8 +70,8 @@ def kept_by(file: str, owner: str) -> dict[str, set[str]]:
                 pairs = list(zip(target.elts, node.value.elts, strict=True))
             for left, right in pairs:
                 if attribute := name_of(left):
-                    said = {f"{types[name]}.__call__" for name in mentioned(right) if name in types}
-                    kept.setdefault(attribute, set()).update(mentioned(right), said)
+                    printed = {f"{types[name]}.__call__" for name in mentioned(right) if name in types}
+                    kept.setdefault(attribute, set()).update(mentioned(right), printed)
     return kept
 
 
@@ -175,13 +175,13 @@ def test_so_few_calls_lead_from_a_batch_to_its_gradient() -> None:
     [tape] = [place[1] for place in every if "gradient" in called(place)]
     ways = [longest(place, tape, graph) for place in takers]
     assert {place[1] for place in takers} >= {"Calls._take_several"} and tape == "Step._gradients_of_share"
-    said = re.search(
+    printed = re.search(
         r"\*\*(\w+) calls lead from a batch to its gradient\.\*\* They are ([^.]*(?:\.\w[^.]*)*)\.\s", PAGE
     )
-    assert said is not None
+    assert printed is not None
     [way] = [way for way in ways if way[0][1] == "Calls._take_several"]
-    assert re.findall(r"`([\w.]+)`", said[2]) == [name for _, name in way[1:]]
-    assert len(way) - 1 == NUMBERS[said[1]] <= MOST_CALLS
+    assert re.findall(r"`([\w.]+)`", printed[2]) == [name for _, name in way[1:]]
+    assert len(way) - 1 == NUMBERS[printed[1]] <= MOST_CALLS
     assert max(len(way) - 1 for way in ways) <= MOST_CALLS
 
 

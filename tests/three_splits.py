@@ -66,8 +66,8 @@ def draw_clips(root: Path) -> None:
     """Three splits of clips with a label each, in folders of frames; every third of the test has the wrong one."""
     for split, count in COUNTS.items():
         for number in range(count):
-            said = LABELS[(number + (split == "test" and number % 3 == 0)) % 2]
-            draw_clip(root / split / said / f"{number}", (split, number), [LABELS[number % 2]])
+            printed = LABELS[(number + (split == "test" and number % 3 == 0)) % 2]
+            draw_clip(root / split / printed / f"{number}", (split, number), [LABELS[number % 2]])
 
 
 def draw_labelled_clips(root: Path) -> None:
@@ -76,8 +76,8 @@ def draw_labelled_clips(root: Path) -> None:
     for split, count in COUNTS.items():
         for number in range(count):
             draw_clip(root / f"{split}/{number}", (split, number), SEVERAL[number % 4] or ("grey",))
-            said = SEVERAL[(number + (split == "test" and number % 5 == 0)) % 4]
-            rows.append(f"{split}/{number},{'|'.join(said)},{split}")
+            printed = SEVERAL[(number + (split == "test" and number % 5 == 0)) % 4]
+            rows.append(f"{split}/{number},{'|'.join(printed)},{split}")
     (root / "clips.csv").write_text("\n".join(rows) + "\n")
 
 
@@ -97,10 +97,10 @@ def draw_dataset(task: str, root: Path) -> None:
         rows = ["filename,width,height,class,xmin,ymin,xmax,ymax"]
         for number in range(count):
             label = LABELS[number % 2]
-            said = LABELS[(number + (split == "test" and number % 3 == 0)) % 2]
-            inside = f"{split}/{said}" if task == "classification" else f"images/{split}"
+            printed = LABELS[(number + (split == "test" and number % 3 == 0)) % 2]
+            inside = f"{split}/{printed}" if task == "classification" else f"images/{split}"
             draw_image(root / inside / f"{number}.png", seed, label)
-            rows.append(f"{number}.png,64,48,{said},12,8,52,40")
+            rows.append(f"{number}.png,64,48,{printed},12,8,52,40")
             seed += 1
         if task == "detection":
             (root / f"{split[:3] if split == 'validation' else split}.csv").write_text("\n".join(rows) + "\n")

@@ -228,7 +228,7 @@ class Walk:
         await self.follow(name, "STOPPED", "SUCCEEDED")
         await self.page.wait_for("!!document.querySelector('#run .pill-STOPPED')")
         await self._wait_for_the_queue()
-        await self.page.click("document.querySelector('#run [data-what=\"go on\"]')")
+        await self.page.click("document.querySelector('#run [data-what=\"resume\"]')")
         await self.wait_for_errand()
         await self.open(f"/runs/{name}")
         await self.follow(name, "SUCCEEDED")

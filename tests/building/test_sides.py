@@ -153,7 +153,7 @@ def test_classes_that_a_given_side_lacks_are_reported_in_one_line(make: Build, t
 @pytest.mark.parametrize(
     ("rule", "stated"),
     [
-        (Split(), "20% of every class drawn for validation, seed 0; the dataset itself names no sides (data.split)"),
+        (Split(), "20% of every class drawn for validation, seed 0; the dataset itself names no split (data.split)"),
         (Split(by="fraction", validation=0.5, seed=3), "50% of every class drawn for validation, seed 3"),
         (Split(by="fraction", group="(.)_"), "20% of every class drawn for validation, seed 0, groups kept together"),
         (Split(by="blocks", gap=1), "the last 20% of each group for validation, a gap of 1 before it"),

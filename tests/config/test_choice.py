@@ -91,8 +91,8 @@ def test_a_change_of_one_takes_the_place_of_an_options_other(tmp_path: Path, wor
 
 
 def test_a_change_of_both_leaves_both_to_be_refused(tmp_path: Path) -> None:
-    said = "experiment: demo\ndata: digits\ntrain: {steps: 30}\nseed: 0\n"
-    (tmp_path / "params.yaml").write_text(said, encoding="utf-8")
+    printed = "experiment: demo\ndata: digits\ntrain: {steps: 30}\nseed: 0\n"
+    (tmp_path / "params.yaml").write_text(printed, encoding="utf-8")
     found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["train.epochs=3"])
     assert (found.tree["train"]["steps"], found.tree["train"]["epochs"]) == (30, 3)
 

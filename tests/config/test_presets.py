@@ -88,8 +88,8 @@ def test_the_four_models_of_ftc_ml_differ_in_input_focal_loss_and_anchors(tmp_pa
 
 def test_the_phases_of_s3dg_are_logits_at_a_tenth_and_then_everything_more_and_more_slowly(tmp_path: Path) -> None:
     run: Any = draft(tmp_path, "experiment: s3dg_three_phases\ndata: digits_motion\nseed: 0\n")
-    said = [(phase.batch_size, phase.trainable, phase.lr.peak) for phase in run.train.phases]
-    assert said == [(2, ("logits",), 0.1), (None, (), 0.001), (None, (), 0.00001)]
+    printed = [(phase.batch_size, phase.trainable, phase.lr.peak) for phase in run.train.phases]
+    assert printed == [(2, ("logits",), 0.1), (None, (), 0.001), (None, (), 0.00001)]
     assert (run.model.frames, run.model.input_size, run.model.dropout) == (64, 224, 0.2)
     assert (run.optimizer.momentum, run.optimizer.nesterov, run.optimizer.weight_decay) == (0.9, False, 1e-7)
 

@@ -495,12 +495,12 @@ def test_a_background_class_and_several_labels_an_example_contradict_each_other(
 
 
 def test_a_layout_that_the_network_does_not_have_is_said_before_training(render: Render) -> None:
-    said = words(
+    printed = words(
         "params.yaml:8: export.layout: must be detections for Ssd, got 'yolov8'; only networks of kind point_detector "
         "have it, the nearest that can is model: {use: point_nano, input_size: 160}"
     )
     export = "export: {use: onnx, layout: yolov8}"
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=printed):
         render({"model": "model: {use: ssd_small, input_size: 160}", "export": export})
     render({"model": "model: {use: point_nano_128}", "export": export})
 
@@ -523,10 +523,10 @@ def test_only_examples_with_boxes_are_mixed(render: Render) -> None:
 def test_a_format_that_the_network_cannot_be_converted_to_is_said_before_training(render: Render) -> None:
     write_records(Path("records"), "video")
     model = "model: {use: s3dg_small, frames: 4, input_size: 32}"
-    said = words(
+    printed = words(
         "params.yaml:8: export.formats: must be saved_model, onnx or both for S3dG, got ['saved_model', 'float32']; "
     )
-    with pytest.raises(ConfigError, match=said + "TensorFlow Lite has no AvgPool3D, MaxPool3D"):
+    with pytest.raises(ConfigError, match=printed + "TensorFlow Lite has no AvgPool3D, MaxPool3D"):
         render({"model": model, "export": "export: {use: saved_model, formats: [saved_model, float32]}"})
     render({"model": model, "export": "export: saved_model"})
 

@@ -77,7 +77,7 @@ def test_a_queue_is_run_and_what_bakeoff_stop_ends_trains_on_when_it_is_resumed(
     run(trial, "sweep", "--resume")
     assert [job["state"] for job in newest(trial)["jobs"]] == ["done", "done"] and newest(trial)["place"] == "ray"
     log = (trial.workspace.folder / ".bakeoff/sweeps" / newest(trial)["id"] / f"{stopped['number']}.log").read_text()
-    assert "goes on after step" in log
+    assert "resumes after step" in log
     assert experiments(trial.workspace) == sorted(job["experiment"] for job in newest(trial)["jobs"])
 
 
@@ -92,7 +92,7 @@ def test_ctrl_c_saves_what_runs_and_resume_continues_at_its_step(trial: Trial) -
     manifest = newest(trial)
     assert [job["state"] for job in manifest["jobs"]] == ["done", "done"]
     logs = [path.read_text() for path in (trial.workspace.folder / ".bakeoff/sweeps" / manifest["id"]).glob("*.log")]
-    assert any("goes on after step" in log for log in logs)
+    assert any("resumes after step" in log for log in logs)
 
 
 def test_a_search_prunes_what_trains_on_a_far_node(trial: Trial) -> None:

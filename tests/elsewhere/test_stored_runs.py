@@ -44,7 +44,7 @@ def test_copies_of_a_finished_run_go_and_its_lease_with_them(store: Folder, clea
 
 def test_copies_of_a_run_that_can_go_on_stay(store: Folder, clean) -> None:
     made(Path(".bakeoff/runs"), RUN, State.STOPPED, checkpoint=True, process=NOBODY)
-    assert any(line.endswith("stays: can go on") and "copies in" in line for line in clean("--yes"))
+    assert any(line.endswith("stays: can resume") and "copies in" in line for line in clean("--yes"))
     assert steps(store) == [10]
 
 

@@ -188,7 +188,7 @@ def test_a_store_that_went_away_costs_no_checkpoint_and_is_used_again(
         wait_until(lambda: 30 in steps(store))
         wait_until(lambda: "takes copies again" in capfd.readouterr().out)
         assert work.newest().position.step == 30
-    assert errors.count("takes no copies now (No such file or directory); training goes on") == 1
+    assert errors.count("takes no copies now (No such file or directory); training continues") == 1
     assert steps(store) == [30]
 
 

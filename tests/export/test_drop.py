@@ -70,8 +70,8 @@ def test_what_a_file_hides_of_other_classes_is_lost_against_the_network(judged: 
     assert of_the_network == "best weights, mAP_50 1.000, on 5 of 5 validation examples"
     assert of_the_rule == hides.replace("\\", "")
     assert f"mAP_50 {file['mAP_50']:.3f} (-{file['drop']:.3f})" in of_the_file
-    said = rf"^export.max_drop: must be at most 0.05 .* but float32 has mAP_50 0\.\d+, {file['drop']:.3f} less than"
-    with pytest.raises(DataError, match=rf"{said} the network; {hides}; leave such files out"):
+    printed = rf"^export.max_drop: must be at most 0.05 .* but float32 has mAP_50 0\.\d+, {file['drop']:.3f} less than"
+    with pytest.raises(DataError, match=rf"{printed} the network; {hides}; leave such files out"):
         require_parity(report, 0.05)
 
 

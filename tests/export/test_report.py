@@ -30,11 +30,11 @@ def report(**drops: float | None) -> dict:
 
 
 def test_a_file_that_loses_too_much_is_refused_by_name() -> None:
-    said = (
+    printed = (
         r"^export.max_drop: must be at most 0.05 on 200 validation examples, but int8 has accuracy 0.600, 0.300 less "
         r"than the network; leave such files out of export.formats, or allow a larger export.max_drop$"
     )
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=printed):
         require_parity(report(float32=0.0, int8=0.3), 0.05)
 
 

@@ -137,9 +137,9 @@ def endure(workspace: Path, dvc: str, disk: Disk | None, times: int, chance: ran
                 os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         again = start_repro(workspace, dvc)
-        _, said = again.communicate()
+        _, printed = again.communicate()
         found = [*find_faults(workspace, seed)]
-        yield [f"exit code {again.returncode}: {said.strip()[-500:]}"] * bool(again.returncode) + found
+        yield [f"exit code {again.returncode}: {printed.strip()[-500:]}"] * bool(again.returncode) + found
 
 
 def count_faults(kind: str | None, dvc: str, times: int, seed: int, *, patience: int = 1_000_000) -> int:
@@ -177,7 +177,11 @@ def cut_whole_pipeline(kind: str, cuts: int, seed: int) -> list[str]:
             process.communicate()
         done = cut.run("python", "-m", "bakeoff.cli", "repro", ok=False)
         found = [f"exit code {done.returncode}: {done.stderr[-2000:]}"] * bool(done.returncode)
-        found += [f"dvc status: {said}" for said in [cut.run("dvc", "status", "--json").stdout] if said.strip() != "{}"]
+        found += [
+            f"dvc status: {printed}"
+            for printed in [cut.run("dvc", "status", "--json").stdout]
+            if printed.strip() != "{}"
+        ]
         if (cut.folder / "dvc.lock").read_bytes() != (whole.folder / "dvc.lock").read_bytes():
             found.append("dvc.lock: another")
         cut.run("python", "-m", "bakeoff.cli", "track", "sync")
@@ -205,11 +209,11 @@ def cut_sweep(kind: str, cuts: int, seed: int, *, queued: bool) -> list[str]:
             if life < cuts:
                 time.sleep(chance.uniform(5, 60))
                 disk.cut()
-            said, _ = process.communicate()
+            printed, _ = process.communicate()
             if life >= cuts and process.returncode == 0:
                 break
         workspace.run(*bakeoff, "track", "sync")
-        found = [f"exit code {process.returncode}: {said[-2000:]}"] * bool(process.returncode)
+        found = [f"exit code {process.returncode}: {printed[-2000:]}"] * bool(process.returncode)
         found += faults(workspace, before, 2)
         for job in manifests(workspace)[0]["jobs"]:
             workspace.run("git", "checkout", "--quiet", "--", ".")

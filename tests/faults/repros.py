@@ -58,8 +58,8 @@ def _kill_one(workspace: Workspace, name: str, chance: random.Random, seconds: f
     was_alive = process.poll() is None
     if was_alive:
         os.killpg(process.pid, signal.SIGKILL)
-    _, said = process.communicate()
-    assert was_alive or process.returncode == 0, said
+    _, printed = process.communicate()
+    assert was_alive or process.returncode == 0, printed
     return was_alive
 
 

@@ -103,8 +103,8 @@ def killed_in_another_clone(first: Workspace, place: Path, chance: random.Random
     was_alive = process.poll() is None
     if was_alive:
         os.killpg(process.pid, signal.SIGKILL)
-    _, said = process.communicate()
-    assert was_alive or process.returncode == 0, said
+    _, printed = process.communicate()
+    assert was_alive or process.returncode == 0, printed
     shutil.rmtree(place)
     return was_alive
 
@@ -174,10 +174,10 @@ def frozen_and_thawed(folder: Path, times: int, chance: random.Random, *, steps:
             trained(last)
             before = contents(store)
             os.killpg(process.pid, signal.SIGCONT)
-            _, said = process.communicate()
-            print(f"thawed: exit code {process.returncode}, said: {said.strip()}", flush=True)
+            _, printed = process.communicate()
+            print(f"thawed: exit code {process.returncode}, said: {printed.strip()}", flush=True)
             wrong += compare(first, last, whole, store)
-            wrong += ["it did not stop"] * (process.returncode != 75 or "trains this variant now" not in said)
+            wrong += ["it did not stop"] * (process.returncode != 75 or "trains this variant now" not in printed)
             wrong += ["it changed the store"] * (contents(store) != before)
             wrong += ["it left outputs"] * (frozen.folder / "models/train").is_dir()
     return wrong

@@ -97,7 +97,7 @@ def swept(
         if launcher.returncode == 0:
             break
     logs = (workspace.folder / ".bakeoff/sweeps").glob("*/*.log")
-    done.resumed = sum(log.read_text(encoding="utf-8").count("goes on after step") for log in logs)
+    done.resumed = sum(log.read_text(encoding="utf-8").count("resumes after step") for log in logs)
     done.adopted = output.read_text(encoding="utf-8").count("still runs, from before")
     done.seconds = time.monotonic() - start
     return done

@@ -145,8 +145,8 @@ def _lose_and_restore(team: Team) -> list[str]:
     dumps, dora = train_through_backup(team)
     before = contents(team.server.uri)
     team.server.wipe()
-    said = dora.run(*BAKEOFF, "track", "sync", ok=False)
-    say(f"backed up and wiped; a clone says: {said.stdout.splitlines()[0].partition(': ')[2]}")
+    printed = dora.run(*BAKEOFF, "track", "sync", ok=False)
+    say(f"backed up and wiped; a clone says: {printed.stdout.splitlines()[0].partition(': ')[2]}")
     team.server.restore(dumps)
     after = contents(team.server.uri)
     dora_run = next(path.read_text() for path in dora.folder.glob(".bakeoff/runs/*/run"))
@@ -162,10 +162,10 @@ def _lose_and_restore(team: Team) -> list[str]:
     if found := gone_on(erik, ben_lost):
         step, state = found
         is_same = state["weights_sha256"] == dora.state()["weights_sha256"]
-        say(f"`bakeoff continue` goes on after step {step}: {'equal' if is_same else 'OTHER'} weights in the end")
+        say(f"`bakeoff continue` resumes after step {step}: {'equal' if is_same else 'OTHER'} weights in the end")
         wrong += [] if is_same else ["other weights"]
     else:
-        wrong.append("no checkpoint to go on from")
+        wrong.append("no checkpoint to resume from")
     dora.run(*BAKEOFF, "track", "sync", "--anew")
     missing = differences(before[dora_run][0], contents(team.server.uri)[dora_run][0])
     say(f"after `bakeoff track sync --anew` it differs in {len(missing)} fields")

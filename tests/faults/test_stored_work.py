@@ -65,13 +65,13 @@ def test_a_store_that_gets_full_loses_nothing(disk: Folder, tmp_path: Path, capf
         ballast = fill(disk, 0)
         for step in (20, 30):
             save(work, step)
-        said = ""
-        while "takes no copies now (No space left on device); training goes on" not in said:
-            said += capfd.readouterr().err
+        printed = ""
+        while "takes no copies now (No space left on device); training continues" not in printed:
+            printed += capfd.readouterr().err
         assert steps(disk) == [10] and work.newest().position.step == 30
         ballast.unlink()
         wait_until(lambda: 30 in steps(disk))
-    assert said.count("\n") == 1 and not list(Path(disk.shown).rglob("*.partial"))
+    assert printed.count("\n") == 1 and not list(Path(disk.shown).rglob("*.partial"))
 
 
 def test_a_store_that_is_full_at_the_start_begins_nothing(disk: Folder, tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ def test_a_store_that_may_only_be_read_is_refused_or_said(
         wait_until(lambda: steps(disk) == [10])
         subprocess.run([word.format("ro") for word in remount], check=True)
         save(work, 20)
-        said = ""
-        while "takes no copies now (Read-only file system)" not in said:
-            said += capfd.readouterr().err
+        printed = ""
+        while "takes no copies now (Read-only file system)" not in printed:
+            printed += capfd.readouterr().err
     with pytest.raises(WorkspaceError, match="cannot be written .*give this user the right, or unset"):
         with training(tmp_path / "one"):
             pass
@@ -135,9 +135,9 @@ def test_a_server_that_is_killed_costs_copies_alone(
         wait_until(lambda: steps(store) == [10])
         bucket.kill()
         save(work, 20)
-        said = ""
-        while "takes no copies now (EndpointConnectionError" not in said:
-            said += capfd.readouterr().err
+        printed = ""
+        while "takes no copies now (EndpointConnectionError" not in printed:
+            printed += capfd.readouterr().err
         bucket.start()
         wait_until(lambda: steps(store) == [20])
         assert not kept.has_lost()

@@ -51,8 +51,8 @@ def test_a_job_that_was_stopped_is_not_done_and_trains_on_when_it_is_resumed(tmp
     assert launcher.wait() == 130
     [job] = manifests(workspace)[0]["jobs"]
     assert job["state"] == "stopped" and re.fullmatch(r"stopped after step [\d,]+ of 1,500", job["attempts"][0]["why"])
-    said = workspace.run("python", "-m", "bakeoff.cli", "sweep", "--resume").stdout
-    assert "goes on after step" in said
+    printed = workspace.run("python", "-m", "bakeoff.cli", "sweep", "--resume").stdout
+    assert "resumes after step" in printed
     [job] = manifests(workspace)[0]["jobs"]
     assert [attempt["state"] for attempt in job["attempts"]] == ["stopped", "done"]
     assert experiments(workspace) == [job["experiment"]]

@@ -26,8 +26,8 @@ def test_what_fails_is_said_in_one_line_for_a_run_and_all_is_sent_later(tmp_path
         "s3_down": "the server fails (error 500); its own log says why",
         "database_down": "the server fails (error 503); its own log says why",
     }
-    for name, (said, _) in found.items():
-        *runs, count = said.removeprefix("1: ").strip().splitlines()
+    for name, (printed, _) in found.items():
+        *runs, count = printed.removeprefix("1: ").strip().splitlines()
         assert {line.partition(": not sent to ")[2].split(": ", 1)[1] for line in runs} == {reasons[name]}
         assert count.endswith("runs, 0 sent whole")
     assert whole == "0: 6 runs, 6 sent whole\n"

@@ -161,9 +161,9 @@ def finish(clone: Clone) -> None:
 
 
 def ended(process: subprocess.Popen[str]) -> None:
-    said = process.communicate()[1]
-    assert process.returncode == 0, said
-    assert len(re.findall("^warning: MLflow", said, re.MULTILINE)) <= 1, said
+    printed = process.communicate()[1]
+    assert process.returncode == 0, printed
+    assert len(re.findall("^warning: MLflow", printed, re.MULTILINE)) <= 1, printed
 
 
 def meet(name: str, fault: Callable[[Clone, Server], None], folder: Path) -> tuple[list[dict], list[float]]:

@@ -82,7 +82,7 @@ def test_a_name_twice_and_a_file_that_is_a_folder_refuse_a_zip(workspace: Path) 
     packed = pack(workspace.parent / "a.zip", SOUND)
     with zipfile.ZipFile(packed, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("cat/1.png", b"other")
-    with pytest.raises(DataError, match=r"a\.zip: 'cat/1.png' is in it twice; nothing was unpacked, pack it anew"):
+    with pytest.raises(DataError, match=r"a\.zip: 'cat/1.png' is in it twice; nothing was unpacked, pack it again"):
         bring(packed)
     packed = pack(workspace.parent / "b.zip", SOUND | {"cat": b"x"})
     with pytest.raises(DataError, match=r"b\.zip: 'cat/1.png' lies in what is a file; nothing was unpacked"):

@@ -110,7 +110,7 @@ def test_unusable_files_and_other_layouts_are_reported(
         "  images    7",
         "  <script>  7",
         "  cube      4",
-        "  it names no sides: a share of every class is drawn for validation (split, docs/records.md)",
+        "  it names no split: a share of every class is drawn for validation (split, docs/records.md)",
         "  6 (46.2%) cannot be used, and build_records will reject them:",
         *(f"    images/page{number}.jpg: no image: a web page; the download went wrong" for number in range(5)),
         "    and 1 more",

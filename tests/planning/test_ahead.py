@@ -10,7 +10,7 @@ from bakeoff.planning import ahead
 from bakeoff.planning.pace import remember, remembered
 
 LOCK = "schema: '2.0'\nstages:\n  train:\n    cmd: x\n    outs:\n    - path: models/train\n      md5: abc.dir\n"
-AGAIN = "`git checkout dvc.lock` brings back the last one that is whole, and `dvc repro` goes on from there"
+AGAIN = "`git checkout dvc.lock` brings back the last one that is whole, and `dvc repro` resumes from there"
 
 
 @pytest.fixture(autouse=True)

@@ -100,7 +100,7 @@ def test_each_other_version_and_each_other_part_of_the_machine_is_named() -> Non
     [
         ({"step": 5, "ended_by": "stop"}, "it was stopped by hand after step 5 of 8, which no settings say: "),
         ({"step": 5, "ended_by": "max_minutes"}, "it was ended by train.max_minutes after step 5 of 8, which "),
-        ({"resumed_at_steps": [2, 1000]}, "it was interrupted and went on at step 2, 1,000; made again, it"),
+        ({"resumed_at_steps": [2, 1000]}, "it was interrupted and resumed at step 2, 1,000; made again, it"),
     ],
 )  # fmt: skip
 def test_how_a_run_ended_is_said_where_that_matters(state: dict, message: str) -> None:

@@ -104,7 +104,7 @@ def test_a_tensorflow_that_does_not_load_is_a_problem(place: Path, monkeypatch: 
     set_trial(monkeypatch, Trial(error="ImportError: libcudart"), [])
     findings = examine(place)
     assert findings.problem == (
-        "TensorFlow does not work here: ImportError: libcudart; set the environment up anew with `make repro`"
+        "TensorFlow does not work here: ImportError: libcudart; set the environment up again with `make repro`"
     )
     assert ("tensorflow sees", "nothing, for it cannot be loaded") in findings.rows
 

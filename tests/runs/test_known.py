@@ -21,7 +21,7 @@ WRITE = """
 import sys, time
 from pathlib import Path
 from bakeoff.runs.report import Report
-with Report(Path(sys.argv[1]), "ssd_tiny", 200, memory_estimate_bytes=1, can_go_on=lambda: True) as report:
+with Report(Path(sys.argv[1]), "ssd_tiny", 200, memory_estimate_bytes=1, can_resume=lambda: True) as report:
     report.running(0, 0.0)
     print("runs", flush=True)
     time.sleep(60)
@@ -70,7 +70,7 @@ def test_a_killed_process_is_shown_at_once(tmp_path: Path) -> None:
 
 def test_a_run_that_was_cut_off_with_the_machine_says_so(tmp_path: Path) -> None:
     run = read_run(made(tmp_path, "5d1c", process=replace(Process.current(), boot="before")))
-    assert run.failure == Failure("error", f"the machine was started anew while process {os.getpid()} trained")
+    assert run.failure == Failure("error", f"the machine was restarted while process {os.getpid()} trained")
 
 
 def test_a_kill_by_the_kernel_for_want_of_memory_is_seen_by_its_counter(
@@ -118,7 +118,7 @@ def test_for_scripts_a_run_has_the_same_keys_whether_it_can_be_read_or_not(folde
     (folder / "77aa").mkdir()
     one, other = (run.as_tree() for run in known_runs())
     assert one.keys() == other.keys() and "version" not in one
-    assert (one["can_go_on"], other["can_go_on"]) == (True, False)
+    assert (one["can_resume"], other["can_resume"]) == (True, False)
 
 
 def test_without_any_run_none_is_known(folder: Path) -> None:

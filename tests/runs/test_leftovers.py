@@ -42,8 +42,8 @@ def fates(runs: Path, rules: Rules, names: dict[str, list[str]] | None = None) -
 
 def test_by_default_finished_runs_but_the_newest_are_removed(runs: Path) -> None:
     assert fates(runs, Rules(keep=2)) == {
-        "going": "is under way", "newest": "of the 2 newest", "done": None, "stopped": "can go on",
-        "killed": "can go on", "canceled": None, "older": None,
+        "going": "is under way", "newest": "of the 2 newest", "done": None, "stopped": "can resume",
+        "killed": "can resume", "canceled": None, "older": None,
     }  # fmt: skip
 
 

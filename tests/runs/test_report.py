@@ -22,7 +22,7 @@ from made_runs import NOBODY, made
 
 def opened(folder: Path, *, has_checkpoint: bool = True) -> Report:
     folder.mkdir(parents=True, exist_ok=True)
-    return Report(folder, "ssd_tiny", 200, memory_estimate_bytes=10**9, can_go_on=lambda: has_checkpoint)
+    return Report(folder, "ssd_tiny", 200, memory_estimate_bytes=10**9, can_resume=lambda: has_checkpoint)
 
 
 def ended(
@@ -96,7 +96,7 @@ def test_time_left_is_that_of_the_steps_since_the_first_line(tmp_path: Path, mon
 
 def test_a_time_limit_ends_before_the_steps_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """30 seconds were trained before and 20 now, of 60; 140 steps of 0.4 seconds would take 56."""
-    report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_go_on=lambda: True, max_minutes=1)
+    report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, max_minutes=1)
     now = [1000.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
     report.running(0, 30.0)
@@ -114,7 +114,7 @@ def test_time_that_was_taken_over_is_not_spent_and_time_that_a_kill_took_back_is
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
 
     def train(at: float, seconds: float) -> None:
-        with Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_go_on=lambda: True, max_minutes=4) as report:
+        with Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, max_minutes=4) as report:
             report.running(0, at)
             now[0] += seconds
 
@@ -126,7 +126,7 @@ def test_time_that_was_taken_over_is_not_spent_and_time_that_a_kill_took_back_is
 
 def test_the_seconds_left_shrink_between_two_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now, stretches = [1000.0], [Stretch(60), Stretch(200, 2.0)]
-    report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_go_on=lambda: True, stretches=stretches)
+    report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, stretches=stretches)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
     assert report.seconds_left() is None
     for step, then in ((50, 1016.0), (55, 1020.0)):

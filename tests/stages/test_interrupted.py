@@ -64,9 +64,9 @@ def test_after_a_kill_the_next_run_starts_clean_and_ctrl_c_ends_it_with_a_whole_
 
     process = start_training(workspace)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 0 and "Traceback" not in said
-    assert "Ctrl-C: training ends after this step and is saved, then evaluated; Ctrl-C again stops at once" in said
+    _, printed = process.communicate(timeout=60)
+    assert process.returncode == 0 and "Traceback" not in printed
+    assert "Ctrl-C: training ends after this step and is saved, then evaluated; Ctrl-C again stops at once" in printed
     state = workspace.state()
     assert (state["state"], state["stopped_by"]) == ("STOPPED", "Ctrl-C") and 0 < state["step"] < state["steps"]
     assert not (workspace.folder / "models/train.partial").exists()
@@ -82,8 +82,8 @@ def test_ctrl_c_at_once_shows_no_traceback_either(workspace: Workspace) -> None:
         )  # fmt: skip
         time.sleep(delay)
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-        assert process.returncode in (130, -signal.SIGINT), said
-        assert "bakeoff" not in said or said.splitlines() == [STOPPED], (
-            said
+        _, printed = process.communicate(timeout=30)
+        assert process.returncode in (130, -signal.SIGINT), printed
+        assert "bakeoff" not in printed or printed.splitlines() == [STOPPED], (
+            printed
         )  # before Python reads any of our code it is Python's

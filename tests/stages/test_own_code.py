@@ -40,8 +40,8 @@ def test_a_stage_runs_the_code_of_the_workspace_that_it_stands_in(workspace: Wor
 def test_a_temporary_experiment_runs_its_own_code(workspace: Workspace) -> None:
     """With an edit that was never committed, as `dvc exp run` carries it along."""
     workspace.edit("src/bakeoff/stages/build_records.py", 'if __name__ == "__main__":', SAY_WHERE)
-    said = workspace.run("dvc", "exp", "run", "--temp", "build_records").stdout
-    [place] = re.findall(r"^this code: (.*)/src/bakeoff/stages/build_records.py$", said, re.MULTILINE)
+    printed = workspace.run("dvc", "exp", "run", "--temp", "build_records").stdout
+    [place] = re.findall(r"^this code: (.*)/src/bakeoff/stages/build_records.py$", printed, re.MULTILINE)
     assert Path(place).is_relative_to(workspace.folder / ".dvc/tmp/exps")
 
 

@@ -67,9 +67,9 @@ def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     def answer(workspace: Workspace, *words: str) -> Any:
         monkeypatch.chdir(workspace.folder)
         monkeypatch.delenv("DVC_ROOT", raising=False)
-        code, said, errors = run_bakeoff(monkeypatch, capsys, *words)
+        code, printed, errors = run_bakeoff(monkeypatch, capsys, *words)
         assert (code, errors) == (0, "")
-        return json.loads(said)
+        return json.loads(printed)
 
     return answer
 
@@ -193,15 +193,15 @@ def test_plan_names_the_command_that_brings_the_weights_of_a_recipe(
 ) -> None:
     monkeypatch.chdir(built.folder)
     recipe = ("plan", "train=ftc_ssd_mobilenet_v2_fpnlite_320", "train.batch_size=4")
-    code, said, errors = run_bakeoff(monkeypatch, capsys, *recipe)
+    code, printed, errors = run_bakeoff(monkeypatch, capsys, *recipe)
     name = "ssd_mobilenet_v2_fpnlite_320x320_coco17_tpu-8"
-    assert (code, said) == (2, "") and errors.endswith(
+    assert (code, printed) == (2, "") and errors.endswith(
         f"train.init.weights: data/weights/zoo/{name} is not there; `bakeoff weights get {name}` brings it, or "
         "`init: {weights: none}` starts from random weights\n"
     )
-    code, said, errors = run_bakeoff(monkeypatch, capsys, *recipe, "train.init.weights=none")
+    code, printed, errors = run_bakeoff(monkeypatch, capsys, *recipe, "train.init.weights=none")
     assert (code, errors) == (0, "")
-    assert "train.init.weights: is none, so the network starts from random weights; this recipe was" in said
+    assert "train.init.weights: is none, so the network starts from random weights; this recipe was" in printed
 
 
 def test_plan_has_the_numbers_of_the_run(built: Workspace, bakeoff: Callable[..., Any]) -> None:

@@ -196,12 +196,12 @@ def assert_files_are_worth_what_the_network_is(folder: Path, metrics: dict) -> N
 def assert_a_file_that_lost_too_much_leaves_the_old_ones(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (folder / "exported/export.json").read_bytes()
     monkeypatch.setattr("bakeoff.export.report.count_drop", lambda reference, own: 0.2)
-    said = (
+    printed = (
         r"^export.max_drop: must be at most 0.05 on 6 validation examples, but saved_model has accuracy 0\.\d+, 0.200 "
     )
     run = load(RUN)
     one_file = replace(run, export=replace(run.export, formats=(SAVED_MODEL,)))
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=printed):
         export(one_file, RECORDS, folder / "trained", folder / "exported")
     assert (folder / "exported/export.json").read_bytes() == before
     assert not (folder / "exported.partial").exists()
@@ -306,7 +306,7 @@ def test_a_failed_evaluation_leaves_the_old_results(enter_trained: Enter) -> Non
 def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, _ = enter_trained("classification")
     [run] = known_runs()
-    assert (run.state, run.can_go_on()) == (State.SUCCEEDED, True)
+    assert (run.state, run.can_resume()) == (State.SUCCEEDED, True)
     assert run.status and (run.status.steps_done, run.status.steps) == (2, 2)
     assert {"train/loss", "validation/accuracy"} <= run.status.metrics.keys()
 
@@ -322,7 +322,7 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
         with pytest.raises(MemoryError):
             train(load(RUN), RECORDS, folder / "trained")
     run = known_runs()[0]
-    assert (run.state, run.can_go_on()) == (State.FAILED, True)
+    assert (run.state, run.can_resume()) == (State.FAILED, True)
     assert run.failure and run.failure.kind == "out of memory"
 
     render("classification", seed=1)
@@ -330,7 +330,7 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
     with pytest.raises(TryAgainLater, match=r"^memory: 1 MB are left here, the run is estimated at \d+ MB, "):
         train(load(RUN), RECORDS, folder / "trained")
     run = known_runs()[0]
-    assert (run.state, run.can_go_on()) == (State.TRY_AGAIN_LATER, False)
+    assert (run.state, run.can_resume()) == (State.TRY_AGAIN_LATER, False)
 
 
 CARD_THERE = "name: net\nlicence: CC-BY-4.0\ndata: COCO 2017\nverified: false\n"

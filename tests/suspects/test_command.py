@@ -176,7 +176,7 @@ def test_what_cannot_be_answered_is_one_line(images: Path, bakeoff: Bakeoff) -> 
         (["--folds", "5", "--sweep"], "--sweep: must stand without --folds"),
         (["aaaa", "--resume"], "--resume: must stand without runs, got aaaa"),
         (["aaaa", "--dry-run"], "--dry-run: must stand with --folds or --resume"),
-        (["--sweep"], "no sweep has begun here yet"),
+        (["--sweep"], "no sweep has started here yet"),
         (["cccc", "eeee"], "was judged 2 times; several runs must be folds (data.split.fold)"),
     ):
         result = bakeoff("suspects", *arguments)
@@ -191,7 +191,7 @@ def test_a_file_of_marks_that_was_spoiled_is_named_with_its_line(images: Path, b
 def test_a_sweep_must_be_over_folds_and_done(images: Path, bakeoff: Bakeoff) -> None:
     one, two = (sweep_job(number, configurations=((f"+data.split.fold={number}/2",),)) for number in (1, 2))
     sweep(one.in_state(JobState.DONE), two).write()
-    left = f"{ID}: must be done, 1 of 2 jobs are not; `bakeoff suspects --resume {ID}` goes on"
+    left = f"{ID}: must be done, 1 of 2 jobs are not; `bakeoff suspects --resume {ID}` resumes it"
     assert bakeoff("suspects", "--sweep", ID).err == f"{left}\n"
     sweep(sweep_job(1, state=JobState.DONE)).write()
     other = f"{ID}: must be a sweep over data.split.fold, got seed=1; `--folds 5` trains one"

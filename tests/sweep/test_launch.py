@@ -249,7 +249,7 @@ def test_when_the_machine_is_taken_away_jobs_get_sigterm_and_can_be_resumed(
 
     monkeypatch.setattr(Launch, "check_jobs", check_or_leave)
     manifest, lines = sweep(sweep_job(1), sweep_job(2)), list[str]()
-    with pytest.raises(TakenAway, match=rf"^stopped by SIGUSR2; `bakeoff sweep --resume {ID}` goes on$"):
+    with pytest.raises(TakenAway, match=rf"^stopped by SIGUSR2; `bakeoff sweep --resume {ID}` resumes it$"):
         run_launch(manifest, lines)
     end = load_manifest(manifest.folder)
     assert states(end) == [STOPPED, WAITING] and lines[-1] == "stopped by SIGUSR2; what runs is saved"
@@ -285,7 +285,7 @@ def test_a_job_whose_node_was_lost_resumes_elsewhere_without_a_retry(instead: In
     assert [(attempt.state, attempt.why) for attempt in end.job(1).attempts] == [
         (STOPPED, "stopped, for its node was lost"), (STOPPED, "stopped, for its node was lost"), (DONE, None)
     ]  # fmt: skip
-    assert lines.count("1 of 2 is stopped, for its node was lost; it goes on elsewhere") == 2
+    assert lines.count("1 of 2 is stopped, for its node was lost; it resumes elsewhere") == 2
     assert end.job(2).why == "needs 9 CPUs"
 
 

@@ -70,7 +70,7 @@ def test_a_write_that_does_not_come_to_its_end_leaves_the_old_manifest(monkeypat
 
 def test_a_sweep_is_named_by_the_beginning_of_its_id() -> None:
     with pytest.raises(
-        WorkspaceError, match="^no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins"
+        WorkspaceError, match="^no sweep has started here yet; `bakeoff sweep lr=cosine,exponential` begins"
     ):
         find_manifest(None)
     ids = ["sweep-20250101-000000", "sweep-20260102-030405", "sweep-20260102-040506"]
@@ -115,7 +115,7 @@ def test_only_one_launches_a_sweep() -> None:
 )
 def test_a_manifest_that_this_version_cannot_read_is_reported(text: str, message: str, place: Path) -> None:
     (place / FILE).write_text(text, encoding="utf-8")
-    with pytest.raises(WorkspaceError, match=f"^{place.name}: {re.escape(message)}.*; start the sweep anew$"):
+    with pytest.raises(WorkspaceError, match=f"^{place.name}: {re.escape(message)}.*; start the sweep again$"):
         load_manifest(place)
 
 

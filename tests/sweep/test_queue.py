@@ -172,7 +172,7 @@ def test_a_sweep_that_cannot_be_run_does_not_hold_up_those_behind_it(instead: In
     add_queued(SECOND, 1)
     lines: list[str] = []
     assert run_queue(lines).states == {DONE}
-    assert lines[0] == "sweep-1: manifest.json cannot be read ('version'); start the sweep anew; it leaves the queue"
+    assert lines[0] == "sweep-1: manifest.json cannot be read ('version'); start the sweep again; it leaves the queue"
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_resume_runs_what_is_not_done_and_nothing_else(bakeoff: Bakeoff, instead
     code, out, err = bakeoff("--resume")
     assert (code, err) == (1, "")
     assert out.startswith(f"{ID}: 1 of 3 jobs are done\n")
-    assert out.endswith(f"`bakeoff sweep --resume {ID}` goes on with what is not done\n")
+    assert out.endswith(f"`bakeoff sweep --resume {ID}` runs what is not done\n")
     assert states(load_manifest(manifest.folder)) == [DONE, DONE, FAILED]
     assert [len(job.attempts) for job in load_manifest(manifest.folder).jobs] == [0, 1, 1]
     instead({3: "end(0)"})
@@ -95,7 +95,7 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
         ),
         (("seed=1", "-j", "0"), "--jobs: must be 1 or more, got 0"),
         (("seed=1", "--retries", "-1"), "--retries: must be 0 or more, got -1"),
-        (("--resume",), "no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one"),
+        (("--resume",), "no sweep has started here yet; `bakeoff sweep lr=cosine,exponential` starts one"),
         (
             ("bset",),
             "bset: must be an override such as lr=cosine,exponential, or did you mean 'best'? one of: best, list,",
@@ -110,7 +110,7 @@ def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], message: st
 
 
 def test_list_and_show_say_how_far_sweeps_are(bakeoff: Bakeoff) -> None:
-    assert bakeoff("list") == (0, "no sweep has begun here yet\n", "")
+    assert bakeoff("list") == (0, "no sweep has started here yet\n", "")
     failed = sweep_job(2).begin(1.0).end(2.0, FAILED, "killed")
     sweep(judged(1, 0.25), failed, overrides=("seed=1,2",)).write()
     [_, line] = bakeoff("list")[1].splitlines()

@@ -94,7 +94,7 @@ def test_a_run_is_found_by_any_of_its_names_and_its_newest_checkpoint_brought(
     code, out, err = bakeoff(name, "--fetch", "--anyway")
     assert (code, err) == (0, "")
     assert "continue: cnn · cosine · low, run 01234567: after step 30 of 60, from sqlite:////" in out
-    assert out.splitlines()[-1] == "  `bakeoff repro` goes on with it, as the same run of MLflow"
+    assert out.splitlines()[-1] == "  `bakeoff repro` resumes it, as the same run of MLflow"
     folder = in_flight(NEW_NAME)
     with Work(folder, ["all"]) as work:
         checkpoint = work.newest()
@@ -277,7 +277,7 @@ def work(target: Target) -> Iterator[StoredWork]:
 
 def test_a_checkpoint_that_is_as_new_stays(work: StoredWork, target: Target, bakeoff: Any) -> None:
     assert bakeoff(RUN, "--fetch", "--anyway")[0] == 0
-    message = "continue: this machine has a checkpoint that is as new; `bakeoff repro` goes on from it"
+    message = "continue: this machine has a checkpoint that is as new; `bakeoff repro` resumes from it"
     assert bakeoff(RUN, "--fetch", "--anyway")[1].splitlines()[-1] == message
 
 

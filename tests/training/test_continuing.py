@@ -137,8 +137,8 @@ def test_what_only_says_how_long_is_no_difference(runs: Path) -> None:
 
 
 def test_other_rates_and_other_code_are_said(runs: Path) -> None:
-    said = go_on(runs, identity=but({"lr.total_steps": 9, "code": "c1"}))
-    assert said == ["code: 'c1' from here on, was 'c0'", "lr.total_steps: 9 from here on, was 5"]
+    printed = go_on(runs, identity=but({"lr.total_steps": 9, "code": "c1"}))
+    assert printed == ["code: 'c1' from here on, was 'c0'", "lr.total_steps: 9 from here on, was 5"]
 
 
 @pytest.mark.parametrize("steps", [3, 5])
@@ -170,7 +170,7 @@ def test_a_run_of_which_a_loss_of_power_took_what_is_needed_is_refused(runs: Pat
     for checkpoint in (runs / NAME / "1-all").glob("0*") if "all" in file else ():
         checkpoint.write_bytes(left)
     (runs / NAME / file).write_bytes(left)
-    what = "checkpoint to go on from" if "all" in file else "identity.json that can be read"
+    what = "checkpoint to resume from" if "all" in file else "identity.json that can be read"
     with pytest.raises(
         ConfigError, match=f"{NAME} holds no {what}; train its variant again, or train this one without"
     ):
@@ -184,7 +184,7 @@ def test_a_run_that_is_not_there_is_said_with_those_that_are(runs: Path) -> None
     (runs / "5d1c111111111111").mkdir()
     with pytest.raises(ConfigError, match=r"^train\.continue_from: 2 runs begin with '5d1c'; give a fingerprint"):
         go_on(runs)
-    message = r"5d1c111111111111 holds no checkpoint to go on from; train its variant again, or train this one without"
+    message = r"5d1c111111111111 holds no checkpoint to resume from; train its variant again, or train this one without"
     with pytest.raises(ConfigError, match=message):
         go_on(runs, name="5d1c1")
 

@@ -35,12 +35,12 @@ def identity(phases: list[TrainingPhase], **changes: Any) -> dict[str, Any]:
 
 def take(kitchen: Kitchen, *, fresh: bool = False, **changes: Any) -> tuple[list[str], int]:
     """Let a run take over from its neighbours; return what it says of that, and the step that it would go on from."""
-    said, settings = identity(kitchen.phases, **changes), Train(batch_size=4, steps=9, fresh=fresh)
+    printed, settings = identity(kitchen.phases, **changes), Train(batch_size=4, steps=9, fresh=fresh)
     ends = [one.span.end_step for one in kitchen.phases]
     with Work(kitchen.folder, [one.span.name for one in kitchen.phases]) as work:
-        remarks = taken_up(None, work, settings, said, ends)[1]
+        remarks = taken_up(None, work, settings, printed, ends)[1]
         step = work.newest().position.step
-    write_identity(said, kitchen.folder)
+    write_identity(printed, kitchen.folder)
     return remarks, step
 
 
@@ -104,8 +104,8 @@ def test_another_third_phase_begins_at_the_end_of_the_second_and_ends_as_if_all_
 def test_another_second_phase_keeps_the_first_alone(first: Kitchen, tmp_path: Path) -> None:
     other = phase("all", 3, 4, 0.03, start="best")
     edited, whole = second(tmp_path, phase_2=other), second(tmp_path, "apart/whole", phase_2=other)
-    [said], step = take(edited)
-    assert said.startswith("phase head is taken from ") and step == 3
+    [printed], step = take(edited)
+    assert printed.startswith("phase head is taken from ") and step == 3
     edited.bake()
     assert digests(edited) == digests(train(whole)) and curve(edited) == curve(whole)
 
@@ -114,8 +114,8 @@ def test_one_phase_more_keeps_all_that_were_there(first: Kitchen, tmp_path: Path
     edited, whole = second(tmp_path), second(tmp_path, "apart/whole")
     for kitchen in (edited, whole):
         kitchen.phases.append(phase("slowest", 9, 2, 0.001))
-    [said], step = take(edited)
-    assert said.startswith("phases head, all, slow are taken from ") and step == 9
+    [printed], step = take(edited)
+    assert printed.startswith("phases head, all, slow are taken from ") and step == 9
     edited.bake()
     assert digests(edited) == digests(train(whole))
 
@@ -160,8 +160,8 @@ def test_what_decided_the_earlier_phases_trains_them_anew(
 
 def test_what_the_run_trains_by_itself_counts_for_phases_that_do_not_say_it(first: Kitchen, tmp_path: Path) -> None:
     """The first phase trains `last` by its own word, the second by the run's."""
-    [said], step = take(second(tmp_path, phase_3=SLOWER), train={"trainable": ["last"]})
-    assert said.startswith("phase head is taken from ") and step == 3
+    [printed], step = take(second(tmp_path, phase_3=SLOWER), train={"trainable": ["last"]})
+    assert printed.startswith("phase head is taken from ") and step == 3
 
 
 def test_the_groups_own_rate_and_length_decide_no_phase_that_says_its_own(first: Kitchen, tmp_path: Path) -> None:
@@ -182,8 +182,8 @@ def test_a_phase_that_a_stop_cut_short_is_not_taken_over(tmp_path: Path) -> None
     stopped = noisy(tmp_path / "runs" / FIRST)
     stopped.stop_at = 5
     train(stopped)
-    [said], step = take(second(tmp_path, phase_3=SLOWER))
-    assert said.startswith("phase head is taken from ") and step == 3
+    [printed], step = take(second(tmp_path, phase_3=SLOWER))
+    assert printed.startswith("phase head is taken from ") and step == 3
 
 
 def test_a_run_that_left_records_out_lends_nothing(first: Kitchen, tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_a_damaged_end_of_a_phase_is_passed_over_with_a_warning(
 ) -> None:
     end = first.folder / "2-all" / "00000007"
     end.write_bytes(end.read_bytes()[:-1])
-    [said], step = take(second(tmp_path, phase_3=SLOWER))
-    assert said.startswith("phase head is taken from ") and step == 3
+    [printed], step = take(second(tmp_path, phase_3=SLOWER))
+    assert printed.startswith("phase head is taken from ") and step == 3
     warning = capsys.readouterr().err.strip()
     assert warning == f"warning: {end.as_posix()}: damaged (it ends too early); nothing is taken from that run"
 

@@ -27,9 +27,9 @@ def test_up_to_a_tenth_over_the_budget_nothing_is_said() -> None:
     ],
 )
 def test_what_took_more_than_it_should_is_named(course: tuple[int, int, int], what: str) -> None:
-    said = warning(peaks(*course), 2700 * MB, 2000 * MB, PARTS)
+    printed = warning(peaks(*course), 2700 * MB, 2000 * MB, PARTS)
     built, stepped, looked = (f"{size / 1000:.2f} GB" for size in course)
-    assert said == (
+    assert printed == (
         "peak memory 2.70 GB is 35% over memory.budget, 2.00 GB: "
         f"{built} after the network was built, {stepped} after the steps before the first look, "
         f"{looked} after the first look at validation, 2.70 GB after the end. "
@@ -38,14 +38,14 @@ def test_what_took_more_than_it_should_is_named(course: tuple[int, int, int], wh
 
 
 def test_what_is_drawn_and_written_for_tensorboard_is_named_by_its_settings() -> None:
-    said = warning(peaks(1000, 1800, 1900) | {SHOWN: 2700 * MB}, 2700 * MB, 2000 * MB, PARTS)
-    assert said is not None and "1.90 GB after the first look at validation, 2.70 GB after its samples" in said
-    assert "Most above the estimate: train.samples and train.tensorboard took 0.80 GB, estimated 0.00 GB" in said
+    printed = warning(peaks(1000, 1800, 1900) | {SHOWN: 2700 * MB}, 2700 * MB, 2000 * MB, PARTS)
+    assert printed is not None and "1.90 GB after the first look at validation, 2.70 GB after its samples" in printed
+    assert "Most above the estimate: train.samples and train.tensorboard took 0.80 GB, estimated 0.00 GB" in printed
 
 
 def test_run_that_ended_before_its_first_look_is_judged_by_what_it_reached() -> None:
-    said = warning({BUILT: 1000 * MB}, 2700 * MB, 2000 * MB, PARTS)
-    assert said is not None and ": 1.00 GB after the network was built, 2.70 GB after the end. Most" in said
+    printed = warning({BUILT: 1000 * MB}, 2700 * MB, 2000 * MB, PARTS)
+    assert printed is not None and ": 1.00 GB after the network was built, 2.70 GB after the end. Most" in printed
 
 
 def test_moments_are_marked_before_and_after_the_first_look_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,9 +185,9 @@ def test_other_content_is_another_origin(tmp_path: Path) -> None:
 def test_random_weights_are_all_left_random_and_nothing_is_said() -> None:
     _, report = start("none")
     assert report["left_random"] == BACKBONE + HEAD and in_words(report, Init()) == []
-    [said] = in_words(report, Init(meant="weights of COCO"))
+    [printed] = in_words(report, Init(meant="weights of COCO"))
     made_to = "this recipe was made to start from weights of COCO (train.init.weights)"
-    assert said == f"the first weights are random; {made_to}"
+    assert printed == f"the first weights are random; {made_to}"
 
 
 # ImageNet.

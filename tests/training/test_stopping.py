@@ -64,8 +64,8 @@ def test_a_signal_that_takes_the_machine_away_ends_training_once_it_is_saved(
         stop.leave_if_taken_away(1234)
     assert ended.value.code == 75
     assert capfd.readouterr().err.splitlines()[1:] == [
-        f"{name}: training ends after this step and is saved; the same command goes on there",
-        f"stopped by {name} after step 1,234, which is saved; the same command goes on there",
+        f"{name}: training ends after this step and is saved; the same command resumes there",
+        f"stopped by {name} after step 1,234, which is saved; the same command resumes there",
     ]
 
 

@@ -69,5 +69,5 @@ def test_without_any_checkpoint_that_is_whole_nobody_says_that_training_goes_on(
         file.write_bytes(file.read_bytes()[:-1])
     done = newest(trained)
     first, second = done.stderr.splitlines()
-    assert done.stdout == "0\n" and first.endswith("(it ends too early); training goes on from the checkpoint before")
-    assert second.endswith("(it ends too early); training begins anew, for no checkpoint is left")
+    assert done.stdout == "0\n" and first.endswith("(it ends too early); training resumes from the checkpoint before")
+    assert second.endswith("(it ends too early); training starts over, for no checkpoint is left")

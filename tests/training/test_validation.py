@@ -166,10 +166,10 @@ def test_a_batch_counts_as_much_as_what_training_divides_it_by(detector: keras.M
     for start in (0, 3, 6):
         targets = targets_of(task, SCENES[start : start + 3])
         part = {name: tf.constant(value[start : start + 3]) for name, value in outputs.items()}
-        said = float(tf.add_n(list(task.losses(part, targets).values())))
+        printed = float(tf.add_n(list(task.losses(part, targets).values())))
         divisor = float(np.count_nonzero(targets["classes"].numpy() > 0))
         is_divided = task.model.loss.divide_by_matches
-        total += said * divisor if is_divided else said
+        total += printed * divisor if is_divided else printed
         weight += divisor if is_divided else len(part["boxes"])
     assert look_at(task, detector, 3)["loss"] == pytest.approx(total / weight, rel=1e-4)
 

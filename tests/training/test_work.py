@@ -49,7 +49,7 @@ def test_a_run_says_where_it_goes_on() -> None:
     folder = Path("runs/1f")
     assert SavedState().describe(900, folder) == []
     [line] = SavedState(Position(0, 1200)).describe(2000, folder)
-    assert line == "goes on after step 1,200 of 2,000, from runs/1f"
+    assert line == "resumes after step 1,200 of 2,000, from runs/1f"
     [line] = SavedState(Position(0, 2000)).describe(2000, folder)
     assert line == "was trained to its end before, in runs/1f; train.fresh: true trains it again"
 
@@ -107,7 +107,7 @@ def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(work: Work, ca
     newest = work.folder / "1-head/00000200"
     newest.write_bytes(newest.read_bytes()[:-1])
     assert work.newest().position == Position(0, 100)
-    warning = r"00000200: damaged (it ends too early); training goes on from the checkpoint before"
+    warning = r"00000200: damaged (it ends too early); training resumes from the checkpoint before"
     assert capsys.readouterr().err.startswith("warning: ") and not newest.exists()
     save(work, 0, 200)
     assert work.newest().position == Position(0, 200) and warning not in capsys.readouterr().err

@@ -35,7 +35,7 @@ def test_weights_that_are_there_are_not_made_again(
     monkeypatch.setattr(sys, "argv", ["bakeoff", "weights", "get", "drawn_ssd_small"])
     cli.main()
     assert capsys.readouterr().out == (
-        "weights: data/weights/zoo/drawn_ssd_small/ is there already; remove it to make it anew\n"
+        "weights: data/weights/zoo/drawn_ssd_small/ is there already; remove it to make it again\n"
     )
     monkeypatch.setattr(sys, "argv", ["bakeoff", "weights", "list"])
     cli.main()

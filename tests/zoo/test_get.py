@@ -214,9 +214,8 @@ def test_what_a_cut_leaves_is_gone_on_with(server: Server, places: Places) -> No
 
 def test_a_second_command_continues_where_the_first_gave_up(server: Server, places: Places) -> None:
     server.moods = [cut_after(100_000), answer(503), answer(503)]
-    kept = (
-        r"^http://.*/net\.tar\.gz: the server answers 503; 100,000 bytes are kept, run the same command again to go on$"
-    )
+    again = "100,000 bytes are kept, run the same command again to resume"
+    kept = rf"^http://.*/net\.tar\.gz: the server answers 503; {again}$"
     with pytest.raises(DataError, match=kept):
         fetch(server, places)
     fetch(server, places)

@@ -166,7 +166,7 @@ def _describe_rule(by: str, dataset: Dataset) -> str:
     drawn = f"{share} of every class drawn for validation{tested}, seed {rule.seed}{together}"
     if by == "given_test":
         return f"the test by {dataset.describe_sides()}; of the others {drawn}"
-    return drawn + ("; the dataset itself names no sides (data.split)" if rule.by == "auto" and not rule.fold else "")
+    return drawn + ("; the dataset itself names no split (data.split)" if rule.by == "auto" and not rule.fold else "")
 
 
 def _given(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[str]:

@@ -52,7 +52,7 @@ def continue_run(arguments: argparse.Namespace) -> None:
             refuse_other_training(itself, _render(), arguments.which)
         brought = bring(work, itself, name, files, Path(folder))
     if not brought:
-        print_line("continue: this machine has a checkpoint that is as new; `bakeoff repro` goes on from it")
+        print_line("continue: this machine has a checkpoint that is as new; `bakeoff repro` resumes from it")
         return
     work.take_over()
     steps = itself["derived"]["phases"][-1]
@@ -60,7 +60,7 @@ def continue_run(arguments: argparse.Namespace) -> None:
     print_line(f"continue: {work.name}, run {work.short}: after step {step:,} of {last:,}, from {work.target.shown}")
     if work.is_running:
         print_line("  MLflow says that it still runs; if another machine does train it, stop it there first")
-    print_line("  `bakeoff repro` goes on with it, as the same run of MLflow")
+    print_line("  `bakeoff repro` resumes it, as the same run of MLflow")
 
 
 def track_settings(params: Path, conf: Path) -> "Mlflow":
@@ -133,7 +133,7 @@ def newest_whole(work: "StoredWork", folder: Path) -> tuple[str, int, list[Path]
 
 
 def bring(work: "StoredWork", itself: Mapping[str, Any], name: str, files: list[Path], fetched: Path) -> bool:
-    """Put a checkpoint where training goes on from, unless one that is as new is there; return whether it was put."""
+    """Put a checkpoint where training resumes from, unless one that is as new is there; return whether it was put."""
     from filelock import FileLock, Timeout
 
     from bakeoff.elsewhere.copies import has_as_new, put_in_place
@@ -164,5 +164,5 @@ def _render() -> Mapping[str, Any]:
         raise WorkspaceError(f"{workspace.PARAMS.as_posix()}: cannot be rendered; what is wrong stands above")
     run = load(workspace.RUN)
     if run.train.fresh:
-        raise ConfigError(f"{workspace.PARAMS.as_posix()}: train.fresh: true begins anew; set it to false to go on")
+        raise ConfigError(f"{workspace.PARAMS.as_posix()}: train.fresh: true starts over; set it to false to resume")
     return Start.of(run, fitting_manifest(workspace.RECORDS, run.derived)).identity

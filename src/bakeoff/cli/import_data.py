@@ -87,7 +87,7 @@ def _list_remarks(brought: "Brought") -> Iterator[str]:
     elif split.get("by") == "fraction":
         yield "  it names training alone: a share of every class is drawn for validation (split.by: fraction)"
     elif survey.images[UNSAID]:
-        yield "  it names no sides: a share of every class is drawn for validation (split, docs/records.md)"
+        yield "  it names no split: a share of every class is drawn for validation (split, docs/records.md)"
     if "group" in split:
         yield f"  what {split['group']!r} finds alike in names stays on one side (split.group)"
     if survey.rejected:

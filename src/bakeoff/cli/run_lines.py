@@ -1,4 +1,4 @@
-"""A run as a row of a table, as facts, as a sentence; and a word on what goes on with it."""
+"""A run as a row of a table, as facts, as a sentence; and what resumes it."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ def line_of(run: KnownRun) -> str:
 
 
 def hint(runs: Sequence[KnownRun]) -> str:
-    """Say what follows runs that are under way, or what goes on with the one that ended last."""
+    """Say what follows runs that are under way, or what resumes the one that ended last."""
     if not runs:
         return ""
     if any(run.state.is_live for run in runs):
@@ -50,7 +50,7 @@ def hint(runs: Sequence[KnownRun]) -> str:
     experiment = (last.status.experiment if last.status else None) or ""
     again = "the same `dvc exp run`" if experiment else "`dvc repro`, with params.yaml as it was,"
     again = "`bakeoff sweep --resume`" if experiment.startswith(SWEEP) else again
-    return f"{again} {'goes on with' if last.can_go_on() else 'begins anew'} {last.short or last.fingerprint}"
+    return f"{again} {'resumes' if last.can_resume() else 'starts over'} {last.short or last.fingerprint}"
 
 
 def _row(run: KnownRun) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
         yield "speed", f"{status.examples_per_second:,.0f} examples a second"
     for name, value in status.metrics.items():
         yield name, f"{value:.4g}"
-    yield "checkpoint", "yes, it can go on" if run.can_go_on() else "none yet"
+    yield "checkpoint", "yes, it can resume" if run.can_resume() else "none yet"
     if status.parent:
         yield "continues", status.parent
     machine = status.machine
@@ -99,7 +99,7 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
     if machine.disk_free_bytes is not None:
         yield "disk", f"{format_size(machine.disk_free_bytes)} were left"
     yield "process", f"{status.process.pid} on {status.process.host}, since {_when(status.started)}"
-    yield "heard of", f"{format_duration(max(0, time.time() - status.updated))} ago; begun {_when(status.began)}"
+    yield "heard of", f"{format_duration(max(0, time.time() - status.updated))} ago; started {_when(status.began)}"
     yield "workspace", status.workspace
     yield "work in flight", run.folder.as_posix()
     yield "fingerprint", run.fingerprint

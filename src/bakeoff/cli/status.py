@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ENDED_SHOWN = 5  # besides those that are under way
 POLL_SECONDS = 1.0
 JSON_VERSION = 1
-NOTHING = "no run has begun here yet; `dvc repro` begins one"
+NOTHING = "no run has started here yet; `dvc repro` starts one"
 COLOURS = {  # of states
     "QUEUED": "dim", "PREPARING": "cyan", "RUNNING": "green", "SUCCEEDED": "bold", "FAILED": "red",
     "STOP_REQUESTED": "yellow", "STOPPING": "yellow", "STOPPED": "yellow", "CANCELED": "yellow",

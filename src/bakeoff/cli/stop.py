@@ -93,7 +93,7 @@ def add_clean(commands: Any) -> None:
     add(
         "--state", action="append", choices=states, metavar="STATE",
         help=f"only runs in this state; give it again for more: {', '.join(states)}; "
-        "without it those that SUCCEEDED and those that have nothing to go on from",
+        "without it those that SUCCEEDED and those that have nothing to resume from",
     )  # fmt: skip
     add("--yes", action="store_true", help="remove without asking")
     clean.set_defaults(run=clean_up)

@@ -113,7 +113,7 @@ def _find_runs(arguments: argparse.Namespace) -> list[str]:
     if manifest.unfinished:
         raise WorkspaceError(
             f"{manifest.id}: must be done, {manifest.unfinished} of {manifest.expected} jobs are not; "
-            f"`bakeoff suspects --resume {manifest.id}` goes on"
+            f"`bakeoff suspects --resume {manifest.id}` resumes it"
         )
     return [job.experiment for job in manifest.jobs]
 

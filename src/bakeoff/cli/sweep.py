@@ -163,14 +163,14 @@ def _resume(arguments: argparse.Namespace) -> None:
     print_line(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
     changed = changed_since(manifest.snapshot) if left else []
     if changed and arguments.anew:
-        print_line(f"{format_files(changed)} changed since, so it begins anew")
+        print_line(f"{format_files(changed)} changed since, so it starts over")
         ask_again(arguments, manifest.search)
         arguments.person = manifest.person
         _begin(arguments, manifest.overrides, manifest.until)
         return
     if changed and not arguments.as_begun:
         raise WorkspaceError(
-            f"{manifest.id}: {format_files(changed)} changed since it began; --as-begun goes on with what they were, "
+            f"{manifest.id}: {format_files(changed)} changed since it started; --as-begun resumes with what they were, "
             "--anew starts a new sweep of the same overrides"
         )
     if arguments.dry_run:

@@ -1,4 +1,4 @@
-"""Sweeps that have begun: what came of one at its end, and `bakeoff sweep list`, `show`, `best`, `prune`."""
+"""Sweeps that have started: what came of one at its end, and `bakeoff sweep list`, `show`, `best`, `prune`."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bakeoff.sweep.manifest import JobState, Manifest
 
 SOME_FAILED = 1
-OF_SWEEPS = "of sweeps that have begun: bakeoff sweep list, show [ID], best [ID], prune [ID]; each has a --help"
+OF_SWEEPS = "of sweeps that have started: bakeoff sweep list, show [ID], best [ID], prune [ID]; each has a --help"
 Run: TypeAlias = Callable[["Manifest", argparse.Namespace], None]
 
 
@@ -38,7 +38,7 @@ def finish(manifest: "Manifest | None") -> None:
     if manifest.search is not None:
         _say_how_it_ended(manifest)
     if any(not state.is_final for state in manifest.states):
-        print_line(f"`bakeoff sweep --resume {manifest.id}` goes on with what is not done")
+        print_line(f"`bakeoff sweep --resume {manifest.id}` runs what is not done")
     leave_by(manifest.states)
 
 
@@ -65,7 +65,7 @@ def leave_by(states: Set["JobState"]) -> None:
 
 
 def add_commands(commands: Any, before: str = "") -> None:
-    """Add what can be asked of sweeps that have begun, each with `before` it in its name."""
+    """Add what can be asked of sweeps that have started, each with `before` it in its name."""
     listing = commands.add_parser(f"{before}list", help=LINES["sweep list"], epilog="example: bakeoff sweep list")
     listing.set_defaults(run=lambda arguments: _list())
     for name, (example, run) in COMMANDS.items():
@@ -102,7 +102,7 @@ def _list() -> None:
         began = f"{format_duration(max(0, time.time() - manifest.began))} ago"
         rows.append((name, began, manifest.counts, " ".join(manifest.overrides)))
     if len(rows) == 1:
-        print_line("no sweep has begun here yet")
+        print_line("no sweep has started here yet")
     else:
         print_fitted(rows, narrow="question")
 

@@ -93,7 +93,7 @@ def _make(drawn: "Drawn") -> None:
     if not folder.is_dir():
         print_line(f"weights: trains {drawn.model} on {drawn.data}, about {drawn.minutes} minutes")
     if make_drawn(drawn, ZOO) is None:
-        print_line(f"weights: {folder.as_posix()}/ is there already; remove it to make it anew")
+        print_line(f"weights: {folder.as_posix()}/ is there already; remove it to make it again")
         return
     print_line(f"weights: {folder.as_posix()}/, licence {drawn.licence}")
     start = f"{{init: {{weights: zoo/{drawn.name}, warm_start: [backbone, neck]}}}}"

@@ -133,6 +133,6 @@ class Tasks:
         if not self.nodes:
             raise WorkspaceError(
                 f"{self.title}: the last node of Ray, {lost}, is gone; run the same command again, "
-                "it goes on from what is finished"
+                "it resumes from what is finished"
             )
         print_line(f"{self.title}: node {lost} is gone; others do its work")

@@ -34,7 +34,7 @@ class Trouble:
 
     def begins(self, error: OSError) -> None:
         if not self._is_there:
-            message = f"{self._shown}: takes no copies now ({why(error)}); training goes on, and they are tried again"
+            message = f"{self._shown}: takes no copies now ({why(error)}); training continues, and they are tried again"
             print(f"warning: {message}", file=sys.stderr, flush=True)
         self._is_there = True
 

@@ -66,7 +66,7 @@ def _read_run(store: Store, folder: str, run: KnownRun | None, now: float, older
     if stays is None and run is None and not older_than:
         stays = NOT_KNOWN
     if stays is None and run is not None and run.state != State.SUCCEEDED:
-        stays = "is under way" if run.state.is_live else "can go on"
+        stays = "is under way" if run.state.is_live else "can resume"
     return _with_verdict(stored, stays)
 
 

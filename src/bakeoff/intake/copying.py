@@ -99,11 +99,11 @@ def _require_apart(source: Path, names: list[str]) -> None:
     files: set[str] = set()
     for name in names:
         if name in files:
-            raise DataError(f"{source}: {quote(name)} is in it twice; nothing was unpacked, pack it anew")
+            raise DataError(f"{source}: {quote(name)} is in it twice; nothing was unpacked, pack it again")
         files.add(name)
     for name in names:
         if any(str(above) in files for above in PurePosixPath(name).parents):
-            raise DataError(f"{source}: {quote(name)} lies in what is a file; nothing was unpacked, pack it anew")
+            raise DataError(f"{source}: {quote(name)} lies in what is a file; nothing was unpacked, pack it again")
 
 
 def _copy_folder(source: Path, into: Path, most_bytes: int) -> int:

@@ -119,7 +119,7 @@ def _decode(file: Path, offset: int, length: int) -> dict[str, Any]:
     try:
         return decode_features(read_frame(file, offset, length))
     except (OSError, ValueError) as error:
-        raise DataError(f"{file.as_posix()}: {error}; build the records anew") from None
+        raise DataError(f"{file.as_posix()}: {error}; build the records again") from None
 
 
 @lru_cache(maxsize=1024)

@@ -87,7 +87,7 @@ def gather_measurements(manifest: Manifest, gathered: Gathered, metric: str | No
         )
     runs = [run for run in select_sweep(gathered, manifest.id) if run.state == SUCCEEDED]
     if not runs:
-        raise WorkspaceError(f"{manifest.id}: no run has ended; `bakeoff curve --resume {manifest.id}` goes on")
+        raise WorkspaceError(f"{manifest.id}: no run has ended; `bakeoff curve --resume {manifest.id}` resumes it")
     measure = choose_measure(runs, metric or manifest.jobs[0].headline)
     points: dict[tuple[float, int], Point] = {}
     for run in runs:

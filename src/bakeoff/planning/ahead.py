@@ -124,7 +124,7 @@ def read_known() -> Known:
 def _read_known(status: Callable[[], Mapping[str, Any]]) -> Known:
     stages = _read_stages(Path("dvc.yaml"), "`git diff dvc.yaml` shows what was edited")
     lock = Path("dvc.lock")
-    again = "`git checkout dvc.lock` brings back the last one that is whole, and `dvc repro` goes on from there"
+    again = "`git checkout dvc.lock` brings back the last one that is whole, and `dvc repro` resumes from there"
     locked = _read_stages(lock, again) if lock.is_file() else {}
     for stage in locked.values():
         if not (_is_entry(stage) and isinstance(stage.get("params", {}), dict)):

@@ -148,7 +148,7 @@ def state_in_mlflow(run: Names, target: Target) -> Mapping[str, Any]:
 def labels_of(state: Mapping[str, Any]) -> str:
     """Return the labels that a run was trained with, one a line."""
     if not state.get("classes"):
-        raise DataError(f"{STATE}: names no classes, so nobody knows what the answers mean; train the run anew")
+        raise DataError(f"{STATE}: names no classes, so nobody knows what the answers mean; train the run again")
     return "".join(f"{label}\n" for label in state["classes"])
 
 

@@ -24,7 +24,9 @@ def warn_of_end(state: Mapping[str, Any]) -> str:
         return ""
     at = f"after step {step:,} of {steps:,}"
     if state.get("state") == "STOPPED":
-        return f"This run was stopped {at}, and its numbers are of what it had learned until then; dvc repro goes on."
+        return (
+            f"This run was stopped {at}, and its numbers are of what it had learned until then; dvc repro resumes it."
+        )
     if state.get("ended_by") == "max_minutes":
         return f"This run ended {at}, when its time was up (train.max_minutes)."
     return ""

@@ -62,7 +62,7 @@ def has_remote(workspace: Path) -> bool:
 
 
 def run_command(command: Sequence[str], folder: Path, show: Callable[[str], None]) -> tuple[int, list[str]]:
-    """Run a command and show it line by line; return its exit code and its words. Ctrl-C ends it, and then goes on as
+    """Run a command and show it line by line; return its exit code and its words. Ctrl-C ends it, and then continues as
     KeyboardInterrupt."""
     lines = []
     with subprocess.Popen(

@@ -89,7 +89,7 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
             yield Lack(f"{name}: is not what the run handed over, so what differs from it may be its own fault")
     if resumed := with_measured(state).get("resumed_at_steps") or recorded.tags.get(RESUMED_TAG, "").split():
         steps = ", ".join(f"{int(step):,}" for step in resumed)
-        yield Lack(f"it was interrupted and went on at step {steps}; made again, it is trained in one go")
+        yield Lack(f"it was interrupted and resumed at step {steps}; made again, it is trained in one go")
     if state and not recorded.metrics:
         yield Lack("models/evaluation/metrics.json: is not known, so the metrics are not compared")
 

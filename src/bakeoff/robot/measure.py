@@ -118,7 +118,7 @@ def _read_validation(count: int) -> list[np.ndarray]:
         try:
             features = decode_features(read_frame(file, offset, length))
         except (OSError, ValueError) as error:
-            raise DataError(f"{file.as_posix()}: {error}; build the records anew") from None
+            raise DataError(f"{file.as_posix()}: {error}; build the records again") from None
         if "image/encoded" in features:
             examples.append(decode_stored(bytes(features["image/encoded"][0])))  # type: ignore[arg-type]
         else:

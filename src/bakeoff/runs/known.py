@@ -76,10 +76,10 @@ class KnownRun:
         return tree | {
             "fingerprint": self.fingerprint, "state": self.state.value,
             "failure": asdict(self.failure) if self.failure else None, "unreadable": self.unreadable or None,
-            "folder": self.folder.as_posix(), "can_go_on": self.can_go_on(),
+            "folder": self.folder.as_posix(), "can_resume": self.can_resume(),
         }  # fmt: skip
 
-    def can_go_on(self) -> bool:
+    def can_resume(self) -> bool:
         """Return whether there is a checkpoint, so that the run can resume."""
         return any(path.name.isdigit() for path in self.folder.glob("*/*"))
 
@@ -124,7 +124,7 @@ def _why_lost(status: Status) -> Failure | None:
     if alive is None:
         return Failure(ERROR, f"no word from {process.host} for {silent / 60:.0f} minutes")
     if not process.is_of_this_boot:
-        return Failure(ERROR, f"the machine was started anew while process {process.pid} trained")
+        return Failure(ERROR, f"the machine was restarted while process {process.pid} trained")
     before, now, taken = status.machine.oom_kills, oom_kills(), status.machine.resident_bytes or 0
     if before is not None and now is not None and now > before:
         message = f"process {process.pid} was killed, and the kernel has ended processes for want of memory since"

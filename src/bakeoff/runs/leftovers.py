@@ -36,7 +36,7 @@ class Rules:
 
     keep: int = 1  # so many of the newest stay
     older_than: float = 0.0  # seconds since it was last heard of
-    states: tuple[State, ...] = ()  # none: finished, or nothing there to go on from
+    states: tuple[State, ...] = ()  # none: finished, or nothing there to resume from
 
     def why_stays(self, run: KnownRun, rank: int) -> str | None:
         """Return why a run stays that is `rank` from the newest, from 0; None if it may go."""
@@ -44,8 +44,8 @@ class Rules:
             return "is under way"
         if self.states and run.state not in self.states:
             return "in another state"
-        if not self.states and run.state != State.SUCCEEDED and run.can_go_on():
-            return "can go on"
+        if not self.states and run.state != State.SUCCEEDED and run.can_resume():
+            return "can resume"
         if rank < self.keep:
             return "the newest" if self.keep == 1 else f"of the {self.keep} newest"
         return "too young" if time.time() - run.updated < self.older_than else None

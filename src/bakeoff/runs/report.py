@@ -53,14 +53,14 @@ class Report:
     """
 
     def __init__(
-        self, folder: Path, name: str, steps: int, *, memory_estimate_bytes: int, can_go_on: Callable[[], bool],
+        self, folder: Path, name: str, steps: int, *, memory_estimate_bytes: int, can_resume: Callable[[], bool],
         parent: str | None = None, max_minutes: float | None = None, stretches: Sequence[Stretch] = (),
     ) -> None:  # fmt: skip
-        """Set up the report. `can_go_on` returns at the end whether there is a checkpoint; `parent` is the run that
+        """Set up the report. `can_resume` returns at the end whether there is a checkpoint; `parent` is the run that
         this one continues.
         """
         self._left, self._left_since = TimeLeft(stretches or [Stretch(steps)]), 0.0
-        self._folder, self._can_go_on = folder, can_go_on
+        self._folder, self._can_resume = folder, can_resume
         self._most_seconds = math.inf if max_minutes is None else 60 * max_minutes
         now = time.time()
         self._status = Status(
@@ -164,7 +164,7 @@ class Report:
         if isinstance(error, TryAgainLater):
             return State.TRY_AGAIN_LATER
         if isinstance(error, KeyboardInterrupt):
-            return State.STOPPED if self._can_go_on() else State.CANCELED
+            return State.STOPPED if self._can_resume() else State.CANCELED
         if error is not None:
             return State.FAILED
         return State.STOPPED if self._stops else State.SUCCEEDED

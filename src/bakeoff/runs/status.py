@@ -1,6 +1,6 @@
 """`.bakeoff/runs/<fingerprint>/status.json`: how a training is doing, replaced whole about once a second.
 
-A job that has not begun is a run that is QUEUED, in `.bakeoff/queued/<experiment>/`: its fingerprint is known only
+A job that has not started is a run that is QUEUED, in `.bakeoff/queued/<experiment>/`: its fingerprint is known only
 when its records and its variant are. `models/train/state.json` is what a finished training ended in, for later stages.
 {"version": 1, "state": "RUNNING", "name": "ssd_small · cosine · low", "steps_done": 1200, "seconds_left": 48.1, ...}
 """

@@ -90,7 +90,7 @@ def begin_again(lost: WorkerLost, place: Place | None) -> NoReturn:
     """
     restarts = int(os.environ.get(RESTARTS, "0")) + 1
     if place is not None or restarts > MOST_RESTARTS:
-        raise Canceled(f"{lost}; start all workers again, they go on from the checkpoint", TRY_AGAIN_LATER)
+        raise Canceled(f"{lost}; start all workers again, they resume from the checkpoint", TRY_AGAIN_LATER)
     print_line(f"{lost}; all workers begin again from the checkpoint")
     sys.stdout.flush()
     os.execve(STAGE[0], STAGE, os.environ | {RESTARTS: str(restarts)})

@@ -147,10 +147,10 @@ def _read_categories(root: Path, file: str, *, skip_supercategories: bool) -> di
             if isinstance(name, bool) or not isinstance(name, (str, int, float)):
                 raise ValueError(f"categories[{number}].name must be a text, got {quote(name)}; name the class")
             if key in names:
-                raise ValueError(f"categories: a name or an id is there twice: {quote(key)}; number them anew")
+                raise ValueError(f"categories: a name or an id is there twice: {quote(key)}; number them again")
             if {type(key)} < {type(key), *map(type, names)}:
                 raise ValueError(
-                    f"categories: ids must be all numbers or all texts, got {quote(key)}; number them anew"
+                    f"categories: ids must be all numbers or all texts, got {quote(key)}; number them again"
                 )
             names[key] = str(name).strip()
         require_fit(list(names.values()))
@@ -188,4 +188,4 @@ def _read_id(value: object, what: str) -> Id:
         return value
     if isinstance(value, str) and 0 < len(value) <= LONGEST_ID:
         return value
-    raise ValueError(f"{what} must be a whole number or a text, got {quote(value)}; number them anew")
+    raise ValueError(f"{what} must be a whole number or a text, got {quote(value)}; number them again")

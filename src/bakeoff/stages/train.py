@@ -144,7 +144,7 @@ def train(
     ):
         with Report(
             start.folder, run.name, run.derived.steps, memory_estimate_bytes=run.derived.memory_estimate_bytes,
-            can_go_on=work.can_go_on, parent=start.parent_fingerprint, max_minutes=run.train.max_minutes,
+            can_resume=work.can_resume, parent=start.parent_fingerprint, max_minutes=run.train.max_minutes,
             stretches=[Stretch(one.span.end_step, known_seconds(run, one)) for one in plan_phases(run)],
         ) as report:  # fmt: skip
             report.known_as(work.run_id)
@@ -217,7 +217,7 @@ def _train(
 
 
 def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> SavedState:
-    """Find where the run goes on, and say it after the remarks."""
+    """Find where the run resumes, and say it after the remarks."""
     write_identity(start.identity, start.folder)
     lineage.keep(start.starts, start.own, start.folder)
     ends = [phase.span.end_step for phase in plan_phases(run)]
@@ -288,7 +288,7 @@ def main() -> None:
         workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
         print_line(f"train: {describe_end(state, measured)}")
         if state["state"] == "STOPPED":
-            again = "evaluation takes what is there, `dvc repro` again goes on, or `bakeoff repro` where DVC refuses"
+            again = "evaluation takes what is there, `dvc repro` again resumes, or `bakeoff repro` where DVC refuses"
             print_line(f"  stopped after step {state['step']:,}; {again}")
             if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
                 evaluate_here()

@@ -68,7 +68,7 @@ class Launch:
         except TakenAway as taken:
             self._print_line(f"stopped by {taken.name}; what runs is saved")
             end_all([self], signal.SIGTERM)
-            raise TakenAway(taken.name, f"`bakeoff sweep --resume {self.manifest.id}` goes on") from None
+            raise TakenAway(taken.name, f"`bakeoff sweep --resume {self.manifest.id}` resumes it") from None
         except KeyboardInterrupt:
             self._print_line("stopped by Ctrl-C; what runs is saved")
             end_all([self])
@@ -231,7 +231,7 @@ class Launch:
             case JobState.PRUNED:
                 self._report(job, f"is given up after {taken}{_format_reason(job)}")
             case JobState.STOPPED:
-                self._report(job, f"is {job.why}; --resume goes on")
+                self._report(job, f"is {job.why}; --resume takes it up again")
             case _:
                 log = os.path.relpath(running.files.log)
                 self._report(job, f"failed after {taken}{_format_reason(job)}; the end of {log}:")
@@ -246,7 +246,7 @@ class Launch:
             return False
         self._lost[job.number] = lost + 1
         self._change(job.end(time.time(), JobState.STOPPED, why).in_state(JobState.WAITING))
-        self._report(job, f"is {why}; it goes on elsewhere")
+        self._report(job, f"is {why}; it resumes elsewhere")
         return True
 
     def _retry(self, job: SweepJob) -> None:

@@ -196,8 +196,8 @@ def load_manifest(folder: Path) -> Manifest:
         if (version := tree.pop("version")) == VERSION:
             return _parse(tree)
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
-        raise WorkspaceError(f"{folder.name}: {FILE} cannot be read ({error}); start the sweep anew") from None
-    raise WorkspaceError(f"{folder.name}: {FILE} must be of version {VERSION}, got {version}; start the sweep anew")
+        raise WorkspaceError(f"{folder.name}: {FILE} cannot be read ({error}); start the sweep again") from None
+    raise WorkspaceError(f"{folder.name}: {FILE} must be of version {VERSION}, got {version}; start the sweep again")
 
 
 def _parse(tree: dict[str, Any]) -> Manifest:
@@ -229,7 +229,7 @@ def find_manifest(name: str | None) -> Manifest:
     """Return the sweep whose id starts with `name`, or the newest one without a name."""
     ids = all_ids()
     if not ids:
-        raise WorkspaceError("no sweep has begun here yet; `bakeoff sweep lr=cosine,exponential` begins one")
+        raise WorkspaceError("no sweep has started here yet; `bakeoff sweep lr=cosine,exponential` starts one")
     matches = [known for known in ids if known.startswith(name)] if name and name not in ids else [name or ids[0]]
     if len(matches) != 1:
         many = f"must name one sweep, got {len(matches)}; " if matches else "no sweep has this id; "

@@ -102,7 +102,7 @@ class QueueRun:
         except TakenAway as taken:
             self._print_line(f"stopped by {taken.name}; what runs is saved, and stays in the queue")
             end_all([launch for launch, _ in self._open.values()], signal.SIGTERM)
-            raise TakenAway(taken.name, "`bakeoff queue start` goes on") from None
+            raise TakenAway(taken.name, "`bakeoff queue start` resumes it") from None
         except KeyboardInterrupt:
             self._print_line("stopped by Ctrl-C; what runs is saved, and stays in the queue")
             end_all([launch for launch, _ in self._open.values()])

@@ -34,7 +34,7 @@ def require_best(manifest: Manifest) -> SweepJob:
         done = sum(each.state == JobState.DONE for each in manifest.jobs)
         raise WorkspaceError(
             f"{manifest.id}: no configuration has been evaluated ({done} of {len(manifest.jobs)} are done), "
-            "so none is best; `bakeoff sweep --resume` goes on, and --until must reach evaluate"
+            "so none is best; `bakeoff sweep --resume` resumes it, and --until must reach evaluate"
         )
     return job
 

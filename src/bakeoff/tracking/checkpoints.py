@@ -111,7 +111,7 @@ class Checkpoints:
         return None
 
     def _find_or_make(self, file: Entry, measured: dict[str, Any]) -> LoggedModel:
-        """One of the same name and other content is of an attempt that went on from an earlier step."""
+        """One of the same name and other content is of an attempt that resumed at an earlier step."""
         models = [model for name, model in self._there if name == file["name"]]
         same = [model for model in models if model.tags.get(SHA256) == measured.get("sha256")]
         whole = [model for model in same if model.status == LoggedModelStatus.READY]

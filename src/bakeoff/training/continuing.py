@@ -37,7 +37,7 @@ REPORTED_KEYS = ("lr", "train.phases.*.lr", "derived.phases.*.rate_factor", "cod
 
 @dataclass(frozen=True)
 class Parent:
-    """A run that another goes on from."""
+    """A run that another one continues."""
 
     folder: Path
     digest: str  # of its last checkpoint
@@ -67,7 +67,7 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
 def taken_up(
     parent: Parent | None, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]
 ) -> tuple[SavedState, list[str]]:
-    """Where a run goes on, and what is to be reported of that.
+    """Where a run resumes, and what is to be reported of that.
 
     In its own work; else in its parent's; else where the phases end that another run has trained alike; else nowhere.
     """
@@ -134,7 +134,7 @@ def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) 
     return [f"{key}: {here.get(key)!r} from here on, was {there.get(key)!r}" for key in reported]
 
 
-def _nothing_in(folder: Path, what: str = "checkpoint to go on from") -> ConfigError:
+def _nothing_in(folder: Path, what: str = "checkpoint to resume from") -> ConfigError:
     remedy = "train its variant again, or train this one without continue_from"
     return ConfigError(f"{KEY}: {folder.as_posix()} holds no {what}; {remedy}")
 

@@ -65,7 +65,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Outcome:
-    standings: list[Standing]  # of each phase that was begun
+    standings: list[Standing]  # of each phase that has started
     position: Position
     resumed_at: list[int]  # steps
 
@@ -103,7 +103,7 @@ class Outcome:
                     "best_step": standing.best.step,
                     "ended_by": standing.ended_by,
                 }
-                for phase, standing in zip(phases, self.standings, strict=False)  # all that were begun
+                for phase, standing in zip(phases, self.standings, strict=False)  # all that have started
             ],
         }
 

@@ -26,7 +26,7 @@ End = Literal["steps", "stop", "max_minutes", "early_stopping"]
 
 POLL_SECONDS = 0.05
 ASKED = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"
-TAKEN_AWAY = "\n{}: training ends after this step and is saved; the same command goes on there\n"
+TAKEN_AWAY = "\n{}: training ends after this step and is saved; the same command resumes there\n"
 CTRL_C = "Ctrl-C"
 TAKES_AWAY_NAMES = tuple(number.name for number in TAKES_AWAY)
 FRAGILE_SHELLS = ("sh", "dash", "ash", "busybox")
@@ -80,7 +80,7 @@ class Stop:
     def leave_if_taken_away(self, step: int) -> None:
         """Raise Canceled where training has ended after a step, which is saved, because the machine is taken away."""
         if self.by in TAKES_AWAY_NAMES:
-            text = f"stopped by {self.by} after step {step:,}, which is saved; the same command goes on there"
+            text = f"stopped by {self.by} after step {step:,}, which is saved; the same command resumes there"
             raise Canceled(text, TRY_AGAIN_LATER)
 
     def step_is_done(self) -> None:

@@ -1,6 +1,6 @@
 """What names a run's work in flight: a hash of everything that decides its result.
 
-Two runs with one fingerprint end in the same weights, so the one may go on where the other was interrupted.
+Two runs with one fingerprint end in the same weights, so the one may resume where the other was interrupted.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from bakeoff.libraries import library_version
 
 DECIDING_GROUPS = ("seed", "model", "lr", "optimizer", "train")
 DECIDING_NUMBERS = ("task", "num_classes", "train_examples", "validation_examples", "phases", "shuffle_windows")
-# Of `train`: how, not what. The run that is gone on from counts by its content.
+# Of `train`: how, not what. The run that is continued counts by its content.
 NO_MATTER = (
     "fresh", "checkpoint_every_steps", "checkpoint_every_seconds", "continue_from", "keep_every_steps",
     "steps_per_call", "samples", "samples_mb", "tensorboard", "gradient_histograms",

@@ -40,7 +40,7 @@ def lineage_of(weights: str, path: Path | None, digest: str) -> Lineage:
 
 
 def find_starts(weights: str, path: Path | None, digest: str, gone_on_from: Path | None) -> Lineage:
-    """Of a run that goes on from another, what the other started from; its folder of work is `gone_on_from`."""
+    """Of a run that continues another, what the other started from; its folder of work is `gone_on_from`."""
     return starts_of_work(gone_on_from) if gone_on_from else lineage_of(weights, path, digest)
 
 

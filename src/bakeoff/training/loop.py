@@ -84,7 +84,7 @@ class Best:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a phase knows besides its weights, and goes on with after an interruption."""
+    """What a phase knows besides its weights, and resumes with after an interruption."""
 
     best: Best = Best()
     patience: Patience = field(default_factory=Patience)
@@ -200,7 +200,7 @@ def fit(
     """Take `steps`, unless something ends them early.
 
     The last step is logged, validated and kept, but one that a stop made the last is only kept: the lines and
-    validations of a run that is stopped and goes on are those of a run that was never stopped.
+    validations of a run that is stopped and resumed are those of a run that was never stopped.
     """
     losses, watch = Losses(), Stopwatch(steps.start)
     if standing.owes_validation:

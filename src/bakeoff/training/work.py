@@ -1,4 +1,4 @@
-"""Work in flight: `.bakeoff/runs/<fingerprint>/`, from which an interrupted run goes on.
+"""Work in flight: `.bakeoff/runs/<fingerprint>/`, from which an interrupted run resumes.
 
     1-head/00000532          checkpoints of the first phase, by steps of the run that are done; the two newest stay, the
                              last of each phase, and every one at a multiple of `train.keep_every_steps`
@@ -49,7 +49,7 @@ class Position:
 
 @dataclass(frozen=True)
 class SavedState:
-    """Where a run goes on: what its newest checkpoint holds, or nothing."""
+    """Where a run resumes: what its newest checkpoint holds, or nothing."""
 
     position: Position = Position(0, 0)
     facts: Mapping[str, Any] = field(default_factory=lambda: NO_FACTS)
@@ -61,7 +61,7 @@ class SavedState:
         done = self.position.step
         if done == steps or self.is_over:
             return [f"was trained to its end before, in {folder.as_posix()}; train.fresh: true trains it again"]
-        return [f"goes on after step {done:,} of {steps:,}, from {folder.as_posix()}"] if done else []
+        return [f"resumes after step {done:,} of {steps:,}, from {folder.as_posix()}"] if done else []
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Stock:
     step: int  # of the newest
     newest: Sequence[Path]
     kept: Sequence[Path]  # that stay beyond the newest
-    bests: Mapping[Path, Sequence[Path]]  # the best weights that each names, without which nothing goes on from it
+    bests: Mapping[Path, Sequence[Path]]  # the best weights that each names, without which nothing resumes from it
 
 
 class Work:
@@ -149,12 +149,12 @@ class Work:
                 is_last = len(ends) == len(self._folders) or "max_minutes" in ends
                 return SavedState(position, saved.facts, saved.arrays, is_last and ends[-1] is not None)
             except Damaged as error:
-                then = "goes on from the checkpoint before" if earlier else "begins anew, for no checkpoint is left"
+                then = "resumes from the checkpoint before" if earlier else "starts over, for no checkpoint is left"
                 print(f"warning: {error}; training {then}", file=sys.stderr)
                 path.unlink(missing_ok=True)
         return SavedState()
 
-    def can_go_on(self) -> bool:
+    def can_resume(self) -> bool:
         """Whether there is a checkpoint, now that no more are to come."""
         self._thread.shutdown(wait=True)
         return bool(self._checkpoints())

@@ -26,7 +26,7 @@ from bakeoff.web.places import NotThere, own_folder, require_file, require_insid
 
 IMAGES, ANNOTATIONS, IGNORED, CLASSES, SUFFIX = "images", "annotations", "ignored", "classes.txt", ".xml"
 MOST_CLASSES = 500
-LOOKED_AT = 300  # labels, for their classes, where no classes.txt lists them
+CLASSES_FROM = 300  # labels, for their classes, where no classes.txt lists them
 
 
 class Folder:
@@ -135,7 +135,7 @@ class Folder:
         listed = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
         known = dict.fromkeys(line.strip() for line in listed if line.strip())
         if not known:
-            for label in self.list_labels()[:LOOKED_AT]:
+            for label in self.list_labels()[:CLASSES_FROM]:
                 known |= dict.fromkeys(box.label for box in read_boxes(_read_bytes(self.root / label) or b"")[0])
         known |= dict.fromkeys(box.label for boxes in self._proposals().values() for box in boxes)
         return [*known]

@@ -1,4 +1,4 @@
-"""What a dataset holds, kept in `.bakeoff/web/contents/<name>.json` so that a server that begins anew need not list it.
+"""What a dataset holds, in `.bakeoff/web/contents/<name>.json`, so that a server that starts again need not list it.
 
 {"stamp": "9f3a…", "images": [["train", 160]], "pictures": [[0, "images/1.jpg", "train", [[8, 8, 80, 60, "ball"]], …]]}
 A stamp is of the names, sizes and times of all files of a dataset. If the files are others, what was kept counts for

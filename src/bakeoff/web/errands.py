@@ -6,7 +6,7 @@ ended.json   the exit code of the last command; missing while it runs, or if it 
 
     python -m bakeoff.web.errands .bakeoff/web/errands/20260102-030405-5f3c9a
 
-runs one. It is a process of its own, which goes on when the page's server ends.
+runs one. It is a process of its own, which continues when the page's server ends.
 """
 
 import json

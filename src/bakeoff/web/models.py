@@ -132,8 +132,8 @@ def _facts(run: KnownRun) -> dict[str, Any]:
         "row": make_row(run),
         "memory": format_size(status.machine.resident_bytes) if status and status.machine.resident_bytes else "",
         "curves": draw_curves(run.run_id, status.steps if status else 0), "sheets": list_sheets(run),
-        "can_go_on": not run.state.is_live and run.state != State.SUCCEEDED and run.can_go_on(),
-        "has_ended": not run.state.is_live and run.can_go_on(),
+        "can_resume": not run.state.is_live and run.state != State.SUCCEEDED and run.can_resume(),
+        "has_ended": not run.state.is_live and run.can_resume(),
         "report": report_of(run).is_file(),
     }  # fmt: skip
 
@@ -226,7 +226,7 @@ def _removal(run: KnownRun, named: tuple[str, ...]) -> list[list[str]]:
 
 @changes
 def act(request: Request, tree: Tree) -> Response:
-    """Stop a run, go on with it, apply it to the workspace or remove it: by the command that does so."""
+    """Stop a run, resume it, apply it to the workspace or remove it: by the command that does so."""
     run, what, key = find_run(request.path_params["name"]), text_of(tree, "what"), text_of(tree, "key")
     name = make_row(run).name
     if what == "stop":
@@ -235,8 +235,8 @@ def act(request: Request, tree: Tree) -> Response:
         return answer_with(errands.begin(key, f"Stop {name}", [["bakeoff", "stop", run.run_id or run.fingerprint]]))
     if run.state.is_live:
         raise WorkspaceError(f"{name} is {run.state}; stop it first")
-    if what == "go on":
-        return answer_with(errands.begin(key, f"Go on with {name}", [_way_on(run)]))
+    if what == "resume":
+        return answer_with(errands.begin(key, f"Resume {name}", [_way_on(run)]))
     from bakeoff.runs.leftovers import named_by
 
     named = tuple(named_by().get(run.fingerprint, ()))
@@ -247,7 +247,7 @@ def act(request: Request, tree: Tree) -> Response:
         return answer_with(errands.begin(key, f"Apply {name}", [["dvc", "exp", "apply", experiment]]))
     if what == "remove":
         return answer_with(errands.begin(key, f"Remove {name}", _removal(run, named), after="/"))
-    raise WorkspaceError(f"{what!r}: must be stop, go on, take or remove; reload the page")
+    raise WorkspaceError(f"{what!r}: must be stop, resume, take or remove; reload the page")
 
 
 def _way_on(run: KnownRun) -> list[str]:

@@ -123,7 +123,7 @@ def show_form(request: Request) -> Response:
 
 
 def _continued(run: KnownRun) -> dict[str, str]:
-    """Return the form as it was for a run, with twice as many steps and the run to go on from."""
+    """Return the form as it was for a run, with twice as many steps and the run to continue."""
     steps = run.status.steps if run.status else 0
     durations = ("train.steps=", "train.epochs=")
     overrides = [override for override in _read_overrides(run) if not override.lstrip("+").startswith(durations)]

@@ -1,6 +1,6 @@
 """Files that a browser sends -> `.bakeoff/web/uploads/<key>/`, piece by piece, so that a break loses one piece at most.
 
-A file that is not whole ends in .partial. What an import has taken over is removed, and so is what nobody went on with.
+A file that is not whole ends in .partial. What an import has taken over is removed, and so is what nobody resumed.
 """
 
 import re
@@ -73,7 +73,9 @@ async def take_piece(request: Request) -> Response:
             async for data in request.stream():
                 here += len(data)
                 if here > size or here - offset > MOST_OF_A_PIECE:
-                    raise DataError(f"{file.name}: more came than the {size:,} bytes that were announced; send it anew")
+                    raise DataError(
+                        f"{file.name}: more came than the {size:,} bytes that were announced; send it again"
+                    )
                 out.write(data)
     except OSError as error:
         if is_disk_full(error):
@@ -112,7 +114,7 @@ def take_whole(key: str, name: str) -> Path:
     folder = folder_of(key)
     path = require_inside(folder, name)
     if not path.exists() or any(path.rglob(f"*{PARTIAL}") if path.is_dir() else ()):
-        raise DataError(f"{name}: has not come whole; choose the same file again, and it goes on where it broke off")
+        raise DataError(f"{name}: has not come whole; choose the same file again, and it resumes where it broke off")
     return path
 
 
@@ -121,7 +123,7 @@ def forget(key: str) -> None:
 
 
 def tidy() -> None:
-    """Remove uploads that nobody went on with for a day."""
+    """Remove uploads that nobody resumed for a day."""
     root = own_folder("uploads")
     for folder in root.iterdir() if root.is_dir() else ():
         newest = max((path.stat().st_mtime for path in (folder, *folder.rglob("*"))), default=0.0)

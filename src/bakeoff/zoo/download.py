@@ -1,4 +1,4 @@
-"""An address -> a file, over HTTP or HTTPS or from a folder: with a bar, and gone on with after a break.
+"""An address -> a file, over HTTP or HTTPS or from a folder: with a bar, and resumed after a break.
 
 What came so far is `<file>`, and `<file>.json` beside it says of what: {"address": …, "total": 187925923,
 "validator": "\\"5e8f\\""}. A server is asked for the rest alone; one that sends everything again is taken at its word.
@@ -71,7 +71,7 @@ def drop(part: Path) -> None:
 
 
 def download(address: str, part: Path, size: int | None, patience: Patience) -> None:
-    """Bring the whole file; `size` is what it must have, if that is known. What a break leaves is gone on with."""
+    """Bring the whole file; `size` is what it must have, if that is known. What a break leaves is resumed."""
     part.parent.mkdir(parents=True, exist_ok=True)
     failures = 0
     while True:
@@ -81,7 +81,7 @@ def download(address: str, part: Path, size: int | None, patience: Patience) -> 
         except Broken as broken:
             failures = 0 if _length(part) > before else failures + 1
             if failures >= patience.attempts:
-                kept = f"{_length(part):,} bytes are kept, run the same command again to go on"
+                kept = f"{_length(part):,} bytes are kept, run the same command again to resume"
                 raise DataError(f"{hide_password(address)}: {broken}; {kept}") from None
             time.sleep(patience.pause * 2**failures)
 

@@ -27,7 +27,7 @@ document.getElementById('combine').addEventListener('submit', event => {
 
 const bring = document.getElementById('bring'), bar = document.getElementById('sent'), words = document.getElementById('sent-words');
 
-// The same files have the same key, so that sending them again goes on where it broke off.
+// The same files have the same key, so that sending them again resumes where it broke off.
 async function keyOf(files) {
   const text = files.map(file => `${file.webkitRelativePath || file.name} ${file.size} ${file.lastModified}`).join('\n');
   let hash = 0xcbf29ce484222325n;
