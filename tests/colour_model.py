@@ -16,7 +16,7 @@ def write_colour_model(path: Path, task: str = "classification") -> Path:
     ]
     graph = onnx.helper.make_graph(nodes, "colours", [values["image"]], [values["probabilities"]])
     made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
-    told = {"task": task, "labels": '["red", "green", "blue"]', "view": f'{{"size": {SIDE}}}'}
-    onnx.helper.set_model_props(made, told)
+    properties = {"task": task, "labels": '["red", "green", "blue"]', "view": f'{{"size": {SIDE}}}'}
+    onnx.helper.set_model_props(made, properties)
     onnx.save(made, path)
     return path

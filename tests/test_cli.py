@@ -106,7 +106,7 @@ with errors_in_one_line():
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "expected"),
     [
         (["-m", "bakeoff.cli", "--help"], 0, ""),
         (["-m", "bakeoff.cli", "plan", "--help"], 0, ""),
@@ -115,7 +115,7 @@ with errors_in_one_line():
         (["-c", WORDY.format(lines=1, end="raise DataError('no box')")], 2, "no box\n"),
     ],
 )
-def test_a_reader_that_went_away_is_no_error(words: list[str], code: int, said: str) -> None:
+def test_a_reader_that_went_away_is_no_error(words: list[str], code: int, expected: str) -> None:
     """As of `bakeoff … | head -1`: nothing complains of it, and an error of another kind is still said."""
     usual = environment() | {"PYTHONUNBUFFERED": ""}
     with subprocess.Popen(
@@ -123,7 +123,7 @@ def test_a_reader_that_went_away_is_no_error(words: list[str], code: int, said: 
     ) as process:
         assert process.stdout and process.stderr
         process.stdout.close()
-        assert process.stderr.read() == said
+        assert process.stderr.read() == expected
     assert process.returncode == code
 
 

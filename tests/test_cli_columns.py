@@ -182,6 +182,6 @@ def test_each_word_of_sweep_has_help_of_its_own_with_an_example_that_it_takes(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run_bakeoff(monkeypatch, capsys, "sweep", word, "--help")
-    assert code == 0 and out.startswith(f"usage: bakeoff sweep {word} [-h]") and "CHANGE" not in out
+    assert code == 0 and out.startswith(f"usage: bakeoff sweep {word} [-h]") and "OVERRIDE" not in out
     [example] = re.findall(r"^example: bakeoff (.*)$", out, re.MULTILINE)
     assert callable(parse(example.split()).run)

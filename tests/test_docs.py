@@ -206,7 +206,7 @@ def test_the_reference_has_every_command_with_its_options_and_no_others(command:
         [section] = re.findall(rf"^##+ `bakeoff {name}`\n(.*?)(?=^##)", page, re.DOTALL | re.MULTILINE)
         items = [line.partition(":")[0] for line in section.splitlines() if line.startswith("- `")]
         assert {*OPTION.findall(" ".join(items))} == {*one.options} - {"-h", "--help"}
-        arguments = {*re.findall(r"\b(?:RUN|CHANGE|ID)\b", one.format_usage())}
+        arguments = {*re.findall(r"\b(?:RUN|OVERRIDE|ID)\b", one.format_usage())}
         assert arguments <= {*re.findall(r"[A-Z]+", section)}
 
 

@@ -308,8 +308,8 @@ def test_dvc_keeps_results_where_they_are_looked_for(tmp_path: Path, monkeypatch
     assert name == "deep/env"
     file = dvc.cached_file((dvc.cached_folder(out["md5"]) or {})[name])
     assert file is not None
-    told = file.read_text()
-    assert f"DVC_ROOT={tmp_path}\n" in told and "DVC_STAGE=make\n" in told
+    environment_text = file.read_text()
+    assert f"DVC_ROOT={tmp_path}\n" in environment_text and "DVC_STAGE=make\n" in environment_text
     [entry] = dvc.cached_runs()
     assert yaml.safe_load(entry.read_text()) == stage
 

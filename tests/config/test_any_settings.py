@@ -213,8 +213,8 @@ FILES = {  # file, its text, what is said of it
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("file", "text", "said"), FILES.values(), ids=list(FILES))
-def test_what_was_found_in_files_is_refused_with_its_place(file: str, text: str, said: str, clone: Path) -> None:
+@pytest.mark.parametrize(("file", "text", "expected"), FILES.values(), ids=list(FILES))
+def test_what_was_found_in_files_is_refused_with_its_place(file: str, text: str, expected: str, clone: Path) -> None:
     before = Path(file).read_text("utf-8")
     Path(file).write_text(before + text if file == "params.yaml" else text, encoding="utf-8")
     try:
@@ -222,7 +222,7 @@ def test_what_was_found_in_files_is_refused_with_its_place(file: str, text: str,
             render()
     finally:
         Path(file).write_text(before, encoding="utf-8")
-    assert str(error.value).splitlines()[0].startswith(said)
+    assert str(error.value).splitlines()[0].startswith(expected)
 
 
 def test_a_run_of_more_steps_than_anybody_waits_for_is_refused(clone: Path) -> None:

@@ -46,7 +46,7 @@ def read(workspace: Path) -> Read:
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "expected"),
     [
         ("{use: ssd_tiny, tiles: {size: 96, grid: [2, 2]}}", "model.tiles.size: must be set, or grid instead of it"),
         ("{use: ssd_tiny, tiles: {size: 96, overlap: 0.9}}", "model.tiles.overlap: must be between 0 and 0.8, got 0.9"),
@@ -59,9 +59,9 @@ def read(workspace: Path) -> Read:
         ("{use: clip_small, tiles: {size: 96}}", "model.tiles: no such key; "),
     ],
 )
-def test_a_mistake_is_one_line(read: Read, model: str, said: str) -> None:
+def test_a_mistake_is_one_line(read: Read, model: str, expected: str) -> None:
     lines = [line for line in read(model).problems.lines if "tiles" in line]
-    assert len(lines) == 1 and said in lines[0], lines
+    assert len(lines) == 1 and expected in lines[0], lines
 
 
 def test_tiles_larger_than_every_picture_are_warned_of_and_tiles_that_fit_are_not(read: Read) -> None:

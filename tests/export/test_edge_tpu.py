@@ -34,8 +34,8 @@ def options(fields: dict[int, Byte | Int32]) -> FlatTable:
 
 
 def operation(name: str, *inputs: Tensor, to: Tensor | None = None, fields: dict | None = None) -> Operation:
-    told = options(fields) if fields else NO_OPTIONS
-    return Operation(name, False, inputs, (to or tensor(1, 4, 4, 8),), told)
+    own_options = options(fields) if fields else NO_OPTIONS
+    return Operation(name, False, inputs, (to or tensor(1, 4, 4, 8),), own_options)
 
 
 IMAGE, KERNEL = tensor(1, 4, 4, 8), tensor(8, 3, 3, 8, constant=b"\1")

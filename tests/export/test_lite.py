@@ -236,10 +236,10 @@ def test_what_cannot_be_converted_is_named() -> None:
     module = tf.Module()
     given = tf.TensorSpec([4], tf.float32)
     module.answer = tf.function(lambda x: {"y": tf.math.bessel_i0(x)}, input_signature=[given])
-    said = (
+    printed = (
         r"^export.formats: float32 cannot be made of this network \(TensorFlow Lite has no \w*BesselI0\); take it out"
     )
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=printed):
         convert(module, "float32", lambda: iter(()))
 
 
@@ -269,8 +269,10 @@ def test_the_interpreter_alone_finds_and_names_the_same(folder: Path, tmp_path: 
     done = subprocess.run(
         [sys.executable, "alone.py", str(path), "image.npy"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    said = json.loads(done.stdout)
+    printed = json.loads(done.stdout)
     found = LiteModel(path).answer(image)
     texts = [CLASSES[label - 1] for label in found["classes"]]
-    assert said["ours"] == []
-    assert said["found"] == [[text, round(float(score), 3)] for text, score in zip(texts, found["scores"], strict=True)]
+    assert printed["ours"] == []
+    assert printed["found"] == [
+        [text, round(float(score), 3)] for text, score in zip(texts, found["scores"], strict=True)
+    ]

@@ -96,12 +96,12 @@ def test_a_classifier_gives_a_number_for_each_label(folder: Path, kind: str, nam
 
 
 def test_a_file_says_how_its_images_are_made_and_where_it_is_from(folder: Path) -> None:
-    told = session(folder / "detection/model.onnx").get_modelmeta().custom_metadata_map
+    properties = session(folder / "detection/model.onnx").get_modelmeta().custom_metadata_map
     rule = MODELS["detection"].suppression  # type: ignore[attr-defined]
-    assert json.loads(told["labels"]) == list(CLASSES)
-    assert told["input"] == "n 3 h w, (pixel - 127.5) / 127.5, RGB"
-    assert (told["trained_from"], told["licences"]) == ("weights of others", "MIT")
-    assert json.loads(told["suppression"]) == {
+    assert json.loads(properties["labels"]) == list(CLASSES)
+    assert properties["input"] == "n 3 h w, (pixel - 127.5) / 127.5, RGB"
+    assert (properties["trained_from"], properties["licences"]) == ("weights of others", "MIT")
+    assert json.loads(properties["suppression"]) == {
         "min_score": rule.min_score, "max_overlap": rule.max_overlap, "max_detections": rule.max_detections,
         "max_detections_per_class": rule.max_detections_per_class,
     }  # fmt: skip

@@ -69,15 +69,15 @@ def wait_for_steps(slurm: Slurm, workspace: Workspace, job: str, since: float) -
     """Wait until a training that started after `since` has taken some steps; False if the job is over."""
     end, first = time.monotonic() + PATIENCE, None
     while time.monotonic() < end:
-        said = status(workspace)
-        if said.get("state") == "RUNNING" and said["started"] > since:
-            first = said["steps_done"] if first is None else first
-            if said["steps_done"] >= first + STEPS:
+        report = status(workspace)
+        if report.get("state") == "RUNNING" and report["started"] > since:
+            first = report["steps_done"] if first is None else first
+            if report["steps_done"] >= first + STEPS:
                 return True
         if slurm.state(job)[0] == "GONE":
             return False
         time.sleep(0.1)
-    raise TimeoutError(f"no steps: {said}")
+    raise TimeoutError(f"no steps: {report}")
 
 
 def preempt_often(slurm: Slurm, workspace: Workspace, way: str, preemptions: int) -> list[int] | None:
@@ -93,11 +93,11 @@ def preempt_often(slurm: Slurm, workspace: Workspace, way: str, preemptions: int
         since, (_, node) = time.time(), slurm.state(job)
         waited = slurm.preempt(job)
         left = slurm.processes_of(job)
-        said, step = status(workspace), newest_step(workspace)
+        report, step = status(workspace), newest_step(workspace)
         steps.append(step)
         print(
-            f"{number}: {node} taken after {waited:.1f} s of {slurm.grace}; {said['state']} at step "
-            f"{said['steps_done']}, checkpoint {step}; processes left: {len(left)}",
+            f"{number}: {node} taken after {waited:.1f} s of {slurm.grace}; {report['state']} at step "
+            f"{report['steps_done']}, checkpoint {step}; processes left: {len(left)}",
             flush=True,
         )
         if left:
@@ -136,14 +136,14 @@ def outlive_limit(folder: Path, minutes: int, steps: int) -> bool:
         while slurm.state(job)[0] != "GONE":
             time.sleep(0.5)
     whole.run("bakeoff", "repro")
-    said = out.read_text(encoding="utf-8")
+    report = out.read_text(encoding="utf-8")
     [(digest, measured)] = results(cut).items()
-    signals, limits = said.count("SIGUSR2"), said.count("TIME LIMIT")
+    signals, limits = report.count("SIGUSR2"), report.count("TIME LIMIT")
     resumed = measured["resumed_at_steps"]
     print(f"SIGUSR2 is named {signals} times, the time limit was reached {limits} times; went on at {resumed}")
     print(f"in turns   {digest}\nin one go  {next(iter(results(whole)))}")
     if not resumed or limits:
-        print(said)
+        print(report)
     return bool(resumed) and signals >= len(resumed) and not limits and {digest} == {*results(whole)}
 
 
@@ -153,8 +153,8 @@ def results(workspace: Workspace) -> dict[str, dict]:
     for file in workspace.folder.glob(".bakeoff/results/*.json"):
         measured = json.loads(file.read_text(encoding="utf-8"))
         folder = workspace.folder / ".bakeoff/journal" / measured["run_id"]
-        told = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.jsonl"))
-        [digest] = set(re.findall(r'"bakeoff\.weights_sha256": *"([0-9a-f]+)"', told))
+        journals_text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.jsonl"))
+        [digest] = set(re.findall(r'"bakeoff\.weights_sha256": *"([0-9a-f]+)"', journals_text))
         found[digest] = measured
     return found
 

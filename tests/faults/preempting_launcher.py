@@ -57,10 +57,10 @@ def wait_for_steps(
     while time.monotonic() < end:
         ready = []
         for job in slurm.running("low"):
-            if said := training_of(slurm, workspace, job):
-                begun = first.setdefault((job, said["started"]), said["steps_done"])
-                if said["steps_done"] >= begun + STEPS:
-                    ready.append((job, said["folder"]))
+            if shown := training_of(slurm, workspace, job):
+                first_steps = first.setdefault((job, shown["started"]), shown["steps_done"])
+                if shown["steps_done"] >= first_steps + STEPS:
+                    ready.append((job, shown["folder"]))
         if ready:
             return chance.choice(ready)
         assert sweep.poll() is None, "the sweep is over before its time"
@@ -81,13 +81,13 @@ def preempt_often(slurm: Slurm, workspace: Workspace, preemptions: int, seed: in
     try:
         for number in range(1, preemptions + 1):
             job, run = wait_for_steps(slurm, workspace, sweep, chance)
-            turn, begun = slurm.turn_of(job), time.monotonic()
+            turn, first_steps = slurm.turn_of(job), time.monotonic()
             waited = slurm.preempt(job)
-            left = slurm.left_of(job, turn, begun + slurm.grace - time.monotonic())
+            left = slurm.left_of(job, turn, first_steps + slurm.grace - time.monotonic())
             steps.append(newest_step(run))
             print(
                 f"{number}: job {job} lost its node after {waited:.1f} s of {slurm.grace}; checkpoint {steps[-1]}; "
-                f"processes left after {time.monotonic() - begun:.1f} s: {len(left)}",
+                f"processes left after {time.monotonic() - first_steps:.1f} s: {len(left)}",
                 flush=True,
             )
             if left:

@@ -26,18 +26,18 @@ Points = list[tuple[tuple[str, ...], float | None]]
 
 def search(workspace: Workspace, kind: str, trials: int, seed: int, side_by_side: int) -> dict[str, Any]:
     """To its end. No trial is pruned, so that both kinds train as much."""
-    told = ("--search", kind, "--trials", str(trials), "--search-seed", str(seed), "--no-pruning", "--yes")
-    workspace.run(*SWEEP, "-j", str(side_by_side), *told, *WORDS)
+    options = ("--search", kind, "--trials", str(trials), "--search-seed", str(seed), "--no-pruning", "--yes")
+    workspace.run(*SWEEP, "-j", str(side_by_side), *options, *WORDS)
     return manifests(workspace)[-1]
 
 
 def killed_search(workspace: Workspace, trials: int, seed: int, kills: int, chance: random.Random) -> dict[str, Any]:
     """The same, one by one, with so many `kill -9` of the launcher at random moments."""
-    told = ("--search", "tpe", "--trials", str(trials), "--search-seed", str(seed), "--no-pruning", "--yes", *WORDS)
+    options = ("--search", "tpe", "--trials", str(trials), "--search-seed", str(seed), "--no-pruning", "--yes", *WORDS)
     before = len(manifests(workspace))
     for kill in range(kills + 1):
         begun = len(manifests(workspace)) > before
-        command = [*SWEEP, *(["--resume"] if begun else told)]
+        command = [*SWEEP, *(["--resume"] if begun else options)]
         launcher = subprocess.Popen(
             command, cwd=workspace.folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
         )

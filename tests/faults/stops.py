@@ -109,11 +109,15 @@ def stopped(workspace: Workspace, way: str, awaited: int) -> tuple[float, dict, 
     seconds = time.monotonic() - asked
     state = json.loads(saved.read_text(encoding="utf-8"))
     by_dvc = terminal.wait() == 0
-    said = terminal.screen.decode()
+    screen_text = terminal.screen.decode()
     if by_dvc:
-        assert "Running stage 'evaluate'" in said and "Running stage 'export'" in said, said
+        assert "Running stage 'evaluate'" in screen_text and "Running stage 'export'" in screen_text, screen_text
     else:
-        assert way == "Ctrl-C" and "DVC runs stages by a shell that Ctrl-C ends" in said and "export: " in said, said
+        assert (
+            way == "Ctrl-C"
+            and "DVC runs stages by a shell that Ctrl-C ends" in screen_text
+            and "export: " in screen_text
+        ), screen_text
     metrics = json.loads((workspace.folder / "models/evaluation/metrics.json").read_text(encoding="utf-8"))
     return seconds, state, metrics
 

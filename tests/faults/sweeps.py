@@ -106,8 +106,8 @@ def swept(
 def is_half_trained(workspace: Workspace) -> bool:
     """Some job is between its first step and its last."""
     for file in (workspace.folder / ".bakeoff/runs").glob("*/status.json"):
-        said = json.loads(file.read_text(encoding="utf-8"))
-        if said["state"] == "RUNNING" and 0 < said["steps_done"] < said["steps"]:
+        shown = json.loads(file.read_text(encoding="utf-8"))
+        if shown["state"] == "RUNNING" and 0 < shown["steps_done"] < shown["steps"]:
             return True
     return False
 
@@ -160,16 +160,18 @@ def main() -> None:
     found = faults(workspace, before, POINTS)
     print("\n".join(found) or f"{POINTS} points, each done once", flush=True)
     again = time.monotonic()
-    said = workspace.run("python", "-m", "bakeoff.cli", "sweep", "-j", arguments.jobs, "--follow", *WORDS).stdout
-    ran_again = Counter(re.findall(r"Running stage '(\w+)'", said))
+    shown = workspace.run("python", "-m", "bakeoff.cli", "sweep", "-j", arguments.jobs, "--follow", *WORDS).stdout
+    ran_again = Counter(re.findall(r"Running stage '(\w+)'", shown))
     trained = ran_again.keys() - {"render_config"}  # DVC's cache has no file that git tracks
     print(f"the same again: {time.monotonic() - again:.0f} s, stages that ran: {dict(ran_again)}", flush=True)
     workspace.run("python", "-m", "bakeoff.cli", "sweep", "best", "--apply")
     ran = workspace.repro()
     best = max(manifests(workspace)[-1]["jobs"], key=lambda job: job["value"])
-    own, told = weights(workspace)
-    print(f"best {best['experiment']} applied: `dvc repro` ran {ran or 'nothing'}; weights {own[:12]} and {told[:12]}")
-    sys.exit(1 if found or trained or ran or own != told else 0)
+    own, logged = weights(workspace)
+    print(
+        f"best {best['experiment']} applied: `dvc repro` ran {ran or 'nothing'}; weights {own[:12]} and {logged[:12]}"
+    )
+    sys.exit(1 if found or trained or ran or own != logged else 0)
 
 
 if __name__ == "__main__":

@@ -35,8 +35,8 @@ def test_weights_do_not_depend_on_how_many_jobs_run_side_by_side(tmp_path: Path)
         cut = workspace.copy(tmp_path / number)
         cut.run("python", "-m", "bakeoff.cli", "sweep", "-j", number, "lr=cosine,exponential", "--until", "train")
         cut.run("python", "-m", "bakeoff.cli", "track", "sync")
-        told = [run["bakeoff.weights_sha256"] for run in mlflow_runs(cut) if "bakeoff.weights_sha256" in run]
-        digests.append(sorted(told))
+        logged = [run["bakeoff.weights_sha256"] for run in mlflow_runs(cut) if "bakeoff.weights_sha256" in run]
+        digests.append(sorted(logged))
     assert digests[0] == digests[1] and len(set(digests[0])) == 2
 
 

@@ -78,8 +78,8 @@ def test_damaged_record_is_said_in_one_line_when_its_batch_is_wanted(
             given += 1
     assert given == place // 3  # the batches before come as always
     assert ended.value.code == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said == [
+    warnings = capsys.readouterr().err.splitlines()
+    assert warnings == [
         f"{tmp_path}/train-00001-of-00003: record 2, at byte {offset}, is damaged, its checksum is another; "
         "run `dvc repro --force build_records`, or leave such records out with memory.on_bad_record: skip"
     ]

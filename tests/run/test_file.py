@@ -52,7 +52,7 @@ def test_a_file_that_is_not_there_or_was_written_by_an_earlier_version_may_be_wr
 
 
 @pytest.mark.parametrize(
-    ("edit", "said", "command"),
+    ("edit", "expected", "command"),
     [
         (
             {"lr": {"kind": "cosine", "peak": 0.5, "hold_steps": 0}},
@@ -64,11 +64,11 @@ def test_a_file_that_is_not_there_or_was_written_by_an_earlier_version_may_be_wr
     ],
 )
 def test_an_edit_is_refused_with_the_command_that_works(
-    edit: dict[str, Any], said: str, command: str, tmp_path: Path
+    edit: dict[str, Any], expected: str, command: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path / "run.yaml", sealed(TREE) | edit)
     with pytest.raises(
-        ConfigError, match=rf"run\.yaml: was edited, but render_config writes it \({re.escape(said)}\)"
+        ConfigError, match=rf"run\.yaml: was edited, but render_config writes it \({re.escape(expected)}\)"
     ) as error:
         require_unedited(path, TREE)
     assert f"then `dvc exp run {command}`, or the same in params.yaml" in str(error.value)

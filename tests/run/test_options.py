@@ -43,7 +43,7 @@ def test_the_first_tflite_format_is_the_main_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "expected"),
     [
         (
             {"formats": ()},
@@ -62,6 +62,6 @@ def test_the_first_tflite_format_is_the_main_file() -> None:
         ),
     ],
 )
-def test_senseless_settings_of_export_are_refused(settings: dict, said: str) -> None:
-    with pytest.raises(OutOfRange, match=said):
+def test_senseless_settings_of_export_are_refused(settings: dict, expected: str) -> None:
+    with pytest.raises(OutOfRange, match=expected):
         Export(**settings)

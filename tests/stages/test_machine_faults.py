@@ -87,8 +87,10 @@ def test_a_life_of_training_that_takes_no_step_rewrites_nothing_of_its_run(train
     workspace.edit("params.yaml", "seed: 0", "seed: 0  # another thought")
     workspace.commit()
     shutil.rmtree(workspace.folder / "models/train")
-    said = workspace.run(*TRAIN).stdout
-    assert "was trained to its end before" in said and f"peak memory {state['peak_memory_bytes'] / 1e9:.1f} GB" in said
+    output = workspace.run(*TRAIN).stdout
+    assert (
+        "was trained to its end before" in output and f"peak memory {state['peak_memory_bytes'] / 1e9:.1f} GB" in output
+    )
     assert {name: (workspace.folder / name).read_text() for name in before} == before and len(before) >= 2
     assert workspace.state() == state
     assert in_mlflow(workspace) == store
@@ -147,9 +149,9 @@ def test_a_training_whose_work_is_removed_ends_in_one_line_and_as_failed_in_mlfl
             assert time.monotonic() < deadline and training.poll() is None
             time.sleep(0.1)
         shutil.rmtree(workspace.folder / ".bakeoff", ignore_errors=True)
-        said = training.communicate(timeout=60)[1]
-    assert training.returncode == 2 and "Traceback" not in said, said
-    assert said.splitlines()[-1].endswith(
+        output = training.communicate(timeout=60)[1]
+    assert training.returncode == 2 and "Traceback" not in output, output
+    assert output.splitlines()[-1].endswith(
         ": was removed while a training worked in it; run the same command again, which trains from the start"
     )
     workspace.run(*BAKEOFF, "track", "sync")

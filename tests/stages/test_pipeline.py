@@ -129,8 +129,8 @@ def test_a_note_that_is_edited_reaches_run_page_and_comparison_and_runs_no_other
     assert "<dt>note</dt><dd>the one for Anna</dd>" in copy.read_text(encoding="utf-8")
     assert {name: (workspace.folder / name).read_bytes() for name in pages} == pages
     [journal] = (workspace.folder / ".bakeoff/journal").glob("*/journal.jsonl")
-    told = journal.read_text(encoding="utf-8").splitlines()[-2:]
-    assert "the one for Anna" in told[0] and '"name": "evaluation/report.html"' in told[1]
+    logged = journal.read_text(encoding="utf-8").splitlines()[-2:]
+    assert "the one for Anna" in logged[0] and '"name": "evaluation/report.html"' in logged[1]
 
 
 def test_first_weights_that_are_replaced_under_their_name_are_noticed(workspace: Workspace) -> None:
@@ -243,10 +243,10 @@ def test_plan_draws_into_pictures_only(
 
 
 def test_plan_counts_each_stage_as_it_took_and_what_dvc_took(built: Workspace, bakeoff: Callable[..., Any]) -> None:
-    told = [json.loads(line) for line in (built.folder / ".bakeoff/durations.jsonl").read_text().splitlines()]
+    logged = [json.loads(line) for line in (built.folder / ".bakeoff/durations.jsonl").read_text().splitlines()]
     fingerprint = built.state()["lineage"]["fingerprint"]
-    assert [row["what"] for row in told if row.get("run") == fingerprint] == ["train", "evaluate", "export"]
-    last = {row["what"]: row["seconds"] for row in told}
+    assert [row["what"] for row in logged if row.get("run") == fingerprint] == ["train", "evaluate", "export"]
+    last = {row["what"]: row["seconds"] for row in logged}
     assert min(last.values()) > 0
     found = bakeoff(built, "plan", "--json", "seed=7")
     assert list(found["stage_seconds"]) == ["render_config", "train", "evaluate", "export", "dvc"]

@@ -366,12 +366,12 @@ def test_whose_weights_a_run_starts_from_is_followed_through_runs(
     third = start_from("data/weights/flight", folder / "third", monkeypatch)
     assert third["lineage"]["starts"] == [published, own]
     evaluate(load(RUN), RECORDS, folder / "second", folder / "judged")
-    told = f"{PUBLISHED}; then run {name[:8]}: 1 steps on 12 examples of 10 classes"
-    assert told in (folder / "judged/report.html").read_text(encoding="utf-8")
+    trained_from = f"{PUBLISHED}; then run {name[:8]}: 1 steps on 12 examples of 10 classes"
+    assert trained_from in (folder / "judged/report.html").read_text(encoding="utf-8")
     report, _ = export(load(RUN), RECORDS, folder / "second", folder / "exported")
     assert report["lineage"]["starts"] == second["lineage"]["starts"]
     [model] = (folder / "exported").glob("*.tflite")
-    assert texts_of_metadata(model) == (f"classification, float32; trained from {told}", "CC-BY-4.0")
+    assert texts_of_metadata(model) == (f"classification, float32; trained from {trained_from}", "CC-BY-4.0")
 
 
 def texts_of_metadata(model: Path) -> tuple[str, str]:

@@ -173,7 +173,7 @@ def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace, 
         ["lr", "cosine, exponential"],
         ["search", "tpe, 3 trials for the most mAP_50, seed 0"],
     ]
-    assert "warning: nothing is pruned, for training has no looks at validation/mAP_50 on its way" in head
+    assert "warning: nothing is pruned, for training has no validation passes on validation/mAP_50 on its way" in head
     assert re.search(r"\ntime    at least .* for all stages; the steps of 3 are not known yet \(", head)
     configurations = [
         re.fullmatch(r"\d  lr\.peak=(0\.\d+) lr=(cosine|exponential)", line) for line in first.splitlines()

@@ -114,7 +114,7 @@ def test_a_metric_must_be_written_by_a_stage_that_runs(bakeoff: Bakeoff, corners
 def test_successive_halving_needs_something_to_halve_by(bakeoff: Bakeoff, corners: SimpleNamespace) -> None:
     corners.run.train.validate_every_steps = 0
     assert bakeoff("--search", "asha", OVERRIDE)[2] == (
-        "--search asha: must have looks at validation/mAP_50 while it trains, got none; "
+        "--search asha: must have validation passes on validation/mAP_50 while it trains, got none; "
         "set train.validate_every_steps, or --search random\n"
     )
 
@@ -129,7 +129,7 @@ def test_a_search_says_what_it_will_do(bakeoff: Bakeoff, corners: SimpleNamespac
         "seed    0 to 5, 6 values",
         "search  tpe, 6 trials for the least loss, seed 0",
         "there are no more than 6 configurations, so these are all, instead of 20",
-        "warning: nothing is pruned, for training has no looks at validation/loss on its way",
+        "warning: nothing is pruned, for training has no validation passes on validation/loss on its way",
     ])  # fmt: skip
     assert "time    about 90 s for all stages, 2 side by side" in out  # 6 trials of 30 s, two at a time
     assert sorted(line.split("seed=")[1] for line in out.splitlines()[-6:]) == list("012345")

@@ -94,7 +94,9 @@ def test_what_was_out_of_patience_goes_on_with_more_of_it(tmp_path: Path) -> Non
         kitchen.rhythm, kitchen.early = Rhythm(1, 1, 1), EarlyStopping(patience)
     assert whole.bake().position.step == 5
     trained(runs / NAME, first)
-    message = rf"^train\.continue_from: {NAME} was no better for 2 looks; raise train\.early_stopping\.patience$"
+    message = (
+        rf"^train\.continue_from: {NAME} was no better for 2 validation passes; raise train\.early_stopping\.patience$"
+    )
     with pytest.raises(ConfigError, match=message):
         go_on(runs, validate_every_steps=1, early_stopping=EarlyStopping(2))
     go_on(runs, validate_every_steps=1, early_stopping=EarlyStopping(4))

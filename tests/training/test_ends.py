@@ -39,17 +39,17 @@ def test_a_stop_between_two_looks_takes_none_and_leaves_the_best_so_far(tmp_path
     outcome = kitchen.bake()
     assert weight_of(kitchen.network) == -6.0 and outcome.position == Position(0, 6)
     assert outcome.best_position == Position(0, 4)
-    said = outcome.summary("goodness", kitchen.phases)
-    assert (said["state"], said["ended_by"], said["step"]) == ("STOPPED", "stop", 6)
-    assert (said["best_step"], said["best_value"]) == (4, 0.5)
+    ending = outcome.summary("goodness", kitchen.phases)
+    assert (ending["state"], ending["ended_by"], ending["step"]) == ("STOPPED", "stop", 6)
+    assert (ending["best_step"], ending["best_value"]) == (4, 0.5)
 
 
 def test_of_a_run_stopped_before_the_first_look_the_last_weights_are_the_best(tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, [phase("all", 0, 9, 1.0)])
     kitchen.stop_at = 2
     outcome = kitchen.bake()
-    said = outcome.summary("goodness", kitchen.phases)
-    assert outcome.best_position is None and (said["best_step"], said["best_value"]) == (2, None)
+    ending = outcome.summary("goodness", kitchen.phases)
+    assert outcome.best_position is None and (ending["best_step"], ending["best_value"]) == (2, None)
 
 
 def test_a_stop_while_a_leg_is_validated_for_the_last_time_begins_no_other(tmp_path: Path) -> None:

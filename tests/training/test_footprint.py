@@ -31,15 +31,15 @@ def test_what_took_more_than_it_should_is_named(course: tuple[int, int, int], wh
     built, stepped, looked = (f"{size / 1000:.2f} GB" for size in course)
     assert printed == (
         "peak memory 2.70 GB is 35% over memory.budget, 2.00 GB: "
-        f"{built} after the network was built, {stepped} after the steps before the first look, "
-        f"{looked} after the first look at validation, 2.70 GB after the end. "
+        f"{built} after the network was built, {stepped} after the steps before validation, "
+        f"{looked} after the first validation pass, 2.70 GB after the end. "
         f"Most above the estimate: {what}; lower train.batch_size or raise memory.budget"
     )
 
 
 def test_what_is_drawn_and_written_for_tensorboard_is_named_by_its_settings() -> None:
     printed = warning(peaks(1000, 1800, 1900) | {SHOWN: 2700 * MB}, 2700 * MB, 2000 * MB, PARTS)
-    assert printed is not None and "1.90 GB after the first look at validation, 2.70 GB after its samples" in printed
+    assert printed is not None and "1.90 GB after the first validation pass, 2.70 GB after its samples" in printed
     assert "Most above the estimate: train.samples and train.tensorboard took 0.80 GB, estimated 0.00 GB" in printed
 
 

@@ -208,19 +208,21 @@ def test_zoo_names_a_folder_of_the_workspace(zoo: Path, tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "expected"),
     [
         ("maps", []),
         ("pyramid of v1", ["under TensorFlow 1 a pyramid passes"]),
         ("pyramid of resnet", ["under TensorFlow 1 a pyramid passes", "TF-Slim's ResNet-50 strides"]),
     ],
 )
-def test_what_loads_from_tensorflow_1_and_computes_something_else_is_said(name: str, said: list[str]) -> None:
+def test_what_loads_from_tensorflow_1_and_computes_something_else_is_said(name: str, expected: list[str]) -> None:
     network = built(name)
     keys = keys_of(network, TF1, "FeatureExtractor/")
     if name == "pyramid of resnet":  # the scope that the API gives to it
         assert all("resnet_v1_50/" in key for path, key in keys.items() if path.startswith("conv"))
-    assert [words[: len(start)] for words, start in zip(find_differences(keys.values()), said, strict=True)] == said
+    assert [
+        words[: len(start)] for words, start in zip(find_differences(keys.values()), expected, strict=True)
+    ] == expected
     assert find_differences(keys_of(network, TF2, TF2.roots[0]).values()) == []
 
 

@@ -25,7 +25,7 @@ from workspace_copy import environment
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, dict[str, Any]]:
+def failures() -> dict[str, dict[str, Any]]:
     """What is said of each allocation, by a process whose TensorFlow does not wait before it gives up."""
     done = subprocess.run(
         [sys.executable, allocations.__file__], cwd=ROOT, capture_output=True, text=True,
@@ -47,14 +47,14 @@ def said() -> dict[str, dict[str, Any]]:
     ],
 )
 def test_an_allocation_that_fails_names_batch_estimate_and_what_fits(
-    allocation: str, reason: str, said: dict[str, dict[str, Any]]
+    allocation: str, reason: str, failures: dict[str, dict[str, Any]]
 ) -> None:
     message = (
         rf"^train\.batch_size: must be smaller, for memory ran out with batches of 64 \({reason}\); 8\.40 GB were "
         r"estimated, 6\.05 GB are there; 40 is the largest that is expected to fit \(accumulate_batches keeps"
     )
-    assert re.search(message, said[allocation]["message"])
-    assert said[allocation]["has_cause"] and "\n" not in said[allocation]["message"]
+    assert re.search(message, failures[allocation]["message"])
+    assert failures[allocation]["has_cause"] and "\n" not in failures[allocation]["message"]
 
 
 def test_the_batch_is_that_of_the_phase(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ PAGE = "curve.html"
 def add_to(commands: Any) -> None:
     curve = commands.add_parser("curve")
     add = curve.add_argument
-    add("overrides", nargs="*", metavar="CHANGE", help="overrides for all of its runs, such as model=ssd_tiny")
+    add("overrides", nargs="*", metavar="OVERRIDE", help="overrides for all of its runs, such as model=ssd_tiny")
     add("--shares", default=SHARES, metavar="LIST", help=f"shares of the training set, the whole last ({SHARES})")
     add("--seeds", type=int, default=SEEDS, metavar="N", help=f"runs for each share, with the same seeds ({SEEDS})")
     add(

@@ -20,8 +20,8 @@ def add_to(commands: Any) -> None:
     add.add_argument(
         "overrides",
         nargs="*",
-        metavar="CHANGE",
-        help="changes, as for `bakeoff sweep`; without any, params.yaml as it is",
+        metavar="OVERRIDE",
+        help="overrides, as for `bakeoff sweep`; without any, params.yaml as it is",
     )
     sweep.add_question_options(add)
     add.add_argument("--yes", action="store_true", help="queue without asking, even if it takes more than an hour")

@@ -31,7 +31,7 @@ def add_to(commands: Any, add_commands: Callable[[Any], None] | None = None) -> 
         add_commands(sweep.add_commands())
     else:
         add(
-            "overrides", nargs="*", metavar="CHANGE",
+            "overrides", nargs="*", metavar="OVERRIDE",
             help="Hydra overrides, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
             "'model=glob(ssd*)' +lr.warmup_steps=0",
         )  # fmt: skip

@@ -175,7 +175,7 @@ class SearchPlan:
         self.is_watched = by_steps or bool(train.validate_every_epochs)
         if search.kind == "asha" and not self.is_watched:
             raise ConfigError(
-                f"--search asha: must have looks at {search.watched} while it trains, got none; "
+                f"--search asha: must have validation passes on {search.watched} while it trains, got none; "
                 "set train.validate_every_steps, or --search random"
             )
 
@@ -188,7 +188,9 @@ class SearchPlan:
                 f"there are no more than {search.trials} configurations, so these are all, instead of {self.asked_for}"
             )
         if search.prunes and not self.is_watched:
-            print_line(f"warning: nothing is pruned, for training has no looks at {search.watched} on its way")
+            print_line(
+                f"warning: nothing is pruned, for training has no validation passes on {search.watched} on its way"
+            )
         _show_warnings(self.corners)
 
     def estimates(self) -> "list[Estimate]":

@@ -25,7 +25,7 @@ CLASSES_SHOWN = 12
 def add_plan(commands: Any) -> None:
     plan = commands.add_parser("plan")
     add = plan.add_argument
-    add("overrides", nargs="*", metavar="CHANGE", help="a Hydra override, such as lr.peak=0.1")
+    add("overrides", nargs="*", metavar="OVERRIDE", help="a Hydra override, such as lr.peak=0.1")
     add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
     plan.add_path(
         "--show", nargs="?", const="", type=from_here, metavar="FILE",

@@ -150,7 +150,8 @@ def _require_something_to_do(parent: Parent, saved: SavedState, train: Train, en
     waited = standing["patience"]["waited"]
     if at.step < ends[at.phase] and 0 < train.early_stopping.patience <= waited:
         raise ConfigError(
-            f"{KEY}: {parent.fingerprint} was no better for {waited} looks; raise train.early_stopping.patience"
+            f"{KEY}: {parent.fingerprint} was no better for {waited} validation passes; "
+            "raise train.early_stopping.patience"
         )
     if train.max_minutes is not None and facts["seconds"] >= 60 * train.max_minutes:
         raise ConfigError(

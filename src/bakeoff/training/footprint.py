@@ -14,7 +14,7 @@ from bakeoff.training.variant import Derived
 
 Result = TypeVar("Result")
 OVER = 1.1  # of the budget: from here on a warning is due
-BUILT, STEPPED, LOOKED = "the network was built", "the steps before the first look", "the first look at validation"
+BUILT, STEPPED, LOOKED = "the network was built", "the steps before validation", "the first validation pass"
 SHOWN = "its samples and events"
 
 

@@ -113,7 +113,7 @@ def test_settings_are_read_as_they_are_written_in_yaml() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tree", "said"),
+    ("tree", "expected"),
     [
         ({"crop": {"min_area": 0.2}}, "train.augment.crop.kind: is missing; one of: single, ssd"),
         ({"crop": {"kind": "single", "min_area": 0}}, "train.augment.crop.min_area: must be above 0, at most 1"),
@@ -122,10 +122,10 @@ def test_settings_are_read_as_they_are_written_in_yaml() -> None:
         ({"mirror": 0.5}, "train.augment.mirror: no such key; one of: colour, copy_paste, crop, decode, expand, fill"),
     ],
 )  # fmt: skip
-def test_mistakes_are_said_by_their_full_key(tree: dict[str, Any], said: str) -> None:
+def test_mistakes_are_said_by_their_full_key(tree: dict[str, Any], expected: str) -> None:
     augment, mistakes = parsed(tree)
     assert augment is None
-    assert mistakes[0].startswith(f"params.yaml:3: {said}")
+    assert mistakes[0].startswith(f"params.yaml:3: {expected}")
 
 
 @dataclass(frozen=True)
