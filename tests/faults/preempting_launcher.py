@@ -81,13 +81,13 @@ def preempt_often(slurm: Slurm, workspace: Workspace, preemptions: int, seed: in
     try:
         for number in range(1, preemptions + 1):
             job, run = wait_for_steps(slurm, workspace, sweep, chance)
-            turn, first_steps = slurm.turn_of(job), time.monotonic()
+            turn, start = slurm.turn_of(job), time.monotonic()
             waited = slurm.preempt(job)
-            left = slurm.left_of(job, turn, first_steps + slurm.grace - time.monotonic())
+            left = slurm.left_of(job, turn, start + slurm.grace - time.monotonic())
             steps.append(newest_step(run))
             print(
                 f"{number}: job {job} lost its node after {waited:.1f} s of {slurm.grace}; checkpoint {steps[-1]}; "
-                f"processes left after {time.monotonic() - first_steps:.1f} s: {len(left)}",
+                f"processes left after {time.monotonic() - start:.1f} s: {len(left)}",
                 flush=True,
             )
             if left:
