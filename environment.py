@@ -81,7 +81,7 @@ def section(lock: str, package: str) -> str:
     """Return the lines of a lock that pin a package, with its hashes."""
     found = re.search(rf"(?m)^{re.escape(package)}==.*(\n .*)*", lock)
     if found is None:
-        sys.exit(f"the lock pins no {package}: write it anew with `make lock`")
+        sys.exit(f"the lock pins no {package}: write it again with `make lock`")
     return found[0] + "\n"
 
 

@@ -43,6 +43,17 @@ def test_nothing_is_left_out_any_more_after_an_error() -> None:
     assert import_module("wave").__name__ == "wave"
 
 
+def test_no_garbage_is_searched_for_once_more_as_python_ends() -> None:
+    """Nothing that is known by then is looked through: it counts as frozen, and what it holds goes with the process."""
+    code = (
+        "import atexit, gc\nfrom bakeoff.quiet import collect_seldom\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 1000, len(gc.get_objects()) < 1000))\n"
+        "print(len(gc.get_objects()) > 1000)\ncollect_seldom()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\nTrue True\n"
+
+
 def require_end_by_ctrl_c(seconds: float) -> None:
     """Send Ctrl-C to a process that began to load TensorFlow so many seconds ago."""
     with subprocess.Popen(

@@ -5,7 +5,6 @@ power left of its writing; src/bakeoff/dvc_repair.py has more.
 """
 
 import configparser
-import gc
 import json
 import os
 import subprocess
@@ -19,7 +18,7 @@ from typing import Any
 from bakeoff.durations import DVC, begin_command, end_command
 from bakeoff.dvc_repair import OBJECTS, keep_lock, repair, settle
 from bakeoff.errors import WorkspaceError
-from bakeoff.quiet import COLLECT_AFTER
+from bakeoff.quiet import collect_seldom
 from bakeoff.signals import Relay
 from bakeoff.workspace import PARAMS, main_workspace
 
@@ -72,7 +71,7 @@ def asking_status() -> Iterator[Callable[[], dict[str, Any]]]:
 
 def print_status() -> None:
     """Print what `dvc status --json` does, without the parser of all of DVC's commands."""
-    gc.set_threshold(COLLECT_AFTER)
+    collect_seldom()
     from dvc.repo import Repo, lock_repo
 
     with Repo() as repo, lock_repo(repo):
@@ -199,7 +198,7 @@ def require_readable(path: Path) -> None:
 
 def main() -> None:
     """Run DVC with this process's arguments. Before it, repair its files; after it, bring them to the disk."""
-    gc.set_threshold(COLLECT_AFTER)  # DVC's modules stay, and searching them takes 7 % of the time
+    collect_seldom()  # DVC's modules stay, and searching them takes 7 % of the time
     here = Path.cwd()
     roots = [folder for folder in (here, *here.parents) if (folder / ".dvc").is_dir()][:1]
     for root in roots:

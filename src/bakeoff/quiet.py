@@ -4,6 +4,7 @@ The notices come from C++ before any log level is read, so standard error is put
 takes. Whoever sets TF_CPP_MIN_LOG_LEVEL sees everything.
 """
 
+import atexit
 import gc
 import os
 import sys
@@ -18,11 +19,17 @@ NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn")
 COLLECT_AFTER = 50_000  # new objects, before Python searches them for garbage
 
 
+def collect_seldom() -> None:
+    """Search for garbage seldom, and not once more as Python ends, which takes half a second after TensorFlow."""
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    atexit.register(gc.freeze)
+
+
 def load_tensorflow() -> None:
     """Import TensorFlow and look for accelerators. Ctrl-C meanwhile ends it, if not at once then when it is loaded."""
     from bakeoff.signals import no_interrupt_lost  # every command loads this file, and few load TensorFlow
 
-    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    collect_seldom()
     if "tensorflow" in sys.modules:
         return
     with no_interrupt_lost(), left_out(*NOT_NEEDED):

@@ -118,7 +118,7 @@ def test_for_scripts_a_run_has_the_same_keys_whether_it_can_be_read_or_not(folde
     (folder / "77aa").mkdir()
     one, other = (run.as_tree() for run in known_runs())
     assert one.keys() == other.keys() and "version" not in one
-    assert (one["can_resume"], other["can_resume"]) == (True, False)
+    assert (one["can_go_on"], other["can_go_on"]) == (True, False)
 
 
 def test_without_any_run_none_is_known(folder: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_write_that_does_not_come_to_its_end_leaves_the_old_manifest(monkeypat
 
 def test_a_sweep_is_named_by_the_beginning_of_its_id() -> None:
     with pytest.raises(
-        WorkspaceError, match="^no sweep has started here yet; `bakeoff sweep lr=cosine,exponential` begins"
+        WorkspaceError, match="^no sweep has started here yet; `bakeoff sweep lr=cosine,exponential` starts"
     ):
         find_manifest(None)
     ids = ["sweep-20250101-000000", "sweep-20260102-030405", "sweep-20260102-040506"]

@@ -72,8 +72,8 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
     code, _, err = bakeoff("--resume", changed=files)
     assert (code, err) == (
         2,
-        f"{ID}: src/a.py, src/b.py, src/c.py, src/d.py, src/e.py and 2 more changed since it began; "
-        "--as-begun goes on with what they were, --anew starts a new sweep of the same overrides\n",
+        f"{ID}: src/a.py, src/b.py, src/c.py, src/d.py, src/e.py and 2 more changed since it started; "
+        "--as-begun resumes with what they were, --anew starts a new sweep of the same overrides\n",
     )
     assert states(load_manifest(manifest.folder)) == [WAITING]
     assert bakeoff("--resume", "--as-begun", changed=files)[0] == 0
@@ -91,7 +91,7 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
         ),
         (
             ("--resume", ID, "seed=1"),
-            "--resume: must stand without changes, --until and --search, for the sweep has its own",
+            "--resume: must stand without overrides, --until and --search, for the sweep has its own",
         ),
         (("seed=1", "-j", "0"), "--jobs: must be 1 or more, got 0"),
         (("seed=1", "--retries", "-1"), "--retries: must be 0 or more, got -1"),

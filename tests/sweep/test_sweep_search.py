@@ -79,7 +79,7 @@ def corners(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             (OVERRIDE,),
             f"command line: {OVERRIDE}: an interval has no values to run; write values or range(start,stop,step), or",
         ),
-        (("--resume", "--search", "tpe"), "--resume: must stand without changes, --until and --search, for the sweep"),
+        (("--resume", "--search", "tpe"), "--resume: must stand without overrides, --until and --search, for the"),
         (("--resume", "--trials", "9"), "--trials: must stand with --search, got none; "),
     ],
 )

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -187,6 +189,20 @@ def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal:
     assert all("==" in line for line in requirements)
     assert '"type": "array", "items": {"type": "binary"}' in (root / "MLmodel").read_text()
     assert str(Path.cwd()) not in "".join(path.read_text() for path in root.glob("*.*") if path.suffix != ".pb")
+
+
+def test_a_predictor_is_written_without_loading_tensorflow(tmp_path: Path) -> None:
+    """MLflow would import it to compare versions where tensorflow-cpu is installed, and warn if it could not."""
+    code = """import sys
+from pathlib import Path
+from bakeoff.tracking.logged_models import write_pyfunc
+Path("data").mkdir()
+Path("data/labels.txt").write_text("cat")
+entry = {"answers": "one label", "clips": False, "requirements": ["tensorflow", "pillow"]}
+write_pyfunc(entry, Path("data"), Path("out"), run="0f", model_id="m-1")
+print("tensorflow" in sys.modules, Path("out/MLmodel").is_file())"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["False True"] and "mismatch" not in done.stderr, done.stderr
 
 
 def test_what_another_clone_measures_is_added_to_the_model_and_to_the_run_once(

@@ -1,7 +1,6 @@
 """Plan variants, sweep over them, look at what was trained. Training runs through DVC: `dvc repro`, `dvc exp run`."""
 
 import argparse
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 from bakeoff.cli.lines import LINES
 from bakeoff.cli.parser import Parser
 from bakeoff.errors import errors_in_one_line
-from bakeoff.quiet import COLLECT_AFTER
+from bakeoff.quiet import collect_seldom
 
 # In the order of --help: a command, or several, and the function that adds it and says what it runs. A command loads
 # no other one's file, for together they take longer than most commands do. Its line in the help is in lines.py.
@@ -172,7 +171,7 @@ def _choose_parser(typed: Sequence[str]) -> Parser:
 
 
 def main() -> None:
-    gc.set_threshold(COLLECT_AFTER)
+    collect_seldom()
     with errors_in_one_line():
         arguments = parse(sys.argv[1:])
         if not hasattr(arguments, "anywhere"):

@@ -1,7 +1,6 @@
 """`bakeoff compare`: runs side by side, by what they differ in and how good they are."""
 
 import argparse
-import gc
 import json
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ from bakeoff.cli.columns import terminal_width
 from bakeoff.cli.terminal import RUN
 from bakeoff.errors import DataError, WorkspaceError, choices
 from bakeoff.progress import print_line
-from bakeoff.quiet import COLLECT_AFTER
 
 if TYPE_CHECKING:
     from bakeoff.compare.contender import Contender
@@ -58,7 +56,6 @@ def show_comparison(arguments: argparse.Namespace) -> None:
     from bakeoff.compare.table import make_table
 
     _require_sense(arguments)
-    gc.set_threshold(COLLECT_AFTER)  # what is read of thousands of runs stays to the end
     gathered, contenders = _contenders(arguments)
     table = make_table(contenders, arguments.metric, all_keys=arguments.all_keys)
     setbacks = _describe_setbacks(arguments, gathered, contenders)

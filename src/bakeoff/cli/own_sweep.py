@@ -34,7 +34,7 @@ def train_or_resume(
     if arguments.resume is None:
         overrides = [*changes, *make_overrides()]
     elif changes:
-        raise WorkspaceError("--resume: must stand without changes, for the sweep has its own")
+        raise WorkspaceError("--resume: must stand without overrides, for the sweep has its own")
     until = None if arguments.resume is not None else "evaluate"  # no answer is in an export
     asked = {"overrides": overrides, "file": None, "until": until, "anew": False, **OF_A_SEARCH}
     run_sweep(argparse.Namespace(**(vars(arguments) | asked)))

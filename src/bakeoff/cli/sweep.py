@@ -154,7 +154,7 @@ def _resume(arguments: argparse.Namespace) -> None:
     from bakeoff.sweep.snapshot import changed_since, format_files
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
-        raise WorkspaceError("--resume: must stand without changes, --until and --search, for the sweep has its own")
+        raise WorkspaceError("--resume: must stand without overrides, --until and --search, for the sweep has its own")
     for option in ("note", "person"):
         if getattr(arguments, option) is not None:
             raise WorkspaceError(f"--{option}: must not be given with --resume, for the sweep has its own")

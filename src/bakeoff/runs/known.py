@@ -76,7 +76,7 @@ class KnownRun:
         return tree | {
             "fingerprint": self.fingerprint, "state": self.state.value,
             "failure": asdict(self.failure) if self.failure else None, "unreadable": self.unreadable or None,
-            "folder": self.folder.as_posix(), "can_resume": self.can_resume(),
+            "folder": self.folder.as_posix(), "can_go_on": self.can_resume(),
         }  # fmt: skip
 
     def can_resume(self) -> bool:
