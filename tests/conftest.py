@@ -1,6 +1,5 @@
 """Small records, the stores that read them, and TensorFlow's deterministic mode, for the tests of several rooms."""
 
-import gc
 import io
 import os
 import signal
@@ -16,7 +15,7 @@ from PIL import Image
 
 import fence
 from bakeoff.building.build import build
-from bakeoff.quiet import COLLECT_AFTER
+from bakeoff.quiet import collect_seldom
 from bakeoff.records.manifest import Split
 from bakeoff.records.record import TRAIN, Record
 from bakeoff.sources.dataset import Dataset, Part, part_folders
@@ -33,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])  # as every stage does
+    collect_seldom()  # as every stage does
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background; what the tests start must hear Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
     choose_root(os.environ, config.getoption("markexpr"))

@@ -87,16 +87,13 @@ def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
     yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
 
 
-def _device_rows(measured_device: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    size, threads = format_size(measured_device["bytes"]), measured_device["threads"]
-    pace = f"{measured_device['latency_ms']:.1f} ms an answer with {threads} {'thread' if threads == 1 else 'threads'}"
+def _device_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    size, threads = format_size(facts["bytes"]), facts["threads"]
+    pace = f"{facts['latency_ms']:.1f} ms an answer with {threads} {'thread' if threads == 1 else 'threads'}"
     measured = "on this machine, with random weights"
-    yield (
-        "device",
-        f"{measured_device['device']} takes this network; as {measured_device['form']} about {size}, {pace} {measured}",
-    )
-    if measured_device["edge_tpu"]:
-        yield "  operations", measured_device["edge_tpu"]
+    yield "device", f"{facts['device']} takes this network; as {facts['form']} about {size}, {pace} {measured}"
+    if facts["edge_tpu"]:
+        yield "  operations", facts["edge_tpu"]
 
 
 def describe_time(plan: "Plan") -> str:

@@ -7,10 +7,8 @@ the same metric of a model for one, and whether the run names the model as its o
 import hashlib
 import io
 import json
-import logging
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 FILES, WEIGHTS, SHA256, BYTES = (f"bakeoff.{name}" for name in ("files", "weights", "sha256", "bytes"))
 Point = tuple[str, int, float, int]  # metric, step, value, milliseconds
 VERSIONS = "mlflow.modelVersions"
-CHECKS_REQUIREMENTS = "mlflow.utils.requirements_utils"
 PREDICTOR_FOLDER = "model"  # below data/ of a predictor
 PREDICTOR = Path(__file__).with_name("image_predictor.py")  # goes along with the model
 
@@ -210,27 +207,13 @@ def write_pyfunc(entry: Entry, data: Path, out: Path, *, run: str, model_id: str
     signature = ModelSignature(
         Schema([ColSpec(takes)]), Schema([ColSpec(kind, key) for key, kind in answers[entry["answers"]].items()])
     )
-    with _requirements_unchecked():
+    # It compares requirements with what is installed, and would load TensorFlow where its package is tensorflow-cpu.
+    with left_out("tensorflow"):
         save_model(
             out, loader_module=PREDICTOR.stem, data_path=str(data), code_paths=[str(PREDICTOR)], signature=signature,
             input_example=_example(entry["clips"]), pip_requirements=entry["requirements"],
             mlflow_model=Model(run_id=run, model_uuid=model_id, model_id=model_id),
         )  # fmt: skip
-
-
-@contextmanager
-def _requirements_unchecked() -> Iterator[None]:
-    """Keep MLflow from importing TensorFlow, which takes seconds, only to compare its version with the requirement.
-
-    MLflow does so where the package has another name than the requirement, as tensorflow-cpu has.
-    """
-    log = logging.getLogger(CHECKS_REQUIREMENTS)
-    was_disabled, log.disabled = log.disabled, True  # or it would warn that TensorFlow is not installed
-    try:
-        with left_out("tensorflow"):
-            yield
-    finally:
-        log.disabled = was_disabled
 
 
 def _example(clips: bool) -> "pd.DataFrame":

@@ -39,6 +39,7 @@ __all__ = ["MlflowClient", "MlflowException", "download_artifacts"]
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # it logs every table that it creates
 logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # a failure is raised as well, and printed once
+logging.getLogger("mlflow.utils.requirements_utils").setLevel(logging.ERROR)  # TensorFlow is left out on purpose
 logging.getLogger("alembic").setLevel(logging.WARNING)
 
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
