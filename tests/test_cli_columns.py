@@ -10,7 +10,7 @@ import pytest
 from bakeoff.cli import parse
 from bakeoff.cli.columns import fit, fold
 from bakeoff.cli.run_lines import hint
-from bakeoff.runs.known import read_run
+from bakeoff.runs.known_runs import read_run
 from bakeoff.runs.status import Failure, State
 from commands import run_bakeoff, show_on_terminal
 from made_runs import made

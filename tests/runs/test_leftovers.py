@@ -11,7 +11,7 @@ import pytest
 from filelock import FileLock
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.runs.known import known_runs
+from bakeoff.runs.known_runs import known_runs
 from bakeoff.runs.leftovers import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
 from bakeoff.runs.status import State
 from made_runs import NOBODY, made

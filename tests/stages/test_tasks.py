@@ -21,7 +21,7 @@ from bakeoff.errors import DataError, TryAgainLater
 from bakeoff.export.flat_tables import FlatTable
 from bakeoff.run.file import fitting_manifest, load
 from bakeoff.run.options import SAVED_MODEL
-from bakeoff.runs.known import known_runs
+from bakeoff.runs.known_runs import known_runs
 from bakeoff.runs.status import State
 from bakeoff.stages.build_records import build_records
 from bakeoff.stages.evaluate import evaluate

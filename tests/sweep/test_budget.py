@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import ConfigError
-from bakeoff.runs.known import known_runs, read_run
+from bakeoff.runs.known_runs import known_runs, read_run
 from bakeoff.runs.leftovers import these_runs
 from bakeoff.runs.status import State, dequeue, write_status
 from bakeoff.sweep.budget import Account, Team, count_minutes, load_team, require_minutes, require_minutes_to_resume

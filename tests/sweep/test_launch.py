@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import TakenAway
-from bakeoff.runs.known import known_runs
+from bakeoff.runs.known_runs import known_runs
 from bakeoff.runs.status import State
 from bakeoff.sweep.admission import Seats, Source
 from bakeoff.sweep.job import JobFiles

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.runs.known import known_runs
+from bakeoff.runs.known_runs import known_runs
 from bakeoff.sweep.admission import Seats
 from bakeoff.sweep.launch import Rules
 from bakeoff.sweep.manifest import Attempt, JobState, Manifest, load_manifest, one_launcher

@@ -11,7 +11,7 @@ import yaml
 from bakeoff.cli import parse
 from bakeoff.errors import ConfigError
 from bakeoff.zoo.catalogue import find_entry, read_catalogue
-from bakeoff.zoo.drawn import DRAWN
+from bakeoff.zoo.drawn_weights import DRAWN
 from imports import ROOT
 
 ENTRIES = read_catalogue()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from bakeoff.cli.columns import fit, fold
 from bakeoff.formatting import format_duration, format_size
 from bakeoff.metrics.catalogue import BY_HEADLINE
-from bakeoff.runs.known import KnownRun
+from bakeoff.runs.known_runs import KnownRun
 from bakeoff.runs.status import State, Status
 
 HEAD = ("run", "state", "steps", "left", "metric", "trained", "examples/s", "variant", "")

@@ -16,7 +16,7 @@ from bakeoff.progress import SECONDS_BETWEEN_LINES, print_line
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from bakeoff.runs.known import KnownRun
+    from bakeoff.runs.known_runs import KnownRun
 
 ENDED_SHOWN = 5  # besides those that are under way
 POLL_SECONDS = 1.0
@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
 
 def show_status(arguments: argparse.Namespace) -> None:
     from bakeoff.cli.run_lines import hint, run_lines, table_lines
-    from bakeoff.runs.known import known_runs
+    from bakeoff.runs.known_runs import known_runs
     from bakeoff.tracking.sync import report_interrupted
 
     report_interrupted()

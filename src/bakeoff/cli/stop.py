@@ -13,7 +13,7 @@ from bakeoff.progress import print_line
 from bakeoff.workspace import STOP_FILE
 
 if TYPE_CHECKING:
-    from bakeoff.runs.known import KnownRun
+    from bakeoff.runs.known_runs import KnownRun
     from bakeoff.runs.leftovers import Leftover
 
 POLL_SECONDS = 0.2
@@ -46,7 +46,7 @@ def stop_runs(arguments: argparse.Namespace) -> None:
 
 def _choose(which: str | None, *, everything: bool) -> list["KnownRun"]:
     from bakeoff.cli.run_lines import line_of
-    from bakeoff.runs.known import known_runs
+    from bakeoff.runs.known_runs import known_runs
     from bakeoff.tracking.names import candidates, resolve
 
     runs = known_runs()
@@ -73,7 +73,7 @@ def _choose(which: str | None, *, everything: bool) -> list["KnownRun"]:
 def _wait_for(run: "KnownRun") -> "KnownRun":
     """Wait for its end; of one that waits it comes at the latest when its turn does."""
     from bakeoff.cli.run_lines import line_of
-    from bakeoff.runs.known import read_run
+    from bakeoff.runs.known_runs import read_run
 
     while run.folder.is_dir() and (run := read_run(run.folder)).state.is_live:
         time.sleep(POLL_SECONDS)
@@ -123,7 +123,7 @@ def clean_up(arguments: argparse.Namespace) -> None:
 
 
 def _find(arguments: argparse.Namespace) -> list["Leftover"]:
-    from bakeoff.runs.known import known_runs
+    from bakeoff.runs.known_runs import known_runs
     from bakeoff.runs.leftovers import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
     from bakeoff.runs.status import State
     from bakeoff.tracking.names import resolve

@@ -13,7 +13,7 @@ from bakeoff.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.zoo.catalogue import Entry
-    from bakeoff.zoo.drawn import Drawn
+    from bakeoff.zoo.drawn_weights import Drawn
     from bakeoff.zoo.get import Fetched
 
 ZOO = workspace.WEIGHTS / "zoo"
@@ -33,7 +33,7 @@ def add_to(commands: Any) -> None:
 
 def show_list(arguments: argparse.Namespace) -> None:
     from bakeoff.zoo.catalogue import read_catalogue
-    from bakeoff.zoo.drawn import DRAWN
+    from bakeoff.zoo.drawn_weights import DRAWN
 
     entries = list(read_catalogue().values())
     if arguments.json:
@@ -69,7 +69,7 @@ def _is_here(name: str) -> bool:
 
 def get_weights(arguments: argparse.Namespace) -> None:
     from bakeoff.zoo.catalogue import find_entry, read_catalogue
-    from bakeoff.zoo.drawn import DRAWN
+    from bakeoff.zoo.drawn_weights import DRAWN
     from bakeoff.zoo.get import MIRROR, Places, get
 
     if arguments.name in DRAWN:
@@ -87,7 +87,7 @@ def get_weights(arguments: argparse.Namespace) -> None:
 
 
 def _make(drawn: "Drawn") -> None:
-    from bakeoff.zoo.drawn import make_drawn
+    from bakeoff.zoo.drawn_weights import make_drawn
 
     folder = ZOO / drawn.name
     if not folder.is_dir():

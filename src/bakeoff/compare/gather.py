@@ -8,7 +8,7 @@ from pathlib import Path
 from bakeoff.compare.contender import Contender, Cost
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.run.options import Mlflow
-from bakeoff.runs.known import KnownRun, known_runs
+from bakeoff.runs.known_runs import KnownRun, known_runs
 from bakeoff.tracking import stored_run
 from bakeoff.tracking.in_mlflow import option_in_params
 from bakeoff.tracking.journal import NOTE

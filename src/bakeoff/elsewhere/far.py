@@ -12,7 +12,7 @@ from bakeoff import dvc
 from bakeoff.elsewhere.bring_home import REFS, ref_of
 from bakeoff.elsewhere.store import DVC, VARIABLE, open_store, why
 from bakeoff.errors import WorkspaceError
-from bakeoff.runs.known import known_runs
+from bakeoff.runs.known_runs import known_runs
 from bakeoff.sweep.experiment import RECORDS_STAGE
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.manifest import FILE, Manifest, SweepJob

@@ -11,7 +11,7 @@ from bakeoff.elsewhere.copies import prune
 from bakeoff.elsewhere.lease import holder_of, name_of, take_lease
 from bakeoff.elsewhere.store import Store
 from bakeoff.errors import BakeoffError
-from bakeoff.runs.known import KnownRun
+from bakeoff.runs.known_runs import KnownRun
 from bakeoff.runs.leftovers import Leftover
 from bakeoff.runs.status import State
 

@@ -14,9 +14,9 @@ from filelock import FileLock, Timeout
 
 from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError
-from bakeoff.runs.known import KnownRun
+from bakeoff.runs.known_runs import KnownRun
 from bakeoff.runs.room import bytes_below
-from bakeoff.runs.spent import keep_spent
+from bakeoff.runs.time_spent import keep_spent
 from bakeoff.runs.status import State
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import is_held

@@ -20,8 +20,8 @@ from filelock import FileLock
 from bakeoff import workspace
 from bakeoff.errors import ConfigError, WorkspaceError, choices, show
 from bakeoff.run.yaml_file import Document, read_document
-from bakeoff.runs.known import KnownRun, known_runs
-from bakeoff.runs.spent import read_spent, spent_by
+from bakeoff.runs.known_runs import KnownRun, known_runs
+from bakeoff.runs.time_spent import read_spent, spent_by
 from bakeoff.sweep.manifest import JobState, Manifest, load_manifest
 from bakeoff.sweep.queue import list_queued_sweeps
 

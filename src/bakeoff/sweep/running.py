@@ -10,7 +10,7 @@ from typing import Any
 from bakeoff import workspace
 from bakeoff.errors import TRY_AGAIN_LATER, is_disk_full
 from bakeoff.machine import disk_free
-from bakeoff.runs.known import KnownRun, known_runs
+from bakeoff.runs.known_runs import KnownRun, known_runs
 from bakeoff.runs.report import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.runs.status import State
 from bakeoff.sweep import session

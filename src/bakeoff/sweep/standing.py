@@ -11,7 +11,7 @@ from bakeoff import dvc
 from bakeoff.dvc_repair import repair
 from bakeoff.errors import WorkspaceError
 from bakeoff.files import write_table
-from bakeoff.runs.known import known_runs
+from bakeoff.runs.known_runs import known_runs
 from bakeoff.runs.leftovers import Leftover, named_by, these_runs
 from bakeoff.sweep.job import JobFiles
 from bakeoff.sweep.job_workspace import all_job_workspaces

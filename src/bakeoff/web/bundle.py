@@ -11,7 +11,7 @@ from typing import Any
 from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.pages import template
-from bakeoff.runs.known import KnownRun
+from bakeoff.runs.known_runs import KnownRun
 from bakeoff.runs.leftovers import named_by
 from bakeoff.tracking import git
 from bakeoff.tracking.result import parse_json, parse_yaml, read_text, result_here

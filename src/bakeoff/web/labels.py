@@ -10,7 +10,7 @@ from starlette.routing import Route
 from bakeoff import workspace
 from bakeoff.errors import ConfigError, DataError
 from bakeoff.run.yaml_file import write_mapping
-from bakeoff.runs.known import known_runs
+from bakeoff.runs.known_runs import known_runs
 from bakeoff.runs.status import State
 from bakeoff.web import errands
 from bakeoff.web.activity import answer_with

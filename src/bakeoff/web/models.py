@@ -17,7 +17,7 @@ from bakeoff import workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.formatting import format_duration, format_size
 from bakeoff.pages import template
-from bakeoff.runs.known import KnownRun, known_runs, read_run
+from bakeoff.runs.known_runs import KnownRun, known_runs, read_run
 from bakeoff.runs.status import State
 from bakeoff.sweep.budget import Account, count_minutes, load_team
 from bakeoff.tracking.run_names import SHOWN_OF_ID

@@ -17,7 +17,7 @@ from bakeoff.errors import BakeoffError, WorkspaceError
 from bakeoff.formatting import format_duration, format_names, format_size
 from bakeoff.pages import template
 from bakeoff.records.manifest import FILE as MANIFEST
-from bakeoff.runs.known import KnownRun, known_runs
+from bakeoff.runs.known_runs import KnownRun, known_runs
 from bakeoff.runs.status import State
 from bakeoff.sweep.budget import PERSON, require_minutes
 from bakeoff.sweep.manifest import load_manifest

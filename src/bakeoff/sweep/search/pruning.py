@@ -15,7 +15,7 @@ from optuna.samplers import RandomSampler
 from optuna.trial import TrialState, create_trial
 
 from bakeoff import workspace
-from bakeoff.runs.known import known_runs
+from bakeoff.runs.known_runs import known_runs
 from bakeoff.runs.status import Status
 from bakeoff.sweep.manifest import SweepJob, ValidationPass
 from bakeoff.sweep.running import last_run

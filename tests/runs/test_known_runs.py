@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import WorkspaceError
-from bakeoff.runs import known as module
-from bakeoff.runs.known import known_runs, read_run
+from bakeoff.runs import known_runs as module
+from bakeoff.runs.known_runs import known_runs, read_run
 from bakeoff.runs.process import Process
 from bakeoff.runs.status import Failure, Machine, State, write_status
 from bakeoff.tracking.names import resolve

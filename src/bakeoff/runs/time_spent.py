@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from bakeoff import workspace
-from bakeoff.runs.known import KnownRun
+from bakeoff.runs.known_runs import KnownRun
 from bakeoff.tracking.result import parse_json, read_text
 
 

@@ -9,7 +9,7 @@ import pytest
 from bakeoff import cli
 from bakeoff.errors import WorkspaceError
 from bakeoff.training.lineage import in_words, lineage_of
-from bakeoff.zoo.drawn import BEST, DETECTOR, make_drawn
+from bakeoff.zoo.drawn_weights import BEST, DETECTOR, make_drawn
 from workspace_copy import tiny_workspace
 
 TINY = {
