@@ -16,8 +16,8 @@ from bakeoff import dvc, workspace
 from bakeoff.errors import WorkspaceError
 from bakeoff.runs.known_runs import KnownRun
 from bakeoff.runs.room import bytes_below
-from bakeoff.runs.time_spent import keep_spent
 from bakeoff.runs.status import State
+from bakeoff.runs.time_spent import keep_spent
 from bakeoff.tracking import git
 from bakeoff.tracking.journal import is_held
 from bakeoff.tracking.result import parse_json, parse_yaml, read_text, trained_digest
