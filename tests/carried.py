@@ -29,12 +29,12 @@ GO_ALONG = (  # with a checkpoint that has a line of its own
 
 def write_again(source: bytes, file: str, variant: Callable[..., Run], manifest: Manifest) -> tuple[str, Lines]:
     """Return the file after it was imported and written, with the import's lines by field."""
-    found = import_pipeline(source, file, takes_nearest=True)
-    settings = found.settings
+    imported = import_pipeline(source, file, takes_nearest=True)
+    settings = imported.settings
     settings["train"].setdefault("steps", STEPS)
     run = variant(**{"memory": {"budget": "9000GB"}} | settings, export={"num_steps": True})
-    lines = [match.group("key", "text") for match in map(LINE.fullmatch, found.report) if match]
-    assert len(lines) == len(found.report)
+    lines = [match.group("key", "text") for match in map(LINE.fullmatch, imported.report) if match]
+    assert len(lines) == len(imported.report)
     return format_pipeline(run, manifest), [(key, text) for key, text in lines]
 
 

@@ -39,8 +39,8 @@ def change(augment: Augment, view: View) -> Callable[..., dict[str, np.ndarray]]
 def distorted(example: dict[str, Any], size: int, augment: Augment, number: int, frames: int = 1) -> dict[str, Any]:
     """Run directly, as plain arrays."""
     given = {name: tf.constant(value) for name, value in example.items()}
-    found = pixels.distort(given, View(size, frames), augment=augment, key=key(number))
-    return {name: value.numpy() for name, value in found.items()}
+    changed = pixels.distort(given, View(size, frames), augment=augment, key=key(number))
+    return {name: value.numpy() for name, value in changed.items()}
 
 
 def scene(box: np.ndarray, height: int, width: int) -> np.ndarray:

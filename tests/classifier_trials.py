@@ -42,11 +42,11 @@ def try_a_step(settings: Any, network: keras.Model, num_classes: int) -> tuple[l
     """The weights without a gradient; what a step against it should take from the loss, a hundredth; what it takes."""
     states = [(state, state.numpy()) for state in network.non_trainable_variables if "seed_generator" in state.path]
     loss, tape = _loss_of(settings, network, num_classes)
-    found = tape.gradient(loss, network.trainable_variables)
-    without = _without_gradient(network, found)
+    gradients = tape.gradient(loss, network.trainable_variables)
+    without = _without_gradient(network, gradients)
     promised = 0.01 * float(loss)
-    rate = promised / sum(float(tf.reduce_sum(one**2)) for one in found if one is not None)
-    for weight, gradient in zip(network.trainable_variables, found, strict=True):
+    rate = promised / sum(float(tf.reduce_sum(one**2)) for one in gradients if one is not None)
+    for weight, gradient in zip(network.trainable_variables, gradients, strict=True):
         if gradient is not None:
             weight.assign_sub(rate * gradient)
     for state, value in states:  # the dropout leaves out the same features again
@@ -65,8 +65,8 @@ def _loss_of(settings: Any, network: keras.Model, num_classes: int) -> tuple[tf.
     return loss, tape
 
 
-def _without_gradient(network: keras.Model, found: Sequence[tf.Tensor | None]) -> list[str]:
-    sizes = [0.0 if one is None else float(tf.reduce_max(tf.abs(one))) for one in found]
+def _without_gradient(network: keras.Model, gradients: Sequence[tf.Tensor | None]) -> list[str]:
+    sizes = [0.0 if one is None else float(tf.reduce_max(tf.abs(one))) for one in gradients]
     assert len(sizes) == len(network.trainable_variables) > 5
     return [
         weight.path for weight, size in zip(network.trainable_variables, sizes, strict=True) if not 1e-12 < size < 1e6

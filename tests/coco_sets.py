@@ -33,8 +33,8 @@ def given(*rows: tuple[list[float], int, float]) -> Boxes:
 
 def scored(pairs: Pairs) -> DetectionScore:
     score = EMPTY
-    for truth, found in pairs:
-        score = score.update(truth, found)
+    for truth, detections in pairs:
+        score = score.update(truth, detections)
     return score
 
 
@@ -68,10 +68,10 @@ def hard_pairs(seed: int) -> Pairs:
         corners = draw.integers(0, 5, (count, 2)) * 8.0
         truth = np.concatenate([corners, corners + draw.integers(0, 4, (count, 2)) * 12.0], axis=1)
         corners = draw.integers(0, 5, (extra, 2)) * 8.0
-        found = np.concatenate([corners, corners + draw.integers(0, 4, (extra, 2)) * 12.0], axis=1)
+        detections = np.concatenate([corners, corners + draw.integers(0, 4, (extra, 2)) * 12.0], axis=1)
         scores = np.round(draw.random(extra), int(draw.integers(0, 3)))
         true_labels, labels = draw.integers(1, 3, count), draw.integers(1 + seed % 2, 4, extra)
-        pairs.append((Boxes(truth, true_labels), Boxes(found, labels, scores)))
+        pairs.append((Boxes(truth, true_labels), Boxes(detections, labels, scores)))
     return pairs
 
 
@@ -85,24 +85,24 @@ def edge_pairs(seed: int) -> Pairs:
     for _ in range(int(draw.integers(1, 4))):
         count, extra = int(draw.choice([0, 1, 5, 40])), int(draw.choice([0, 1, 30, 150, 400]))
         shares = draw.dirichlet([0.3] * 3)  # often nearly all are of one class
-        corners, found_corners = (draw.integers(0, 3, (number, 2)) * 16.0 for number in (count, extra))
+        corners, detection_corners = (draw.integers(0, 3, (number, 2)) * 16.0 for number in (count, extra))
         truth = np.concatenate([corners, corners + draw.choice(SIDES, (count, 2))], axis=1)
-        found = np.concatenate([found_corners, found_corners + draw.choice(SIDES, (extra, 2))], axis=1)
+        detections = np.concatenate([detection_corners, detection_corners + draw.choice(SIDES, (extra, 2))], axis=1)
         scores = np.round(draw.random(extra), int(draw.integers(0, 3)))
         labels = draw.choice([1, 2, 3], extra, p=shares)
-        pairs.append((Boxes(truth, draw.integers(1, 4, count)), Boxes(found, labels, scores)))
+        pairs.append((Boxes(truth, draw.integers(1, 4, count)), Boxes(detections, labels, scores)))
     return pairs
 
 
 def by_pycocotools(pairs: Pairs, folder: Path | None = None, only: int | None = None) -> COCOeval:
     """For one class or all of them; with a folder written as COCO's files and read by its own program."""
     annotations, results = [], []
-    for image, (truth, found) in enumerate(pairs):
+    for image, (truth, detections) in enumerate(pairs):
         for (y0, x0, y1, x1), label in zip(truth.corners.tolist(), truth.classes.tolist(), strict=True):
             size = {"bbox": [x0, y0, x1 - x0, y1 - y0], "area": (x1 - x0) * (y1 - y0), "iscrowd": 0}
             annotations.append({"id": len(annotations) + 1, "image_id": image, "category_id": label} | size)
-        assert found.scores is not None
-        rows = zip(found.corners.tolist(), found.classes.tolist(), found.scores.tolist(), strict=True)
+        assert detections.scores is not None
+        rows = zip(detections.corners.tolist(), detections.classes.tolist(), detections.scores.tolist(), strict=True)
         for (y0, x0, y1, x1), label, score in rows:
             box = [x0, y0, x1 - x0, y1 - y0]
             results.append({"image_id": image, "category_id": label, "bbox": box, "score": score})
@@ -113,17 +113,17 @@ def by_pycocotools(pairs: Pairs, folder: Path | None = None, only: int | None = 
             (folder / "truth.json").write_text(json.dumps(dataset))
             (folder / "found.json").write_text(json.dumps(results))
             truth_file = COCO(str(folder / "truth.json"))
-            found_file = truth_file.loadRes(str(folder / "found.json"))
+            detections_file = truth_file.loadRes(str(folder / "found.json"))
         else:
-            truth_file, found_file = COCO(), COCO()
+            truth_file, detections_file = COCO(), COCO()
             truth_file.dataset = dataset
             truth_file.createIndex()
             if results:
-                found_file = truth_file.loadRes(results)
+                detections_file = truth_file.loadRes(results)
             else:
-                found_file.dataset = dataset | {"annotations": []}
-                found_file.createIndex()
-        judge = COCOeval(truth_file, found_file, "bbox")
+                detections_file.dataset = dataset | {"annotations": []}
+                detections_file.createIndex()
+        judge = COCOeval(truth_file, detections_file, "bbox")
         if only is not None:
             judge.params.catIds = [only]
         judge.evaluate()

@@ -78,10 +78,10 @@ def count_weights_with_a_gradient(network: keras.Model, task: Detection, images:
 
 def find_missed(network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float) -> object:
     """The first scene without as many detections as boxes, or without one of the right class within `near` of each."""
-    found = {name: value.numpy() for name, value in task.predict(network(images, training=False)).items()}
+    predictions = {name: value.numpy() for name, value in task.predict(network(images, training=False)).items()}
     for number, scene in enumerate(truth):
-        count = found["count"][number]
-        given = list(zip(found["boxes"][number][:count], found["classes"][number][:count], strict=True))
+        count = predictions["count"][number]
+        given = list(zip(predictions["boxes"][number][:count], predictions["classes"][number][:count], strict=True))
         if len(given) != len(scene):
             return number, given, scene
         for box, label in scene:

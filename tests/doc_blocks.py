@@ -61,8 +61,8 @@ def _split(words: list[str]) -> list[list[str]]:
 def blocks_of(page: str) -> list[Block]:
     text = (ROOT / page).read_text(encoding="utf-8")
     return [
-        Block(page, text[: found.start()].count("\n") + 1, found[2], dedent(found[3]))
-        for found in FENCED.finditer(text)
+        Block(page, text[: match.start()].count("\n") + 1, match[2], dedent(match[3]))
+        for match in FENCED.finditer(text)
     ]
 
 

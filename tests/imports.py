@@ -35,7 +35,7 @@ def own_files(file: Path) -> frozenset[Path]:
 
     What the package itself imports when a function of it is called counts for nobody who imports the package.
     """
-    found: set[Path] = set()
+    files: set[Path] = set()
     if file == SRC / "__init__.py":
         return frozenset()
     for name in imported_modules(file):
@@ -45,8 +45,8 @@ def own_files(file: Path) -> frozenset[Path]:
         for length in range(1, len(parts) + 1):
             inner = module_file(".".join(parts[:length]))
             if inner:
-                found.add(inner)
-    return frozenset(found)
+                files.add(inner)
+    return frozenset(files)
 
 
 def room_of(file: Path) -> str:

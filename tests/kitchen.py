@@ -93,14 +93,14 @@ class Kitchen:
 
         names = [phase.span.name for phase in self.phases]
         with Work(self.folder, names) as work, work.followed(lambda: None, self.tell):
-            found = work.newest()
-            self.ends = Ends(Stop(), TimeLimit(self.minutes, Clock(found.facts["seconds"])), self.early)
-            with History(self.folder, found.facts["history"]) as history:
+            state = work.newest()
+            self.ends = Ends(Stop(), TimeLimit(self.minutes, Clock(state.facts["seconds"])), self.early)
+            with History(self.folder, state.facts["history"]) as history:
                 course = Course(
                     learner, self.feed, validate, "goodness", self.rhythm, self.ends, work, history,
                     Bar("train", 1, "steps", None), Follower(self, **more),
                 )  # fmt: skip
-                return run_phases(course, self.phases, found)
+                return run_phases(course, self.phases, state)
 
 
 class Follower(Nobody):

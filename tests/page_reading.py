@@ -58,12 +58,12 @@ class Outline(HTMLParser):
 
 def defects_of(page: str) -> list[str]:
     outline = Outline(page)
-    found = [] if outline.mains == 1 else [f"{outline.mains} main"]
+    defects = [] if outline.mains == 1 else [f"{outline.mains} main"]
     levels = outline.headings
     if levels[:1] != [1] or levels.count(1) != 1:
-        found.append(f"one h1 has to come first, got {levels}")
-    found += [f"h{after} after h{before}" for before, after in pairwise(levels) if after > before + 1]
-    return [*found, *outline.unnamed, *outline.headless]
+        defects.append(f"one h1 has to come first, got {levels}")
+    defects += [f"h{after} after h{before}" for before, after in pairwise(levels) if after > before + 1]
+    return [*defects, *outline.unnamed, *outline.headless]
 
 
 def colours(scheme: str) -> dict[str, str]:

@@ -43,19 +43,19 @@ def detections(
         count, nothing = 1 + draw.poisson(objects - 1), draw.poisson(wrong)
         low, size = draw.uniform(0, SIDE, (count, 2)), draw.uniform(20, 80, (count, 2))
         labels = 1 + draw.choice(classes, count, p=frequencies(classes))
-        found = draw.random(count) < odds(skill + 1.5 - hard)
+        detected = draw.random(count) < odds(skill + 1.5 - hard)
         moved = np.tile(size, 2) * draw.normal(0, 0.05 + 0.25 * odds(-skill), (count, 4))
-        right = (np.concatenate([low, low + size], axis=1) + moved)[found]
+        right = (np.concatenate([low, low + size], axis=1) + moved)[detected]
         place = draw.uniform(0, SIDE, (nothing, 2))
         wrongly = np.concatenate([place, place + draw.uniform(20, 80, (nothing, 2))], axis=1)
         scores = np.concatenate(
-            [draw.normal(skill - hard / 2, 1, count)[found], draw.normal(-0.5 + hard / 3, 1, nothing)]
+            [draw.normal(skill - hard / 2, 1, count)[detected], draw.normal(-0.5 + hard / 3, 1, nothing)]
         )
-        answers = np.concatenate([labels[found], 1 + draw.choice(classes, nothing, p=frequencies(classes))])
+        answers = np.concatenate([labels[detected], 1 + draw.choice(classes, nothing, p=frequencies(classes))])
         truth = Boxes(np.concatenate([low, low + size], axis=1), labels)
         images.append((truth, Boxes(np.concatenate([right, wrongly]), answers, odds(scores))))
-    truths, all_found = zip(*images, strict=True)
-    return DetectionScore(tuple(map(str, range(classes))), truths, all_found, (None,) * many)
+    truths, predictions = zip(*images, strict=True)
+    return DetectionScore(tuple(map(str, range(classes))), truths, predictions, (None,) * many)
 
 
 def classifications(classes: int, skill: float, *, many: int = MANY) -> ClassificationScore:
@@ -101,7 +101,7 @@ def holds(whole: Score, size: int, samples: int) -> Mapping[str, Mapping[str, fl
     "percentile" is the middle of the drawings as they are, which versions before 0.7 gave.
     """
     true, draw = count_all(whole), np.random.default_rng(10)
-    found: dict[str, list[tuple[bool, bool]]] = {name: [] for name in true}
+    hits: dict[str, list[tuple[bool, bool]]] = {name: [] for name in true}
     names = [str(number) for number in range(size)]
     for _ in range(samples):
         sample = pick(whole, draw.choice(count_examples(whole), size, replace=False))
@@ -111,8 +111,8 @@ def holds(whole: Score, size: int, samples: int) -> Mapping[str, Mapping[str, fl
             if name in intervals:
                 low, high = np.nanquantile(np.concatenate([part[name] for part in drawn]), [0.025, 0.975])
                 ends = intervals[name]
-                found[name].append((ends["low"] <= value <= ends["high"], low <= value <= high))
-    shares = {name: np.mean(pairs, axis=0) for name, pairs in found.items() if pairs}
+                hits[name].append((ends["low"] <= value <= ends["high"], low <= value <= high))
+    shares = {name: np.mean(pairs, axis=0) for name, pairs in hits.items() if pairs}
     return {
         name: {"true": true[name], "interval": float(share[0]), "percentile": float(share[1])}
         for name, share in shares.items()

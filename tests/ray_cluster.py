@@ -77,8 +77,8 @@ def ray_nodes(*cpus: int, python_path: str, variables: Mapping[str, str] | None 
             for number, count in enumerate(cpus):
                 answer = nodes._ask(f"add {count} {{}}")
                 nodes.count, nodes.address = number + 1, answer
-            found = {"PYTHONPATH": python_path, "RAY_ADDRESS": nodes.address, "RAY_TMPDIR": str(folder)}
-            nodes.environment = found | dict(variables or {})
+            ray_environment = {"PYTHONPATH": python_path, "RAY_ADDRESS": nodes.address, "RAY_TMPDIR": str(folder)}
+            nodes.environment = ray_environment | dict(variables or {})
             yield nodes
         finally:
             assert process.stdin

@@ -23,7 +23,7 @@ def sentences_of(page: str) -> list[str]:
 
 def _blocks(page: str) -> Iterator[str]:
     """Give each paragraph and each item of a list; a name in code counts as one short word."""
-    text = LINK.sub(lambda found: "" if found[1] else found[2], FENCED.sub("", page))
+    text = LINK.sub(lambda match: "" if match[1] else match[2], FENCED.sub("", page))
     text = re.sub(r"`[^`]*`", "name", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
     block: list[str] = []
     for line in [*text.splitlines(), ""]:
@@ -68,7 +68,7 @@ def _sounds(letters: str) -> bool:
 
 
 def links_of(page: str) -> list[str]:
-    return [found[3] for found in LINK.finditer(FENCED.sub("", page))]
+    return [match[3] for match in LINK.finditer(FENCED.sub("", page))]
 
 
 def find_broken(path: Path) -> list[str]:

@@ -192,8 +192,8 @@ def test_the_readme_can_be_typed_from_top_to_bottom(tmp_path: Path) -> None:
 
 
 def _two_runs(workspace: Workspace) -> list[str]:
-    found = json.loads(workspace.run("bakeoff", "status", "--json").stdout)
-    return [run["fingerprint"] for run in found["runs"]]
+    status = json.loads(workspace.run("bakeoff", "status", "--json").stdout)
+    return [run["fingerprint"] for run in status["runs"]]
 
 
 @pytest.mark.parametrize("command", sorted({*ALL_COMMANDS} - {"repro"}))

@@ -16,10 +16,10 @@ from imports import ROOT
 SIZES = {"": "0.6 GB to download, 1.8 GB on disk", "1": "3.7 GB to download, 7.1 GB on disk"}
 LOCKS = {"": ("requirements.lock", ".venv/ready"), "1": ("requirements-gpu.lock", ".venv/ready-gpu")}
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="GPUs are for Linux")
-found = spec_from_file_location("environment", ROOT / "environment.py")
-assert found and found.loader
-environment = module_from_spec(found)
-found.loader.exec_module(environment)
+spec = spec_from_file_location("environment", ROOT / "environment.py")
+assert spec and spec.loader
+environment = module_from_spec(spec)
+spec.loader.exec_module(environment)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")

@@ -142,8 +142,8 @@ def test_keras_loads_without_what_it_could_do_without() -> None:
     """Each such import stands where its failure is caught, or where it is not loaded at once."""
     hard = re.compile(rf"^(import|from) ({'|'.join(NOT_NEEDED)})\b", re.MULTILINE)
     files = [file for file in folder_of("keras").rglob("*.py") if not file.stem.endswith("_test")]
-    found = {file.parent.name for file in files if hard.search(file.read_text(encoding="utf-8"))}
-    assert found <= {"numpy", "openvino"}  # backends that are not used
+    folders = {file.parent.name for file in files if hard.search(file.read_text(encoding="utf-8"))}
+    assert folders <= {"numpy", "openvino"}  # backends that are not used
     code = "import sys; from bakeoff.quiet import NOT_NEEDED, load_tensorflow; load_tensorflow(); import keras; "
     code += "print(sorted({*NOT_NEEDED} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
@@ -225,7 +225,7 @@ def test_omegaconf_names_the_key_that_cannot_be_resolved() -> None:
 def test_mlflow_makes_the_schema_that_is_read_past_it() -> None:
     texts = [file.read_text() for file in (folder_of("mlflow") / "store/db_migrations/versions").glob("*.py")]
     revisions, before = (
-        {found[1] for text in texts if (found := re.search(rf'^{key} = "(\w+)"', text, re.MULTILINE))}
+        {match[1] for text in texts if (match := re.search(rf'^{key} = "(\w+)"', text, re.MULTILINE))}
         for key in ("revision", "down_revision")
     )
     assert revisions - before == {list(KNOWN_SCHEMAS)[-1]}

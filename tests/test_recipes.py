@@ -79,13 +79,13 @@ def add_to_code(text: str, table: str, lines: str) -> str:
         last = re.findall(r"^(?:from|import) .*\n", text, re.M)[-1]
         text = text.replace(last, f"{last}\n{''.join(imports)}", 1)
     end = rf"(^class {table}\b.*?\n)(?=\n    (?:def|@))" if f"class {table}" in text else rf"(^{table}\b.*?)(?=^}}$)"
-    return re.sub(end, lambda found: found[1] + rows, text, count=1, flags=re.M | re.S)
+    return re.sub(end, lambda match: match[1] + rows, text, count=1, flags=re.M | re.S)
 
 
 def add_to_docs(text: str, section: str, row: str) -> str:
     """Put a row at the end of the first table of a section."""
     return re.sub(
-        rf"(^##+ {section}\n.*?^\|[^\n]*\n)(?!\|)", lambda found: found[1] + row, text, count=1, flags=re.M | re.S
+        rf"(^##+ {section}\n.*?^\|[^\n]*\n)(?!\|)", lambda match: match[1] + row, text, count=1, flags=re.M | re.S
     )
 
 

@@ -28,13 +28,13 @@ Place = tuple[str, str]  # file below the package, and `function` or `Class.meth
 @cache
 def functions(file: str) -> dict[str, Function]:
     """Every function of a file's own and of its classes."""
-    found = {}
+    by_name = {}
     for node in ast.parse((SRC / file).read_text(encoding="utf-8")).body:
         if isinstance(node, Function):
-            found[node.name] = node
+            by_name[node.name] = node
         elif isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{inner.name}": inner for inner in node.body if isinstance(inner, Function)}
-    return found
+            by_name |= {f"{node.name}.{inner.name}": inner for inner in node.body if isinstance(inner, Function)}
+    return by_name
 
 
 @cache
@@ -84,7 +84,7 @@ def annotations(function: Function) -> dict[str, str]:
 def called(place: Place) -> set[str]:
     """The last name of whatever a function calls, and what an attribute of its own stands for that it calls."""
     file, name = place
-    names = {found for node in calls_in(place) if (found := name_of(node.func))}
+    names = {called_name for node in calls_in(place) if (called_name := name_of(node.func))}
     kept = kept_by(file, name.partition(".")[0]) if "." in name else {}
     return names.union(*(kept.get(one, set()) for one in names))
 

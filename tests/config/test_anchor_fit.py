@@ -54,8 +54,8 @@ def test_a_box_is_held_against_the_anchor_that_fits_it_best(name: str) -> None:
     anchors, size, strides = NETWORKS[name]
     boxes = draw_boxes(200, (0.02, 0.9), (0.2, 1.0, 4.0))
     levels = anchors.levels(size, strides)
-    found = best_overlaps(levels, [find_nearest(centres, boxes) for centres, _ in levels], boxes)
-    np.testing.assert_allclose(found, overlap_all(anchors.boxes(size, strides), boxes), atol=1e-5)
+    overlaps = best_overlaps(levels, [find_nearest(centres, boxes) for centres, _ in levels], boxes)
+    np.testing.assert_allclose(overlaps, overlap_all(anchors.boxes(size, strides), boxes), atol=1e-5)
 
 
 def test_ratios_are_the_middles_of_their_clusters() -> None:
@@ -74,16 +74,16 @@ def test_with_the_keys_that_are_named_fewer_boxes_have_no_anchor(
     anchors, size, strides = NETWORKS[name]
     boxes = draw_boxes(300, sides, ratios)
     advice = advise(Detector(size, strides, anchors), boxes)
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(\d+)% of the training boxes overlap no anchor by 0\.5; with model\.anchors: \{(.*)\} it is (\d+)%",
         advice or "",
     )
-    assert found, advice
-    keys = json.loads(re.sub(r"(\w+):", r'"\1":', f"{{{found[2]}}}"))
+    assert match, advice
+    keys = json.loads(re.sub(r"(\w+):", r'"\1":', f"{{{match[2]}}}"))
     keys["aspect_ratios"] = tuple(keys["aspect_ratios"])
     before = share_unfit(anchors, size, strides, boxes)
     after = share_unfit(dataclasses.replace(anchors, **keys), size, strides, boxes)
-    assert found[1] == f"{before:.0%}"[:-1] and found[3] == f"{after:.0%}"[:-1]
+    assert match[1] == f"{before:.0%}"[:-1] and match[3] == f"{after:.0%}"[:-1]
     assert after < before / 2 and after < 0.1
 
 

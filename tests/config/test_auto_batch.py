@@ -53,22 +53,22 @@ def test_no_size_over_a_thousand_is_tried() -> None:
 def test_largest_that_fits_is_found_whatever_was_expected(budget: int, largest: int, guess: int) -> None:
     """1,000 and 100 for each example, of 200; the next rung is always over the budget."""
     memory = Memory(1000, 100)
-    found = search(ladder(200), budget, memory, expected(900, guess))
-    assert found is not None and found.batch_size == largest
+    choice = search(ladder(200), budget, memory, expected(900, guess))
+    assert choice is not None and choice.batch_size == largest
     assert len(memory.asked) <= 8 and len(set(memory.asked)) == len(memory.asked)
 
 
 def test_honest_expectation_needs_few_tries_that_only_climb() -> None:
     memory = Memory(1000, 100)
-    found = search(ladder(5000), 20_000, memory, expected(1000, 100))
+    choice = search(ladder(5000), 20_000, memory, expected(1000, 100))
     assert memory.asked == sorted(memory.asked) and len(memory.asked) <= 3
-    assert found is not None and found.trials[-1] == Trial(128, 13_800)
+    assert choice is not None and choice.trials[-1] == Trial(128, 13_800)
 
 
 def test_size_that_dies_is_not_taken_though_it_should_fit() -> None:
     memory = Memory(1000, 100, fails_from=48)
-    found = search(ladder(200), 20_000, memory, expected(1000, 100))
-    assert found is not None and found.batch_size == 32
+    choice = search(ladder(200), 20_000, memory, expected(1000, 100))
+    assert choice is not None and choice.batch_size == 32
 
 
 def test_nothing_fits_into_too_small_a_budget() -> None:

@@ -65,8 +65,8 @@ def test_a_mistake_on_the_command_line_is_said_to_be_there(tmp_path: Path) -> No
     (tmp_path / "params.yaml").write_text(
         "experiment: demo\ndata: digits\nlr: {peak: 0.1}\nseed: 0\n", encoding="utf-8"
     )
-    found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["lr=cosin", "modle.width=3"])
-    assert [line.split("; ")[0] for line in found.problems.lines] == [
+    composition = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["lr=cosin", "modle.width=3"])
+    assert [line.split("; ")[0] for line in composition.problems.lines] == [
         "command line: modle: no such key",
         "command line: lr.use: no such option 'cosin' in " + f"{(ROOT / 'conf/lr').as_posix()}/",
     ]
@@ -76,25 +76,25 @@ def test_an_override_hides_the_line_that_it_replaces(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text(
         "experiment: demo\ndata: digits\nlr: {peak: 0.1}\nseed: 0\n", encoding="utf-8"
     )
-    found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["lr.peak=0.5"])
-    assert found.tree["lr"]["peak"] == 0.5
-    assert found.place_of("lr.peak") == "command line"
-    assert found.place_of("seed").endswith("params.yaml:4")
+    composition = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["lr.peak=0.5"])
+    assert composition.tree["lr"]["peak"] == 0.5
+    assert composition.place_of("lr.peak") == "command line"
+    assert composition.place_of("seed").endswith("params.yaml:4")
 
 
 @pytest.mark.parametrize("word", ["train.epochs=3", "+train.epochs=3"])
 def test_a_change_of_one_takes_the_place_of_an_options_other(tmp_path: Path, word: str) -> None:
     (tmp_path / "params.yaml").write_text("experiment: demo\ndata: digits\nseed: 0\n", encoding="utf-8")
-    found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=[word])
-    assert (found.tree["train"]["steps"], found.tree["train"]["epochs"]) == (None, 3)
-    assert found.place_of("train.steps") == found.place_of("train.epochs") == "command line"
+    composition = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=[word])
+    assert (composition.tree["train"]["steps"], composition.tree["train"]["epochs"]) == (None, 3)
+    assert composition.place_of("train.steps") == composition.place_of("train.epochs") == "command line"
 
 
 def test_a_change_of_both_leaves_both_to_be_refused(tmp_path: Path) -> None:
     printed = "experiment: demo\ndata: digits\ntrain: {steps: 30}\nseed: 0\n"
     (tmp_path / "params.yaml").write_text(printed, encoding="utf-8")
-    found = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["train.epochs=3"])
-    assert (found.tree["train"]["steps"], found.tree["train"]["epochs"]) == (30, 3)
+    composition = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["train.epochs=3"])
+    assert (composition.tree["train"]["steps"], composition.tree["train"]["epochs"]) == (30, 3)
 
 
 def test_the_same_options_are_composed_once_until_a_file_changes(

@@ -25,9 +25,9 @@ def composed(tmp_path: Path, text: str, conf: Path = CONF) -> Composed:
 
 
 def draft(tmp_path: Path, text: str) -> Draft:
-    found = composed(tmp_path, text)
-    parsed = parse_variant(found.tree, found.problems)
-    found.problems.raise_any()
+    composition = composed(tmp_path, text)
+    parsed = parse_variant(composition.tree, composition.problems)
+    composition.problems.raise_any()
     return parsed
 
 
@@ -79,11 +79,11 @@ def test_the_four_models_of_ftc_ml_differ_in_input_focal_loss_and_anchors(tmp_pa
         "ftc_ssd_mobilenet_v1_fpn_640": (640, 0.25, 51_150),
         "ftc_ssd_mobilenet_v2_fpnlite_640": (640, 0.25, 51_150),
     }
-    found = {}
+    actual = {}
     for name in expected:
         model: Any = draft(tmp_path, f"experiment: {name}\ndata: digits\nseed: 0\n").model
-        found[name] = (model.input_size, model.loss.focal_alpha, len(model.anchor_boxes()))
-    assert found == expected
+        actual[name] = (model.input_size, model.loss.focal_alpha, len(model.anchor_boxes()))
+    assert actual == expected
 
 
 def test_the_phases_of_s3dg_are_logits_at_a_tenth_and_then_everything_more_and_more_slowly(tmp_path: Path) -> None:
@@ -137,14 +137,14 @@ def test_the_recipe_for_clips_judges_every_epoch_and_writes_tensorboard(tmp_path
 
 
 def test_an_option_in_params_wins_over_the_presets(tmp_path: Path) -> None:
-    found = composed(tmp_path, "experiment: demo\ndata: digits\nlr: constant\nseed: 0\n")
-    assert found.tree["variant"]["lr"] == "constant" and found.tree["lr"]["kind"] == "constant"
-    assert found.tree["variant"]["model"] == "ssd_small"
+    composition = composed(tmp_path, "experiment: demo\ndata: digits\nlr: constant\nseed: 0\n")
+    assert composition.tree["variant"]["lr"] == "constant" and composition.tree["lr"]["kind"] == "constant"
+    assert composition.tree["variant"]["model"] == "ssd_small"
 
 
 def test_a_value_in_params_changes_the_presets_option(tmp_path: Path) -> None:
-    found = composed(tmp_path, "experiment: demo\ndata: digits\nlr: {use: preset, peak: 0.5}\nseed: 0\n")
-    assert (found.tree["lr"]["kind"], found.tree["lr"]["peak"]) == ("cosine", 0.5)
+    composition = composed(tmp_path, "experiment: demo\ndata: digits\nlr: {use: preset, peak: 0.5}\nseed: 0\n")
+    assert (composition.tree["lr"]["kind"], composition.tree["lr"]["peak"]) == ("cosine", 0.5)
 
 
 def test_a_preset_and_the_same_options_by_name_are_the_same_variant(tmp_path: Path) -> None:
@@ -167,11 +167,11 @@ def own_conf(tmp_path: Path) -> Path:
 def test_a_preset_can_set_values_of_its_own(tmp_path: Path, own_conf: Path) -> None:
     demo = (CONF / "experiment/demo.yaml").read_text(encoding="utf-8")
     (own_conf / "experiment/slow.yaml").write_text(f"{demo}\nlr: {{peak: 0.0001, warmup_steps: 7}}\n", encoding="utf-8")
-    found = composed(tmp_path, "experiment: slow\ndata: digits\nlr: {warmup_steps: 9}\nseed: 0\n", own_conf)
-    assert (found.tree["lr"]["peak"], found.tree["lr"]["warmup_steps"]) == (0.0001, 9)
-    assert found.place_of("lr.peak").endswith("experiment/slow.yaml:13")
-    assert found.place_of("lr.warmup_steps").endswith("params.yaml:3")
-    assert found.place_of("lr.kind").endswith("conf/lr/cosine.yaml:2")
+    composition = composed(tmp_path, "experiment: slow\ndata: digits\nlr: {warmup_steps: 9}\nseed: 0\n", own_conf)
+    assert (composition.tree["lr"]["peak"], composition.tree["lr"]["warmup_steps"]) == (0.0001, 9)
+    assert composition.place_of("lr.peak").endswith("experiment/slow.yaml:13")
+    assert composition.place_of("lr.warmup_steps").endswith("params.yaml:3")
+    assert composition.place_of("lr.kind").endswith("conf/lr/cosine.yaml:2")
 
 
 @pytest.mark.parametrize(
@@ -189,23 +189,23 @@ def test_a_mistake_in_a_preset_is_said_with_its_line(line: str, message: str, tm
     demo = (CONF / "experiment/demo.yaml").read_text(encoding="utf-8").rstrip("\n")
     (own_conf / "experiment/mine.yaml").write_text(f"{demo}\n{line}\n", encoding="utf-8")
     expected = message.format(line=len(demo.splitlines()) + 1)
-    found = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
+    composition = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
     with pytest.raises(ConfigError, match=re.escape(f"mine.yaml{expected}")):
-        found.problems.raise_any()
+        composition.problems.raise_any()
 
 
 def test_a_preset_without_the_line_that_hydra_wants_is_refused(tmp_path: Path, own_conf: Path) -> None:
     (own_conf / "experiment/mine.yaml").write_text("defaults:\n  - override /lr: cosine\n", encoding="utf-8")
-    found = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
+    composition = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
     with pytest.raises(ConfigError, match=r"mine\.yaml:1: must have the line `# @package _global_` for Hydra"):
-        found.problems.raise_any()
+        composition.problems.raise_any()
 
 
 def test_a_preset_that_names_an_option_that_is_not_there_is_refused(tmp_path: Path, own_conf: Path) -> None:
     demo = (CONF / "experiment/demo.yaml").read_text(encoding="utf-8").replace("/lr: cosine_short", "/lr: cosinus")
     (own_conf / "experiment/mine.yaml").write_text(demo, encoding="utf-8")
-    found = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
+    composition = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
     with pytest.raises(
         ConfigError, match=r"mine\.yaml: lr: no such option 'cosinus' in .*conf/lr/; did you mean 'cosine'"
     ):
-        found.problems.raise_any()
+        composition.problems.raise_any()

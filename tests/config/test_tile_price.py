@@ -79,8 +79,8 @@ def test_records_without_their_shards_are_said_plainly(workspace: Path, read: Re
     for index in moved.glob("validation-*"):
         index.unlink()
     read("{use: ssd_tiny, tiles: {size: 96}}")
-    found = read_variant(workspace / "params.yaml", workspace / "conf", moved, facts=workspace / "facts")
-    assert any("the sizes of pictures cannot be read" in line for line in found.problems.lines)
+    variant = read_variant(workspace / "params.yaml", workspace / "conf", moved, facts=workspace / "facts")
+    assert any("the sizes of pictures cannot be read" in line for line in variant.problems.lines)
 
 
 def test_the_price_is_counted_on_the_pictures_as_they_are_stored(workspace: Path) -> None:

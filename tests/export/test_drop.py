@@ -31,11 +31,13 @@ def judged(
     """Exports a network, and compares the files with it. True is what it is surest of, ten boxes of a scene at most."""
     network, task = opinionated("detection")
     images, records = examples("detection", 5), []
-    found = {name: value.numpy() for name, value in task.predict(network(images, training=False)).items()}
-    unsure = found["scores"][:, 10].max()
+    predictions = {name: value.numpy() for name, value in task.predict(network(images, training=False)).items()}
+    unsure = predictions["scores"][:, 10].max()
     for number, image in enumerate(images):
-        rows = np.flatnonzero(found["scores"][number] > unsure)
-        pairs = zip(found["boxes"][number][rows].tolist(), found["classes"][number][rows].tolist(), strict=True)
+        rows = np.flatnonzero(predictions["scores"][number] > unsure)
+        pairs = zip(
+            predictions["boxes"][number][rows].tolist(), predictions["classes"][number][rows].tolist(), strict=True
+        )
         boxes = tuple(Box(*corners, CLASSES[label - 1]) for corners, label in pairs)
         records.append(Record(f"scene {number}", (png(image.astype(np.uint8)),), 64, 64, boxes, format="png"))
     store = open_store(tmp_path, write_train(records, CLASSES))

@@ -92,9 +92,9 @@ def test_what_needs_a_result_of_the_processor_runs_there_too_and_a_branch_beside
         operation("RELU", image, to=made), operation("TILE", made, to=other), operation("ADD", other, made, to=end),
         operation("LOGISTIC", made),
     )  # fmt: skip
-    found = check_edge_tpu(LiteFile(steps, (image,), (end,)))
-    assert (found.mapped, found.on_cpu) == ((0, 3), (1, 2))
-    assert str(found) == (
+    report = check_edge_tpu(LiteFile(steps, (image,), (end,)))
+    assert (report.mapped, report.on_cpu) == ((0, 3), (1, 2))
+    assert str(report) == (
         "the Edge TPU takes 2 of 4 operations, for TILE is not on the list; the processor computes TILE, ADD"
     )
     assert str(EdgeTpu((0,), (), (), ("RELU",))) == "the Edge TPU takes all 1 operations"
@@ -116,10 +116,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_of_a_detector_the_processor_computes_only_the_choice_among_boxes(written: Path) -> None:
-    found = check_edge_tpu(read_lite_file(written)).as_json()
-    assert found["on_cpu"] == {"DEQUANTIZE": 2, "TFLite_Detection_PostProcess": 1, "CAST": 2, "GATHER": 1}
-    assert (found["operations"], found["mapped"]) == (44, 38)
-    assert found["reasons"] == ["DEQUANTIZE is not on the list"]
+    report = check_edge_tpu(read_lite_file(written)).as_json()
+    assert report["on_cpu"] == {"DEQUANTIZE": 2, "TFLite_Detection_PostProcess": 1, "CAST": 2, "GATHER": 1}
+    assert (report["operations"], report["mapped"]) == (44, 38)
+    assert report["reasons"] == ["DEQUANTIZE is not on the list"]
 
 
 def test_a_file_is_read_as_tensorflow_reads_it(written: Path) -> None:

@@ -59,12 +59,12 @@ def test_a_detector_gives_controllers_their_four_outputs(folder: Path) -> None:
     from tensorflow.lite.python.interpreter import Interpreter
 
     with pytest.warns(UserWarning, match=r"tf.lite.Interpreter is deprecated"):
-        found = Interpreter(model_path=str(folder / "detection/model_float32.tflite"))
-    outputs = found.get_output_details()
+        interpreter = Interpreter(model_path=str(folder / "detection/model_float32.tflite"))
+    outputs = interpreter.get_output_details()
     assert [tuple(output["shape"]) for output in outputs] == [(1, 10, 4), (1, 10), (1, 10), (1,)]
     assert {output["dtype"] for output in outputs} == {np.float32}
     assert [output["name"] for output in outputs] == ["boxes", "classes", "scores", "count"]
-    assert found.get_input_details()[0]["dtype"] == np.float32
+    assert interpreter.get_input_details()[0]["dtype"] == np.float32
 
 
 @pytest.mark.parametrize(("kind", "groups"), [("detection", ["location", "category", "score"]), ("classification", [])])
@@ -94,9 +94,9 @@ def test_the_outputs_of_a_detector_are_a_group_in_the_bytes_of_its_file(
 
     root = start + number("<I", start)
     [subgraph] = items(field(root, 3))
-    found = [(text(field(group, 0)), [text(name) for name in items(field(group, 1))]) for group in
-             items(field(subgraph, 8))]  # fmt: skip
-    assert found == ([("detection_result", groups)] if groups else [])
+    output_groups = [(text(field(group, 0)), [text(name) for name in items(field(group, 1))]) for group in
+                     items(field(subgraph, 8))]  # fmt: skip
+    assert output_groups == ([("detection_result", groups)] if groups else [])
     assert text(field(root, 7)) == ("1.2.0" if groups else "1.0.0")
     if groups:
         assert set(groups) < {text(field(output, 0)) for output in items(field(subgraph, 3))}
@@ -111,11 +111,11 @@ def test_a_detector_finds_in_a_file_what_the_network_finds(
     for image in examples("detection", 4):
         expected = {key: value.numpy()[0] for key, value in task.predict(network(image[None], training=False)).items()}
         assert expected["count"] > 10 and len(set(expected["classes"][:10])) > 1  # more than fit, of several classes
-        found = model.answer(image)
-        np.testing.assert_allclose(found["scores"], expected["scores"][:10], atol=scores_off)
+        answer = model.answer(image)
+        np.testing.assert_allclose(answer["scores"], expected["scores"][:10], atol=scores_off)
         if file == "model_float32":
-            np.testing.assert_array_equal(found["classes"], expected["classes"][:10])
-            np.testing.assert_allclose(found["boxes"], expected["boxes"][:10], atol=boxes_off)
+            np.testing.assert_array_equal(answer["classes"], expected["classes"][:10])
+            np.testing.assert_allclose(answer["boxes"], expected["boxes"][:10], atol=boxes_off)
 
 
 def test_a_file_answers_the_same_with_several_threads(folder: Path) -> None:
@@ -124,10 +124,10 @@ def test_a_file_answers_the_same_with_several_threads(folder: Path) -> None:
     for threads in (2, 3, 4, 16):
         together = LiteModel(path, threads)
         for image in examples("detection", 3):
-            expected, found = alone.answer(image), together.answer(image)
+            expected, answer = alone.answer(image), together.answer(image)
             assert 3 in expected["classes"]  # at place 2, which the operation itself loses with two threads
             for name, values in expected.items():
-                np.testing.assert_array_equal(found[name], values, err_msg=f"{name} with {threads} threads")
+                np.testing.assert_array_equal(answer[name], values, err_msg=f"{name} with {threads} threads")
 
 
 @pytest.mark.parametrize("rule", [Suppression(), Suppression(min_score=0.0, max_detections_per_class=1)])
@@ -148,9 +148,9 @@ def test_every_class_is_found_with_any_number_of_threads(rule: Suppression) -> N
     for threads in (1, 2, 3, 5, 16):
         with pytest.warns(UserWarning, match=r"tf.lite.Interpreter is deprecated"):
             answer = Interpreter(model_content=file, num_threads=threads).get_signature_runner()
-        found = answer(a=np.zeros((1, anchors, 4), np.float32), b=scores)
-        assert found["count"].item() == classes
-        assert found["classes"][0].tolist() == [*range(classes), 0]  # the last place holds nothing
+        outputs = answer(a=np.zeros((1, anchors, 4), np.float32), b=scores)
+        assert outputs["count"].item() == classes
+        assert outputs["classes"][0].tolist() == [*range(classes), 0]  # the last place holds nothing
 
 
 def test_by_the_faster_rule_a_place_has_one_class_and_a_box_hides_all_that_overlap_it(folder: Path) -> None:
@@ -167,14 +167,14 @@ def test_by_the_faster_rule_a_place_has_one_class_and_a_box_hides_all_that_overl
         for place in np.argsort(-scores.max(axis=1)):
             if len(kept) < 10 and all(overlap(corners[place], corners[other]) <= 0.5 for other in kept):
                 kept.append(int(place))
-        found = model.answer(image)
-        np.testing.assert_allclose(found["scores"], scores.max(axis=1)[kept], atol=1e-4)
-        np.testing.assert_array_equal(found["classes"], scores.argmax(axis=1)[kept] + 1)
-        np.testing.assert_allclose(found["boxes"], np.clip(corners[kept], 0, 1), atol=1e-4)
+        answer = model.answer(image)
+        np.testing.assert_allclose(answer["scores"], scores.max(axis=1)[kept], atol=1e-4)
+        np.testing.assert_array_equal(answer["classes"], scores.argmax(axis=1)[kept] + 1)
+        np.testing.assert_allclose(answer["boxes"], np.clip(corners[kept], 0, 1), atol=1e-4)
         same = {name: value.numpy()[0] for name, value in by_the_rule({"image": tf.constant(image[None])}).items()}
         assert same["count"] == len(kept)
         for name in ("boxes", "scores", "classes"):
-            np.testing.assert_allclose(same[name], found[name], atol=1e-4)
+            np.testing.assert_allclose(same[name], answer[name], atol=1e-4)
 
 
 def overlap(a: np.ndarray, b: np.ndarray) -> float:
@@ -190,9 +190,9 @@ def test_whole_numbers_take_pixels_as_they_are(folder: Path) -> None:
     scale, zero = details["quantization"]
     assert scale == pytest.approx(2 / 255, rel=0.01) and zero in (127, 128)
     image = examples("detection", 1)[0]
-    found, expected = model.answer(image), exact.answer(image)
-    np.testing.assert_allclose(found["scores"][:3], expected["scores"][:3], atol=0.05)
-    assert set(found["classes"]) <= {1, 2, 3} and found["classes"][0] == expected["classes"][0]
+    answer, expected = model.answer(image), exact.answer(image)
+    np.testing.assert_allclose(answer["scores"][:3], expected["scores"][:3], atol=0.05)
+    assert set(answer["classes"]) <= {1, 2, 3} and answer["classes"][0] == expected["classes"][0]
     classes = model._values(next(one for one in model._outputs if one["name"] == "classes"))
     assert (classes == np.rint(classes)).all()
 
@@ -211,10 +211,10 @@ def test_a_classifier_gives_a_number_for_each_label(folder: Path, kind: str) -> 
 
 def test_labels_and_normalization_are_inside_the_file(folder: Path) -> None:
     path = folder / "detection/model.tflite"
-    found = read_metadata(path)
-    assert found.labels == CLASSES
-    assert (found.mean, found.deviation) == ((127.5,), (127.5,))
-    assert found.outputs == ("location", "category", "score", "number of detections")
+    metadata = read_metadata(path)
+    assert metadata.labels == CLASSES
+    assert (metadata.mean, metadata.deviation) == ((127.5,), (127.5,))
+    assert metadata.outputs == ("location", "category", "score", "number of detections")
     with zipfile.ZipFile(path) as archive:
         assert archive.read("labels.txt") == (folder / "detection/labels.txt").read_bytes()
 
@@ -270,9 +270,9 @@ def test_the_interpreter_alone_finds_and_names_the_same(folder: Path, tmp_path: 
         [sys.executable, "alone.py", str(path), "image.npy"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     printed = json.loads(done.stdout)
-    found = LiteModel(path).answer(image)
-    texts = [CLASSES[label - 1] for label in found["classes"]]
+    answer = LiteModel(path).answer(image)
+    texts = [CLASSES[label - 1] for label in answer["classes"]]
     assert printed["ours"] == []
     assert printed["found"] == [
-        [text, round(float(score), 3)] for text, score in zip(texts, found["scores"], strict=True)
+        [text, round(float(score), 3)] for text, score in zip(texts, answer["scores"], strict=True)
     ]

@@ -59,13 +59,13 @@ def test_a_detector_finds_in_a_file_what_the_network_finds(folder: Path) -> None
     model = OnnxModel(folder / "detection/model.onnx")
     assert model.task == "detection" and model.labels == CLASSES and model.shape == (64, 64, 3)
     for image in examples("detection", 4):
-        found = model.answer(image)
+        answer = model.answer(image)
         expected = {key: value.numpy()[0] for key, value in task.predict(network(image[None], training=False)).items()}
         count = int(expected["count"])
         assert count > 10 and len(set(expected["classes"][:count])) > 1
-        np.testing.assert_array_equal(found["classes"], expected["classes"][:count])
-        np.testing.assert_allclose(found["scores"], expected["scores"][:count], atol=1e-5)
-        np.testing.assert_allclose(found["boxes"], expected["boxes"][:count], atol=1e-5)
+        np.testing.assert_array_equal(answer["classes"], expected["classes"][:count])
+        np.testing.assert_allclose(answer["scores"], expected["scores"][:count], atol=1e-5)
+        np.testing.assert_allclose(answer["boxes"], expected["boxes"][:count], atol=1e-5)
 
 
 def test_several_images_at_once_have_the_answers_that_each_has_alone(folder: Path) -> None:
@@ -90,9 +90,9 @@ def test_a_classifier_gives_a_number_for_each_label(folder: Path, kind: str, nam
     assert model.task == MODELS[kind].task and model.shape == network.input_shape[1:]
     for example in examples(kind, 3):
         expected = task.predict(network(example[None], training=False))
-        found = model.answer(example)
-        assert set(found) == {name}
-        np.testing.assert_allclose(found[name], expected[name].numpy()[0], atol=1e-5)
+        answer = model.answer(example)
+        assert set(answer) == {name}
+        np.testing.assert_allclose(answer[name], expected[name].numpy()[0], atol=1e-5)
 
 
 def test_a_file_says_how_its_images_are_made_and_where_it_is_from(folder: Path) -> None:
@@ -112,10 +112,10 @@ def test_predict_opens_a_file_and_shows_it_images_of_any_size(folder: Path) -> N
     file = folder / "detection/model.onnx"
     photo = examples("detection", 1)[0].repeat(2, axis=0).repeat(3, axis=1).astype(np.uint8)
     fitted = fit({"image": tf.constant(photo)}, View.of(MODELS["detection"]))["image"].numpy()
-    found, expected = opened(file).answer(photo), OnnxModel(file).answer(fitted)
+    answer, expected = opened(file).answer(photo), OnnxModel(file).answer(fitted)
     assert len(expected["scores"]) > 1
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, atol=1e-6)
+        np.testing.assert_allclose(answer[name], values, atol=1e-6)
 
 
 def test_the_same_weights_are_the_same_bytes(folder: Path) -> None:
@@ -146,16 +146,20 @@ def test_candidates_become_detections_as_tensorflow_chooses_them() -> None:
             boxes[None, :, None], scores[None], rule.max_detections_per_class or rule.max_detections,
             rule.max_detections, rule.max_overlap, rule.min_score, clip_boxes=True,
         )  # fmt: skip
-        count, found = int(expected.valid_detections[0]), rule.detections(boxes, scores)
-        assert count == len(found["scores"]) > 5
-        np.testing.assert_array_equal(found["scores"], expected.nmsed_scores[0, :count])
-        np.testing.assert_array_equal(found["classes"], expected.nmsed_classes[0, :count].numpy() + 1)
-        np.testing.assert_array_equal(found["boxes"], expected.nmsed_boxes[0, :count])
+        count, detections = int(expected.valid_detections[0]), rule.detections(boxes, scores)
+        assert count == len(detections["scores"]) > 5
+        np.testing.assert_array_equal(detections["scores"], expected.nmsed_scores[0, :count])
+        np.testing.assert_array_equal(detections["classes"], expected.nmsed_classes[0, :count].numpy() + 1)
+        np.testing.assert_array_equal(detections["boxes"], expected.nmsed_boxes[0, :count])
 
 
 def test_nothing_above_the_least_score_is_no_detection() -> None:
-    found = Rule(0.5, 0.5, 10).detections(np.zeros((4, 4), np.float32), np.full((4, 2), 0.5, np.float32))
-    assert {name: values.shape for name, values in found.items()} == {"boxes": (0, 4), "scores": (0,), "classes": (0,)}
+    detections = Rule(0.5, 0.5, 10).detections(np.zeros((4, 4), np.float32), np.full((4, 2), 0.5, np.float32))
+    assert {name: values.shape for name, values in detections.items()} == {
+        "boxes": (0, 4),
+        "scores": (0,),
+        "classes": (0,),
+    }
 
 
 def test_files_that_are_none_of_ours_are_refused(folder: Path, tmp_path: Path) -> None:

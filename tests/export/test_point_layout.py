@@ -84,15 +84,15 @@ def corners(tmp_path_factory: pytest.TempPathFactory, network: keras.Model, imag
 def decode(output: np.ndarray, confidence: float, most_overlap: float) -> list[tuple[int, float, list[float]]]:
     """(1, 4 + k, n) -> (class, score, x y x y) best first: transpose, threshold, suppression in each class."""
     rows = output[0].T
-    found = []
+    detections = []
     for label in range(rows.shape[1] - 4):
         kept: list[np.ndarray] = []
         for row in sorted(rows[rows[:, 4 + label] > confidence], key=lambda row: -row[4 + label]):
             box = np.array([row[0] - row[2] / 2, row[1] - row[3] / 2, row[0] + row[2] / 2, row[1] + row[3] / 2])
             if all(overlap(box, other) <= most_overlap for other in kept):
                 kept.append(box)
-                found.append((label, float(row[4 + label]), box.tolist()))
-    return sorted(found, key=lambda one: -one[1])
+                detections.append((label, float(row[4 + label]), box.tolist()))
+    return sorted(detections, key=lambda one: -one[1])
 
 
 def overlap(a: np.ndarray, b: np.ndarray) -> float:
@@ -101,9 +101,9 @@ def overlap(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def answered(network: keras.Model, image: np.ndarray) -> dict[str, np.ndarray]:
-    found = Detection(MODEL, CLASSES).predict(network(image[None], training=False))
-    count = int(found["count"][0])
-    return {name: found[name].numpy()[0][:count] for name in ("boxes", "scores", "classes")}
+    predictions = Detection(MODEL, CLASSES).predict(network(image[None], training=False))
+    count = int(predictions["count"][0])
+    return {name: predictions[name].numpy()[0][:count] for name in ("boxes", "scores", "classes")}
 
 
 def require_same(given: list[tuple[int, float, list[float]]], expected: dict[str, np.ndarray]) -> None:
@@ -125,9 +125,9 @@ def test_an_onnx_file_is_decoded_to_what_the_network_finds(
     labels: set[int] = set()
     for image in images[:4]:
         [rows] = session.run(None, {"images": (image / 255).transpose(2, 0, 1)[None]})
-        found = decode(rows, 0.25, 0.5)
-        labels |= {label for label, _, _ in found}
-        require_same([(label, score, [side / SIZE for side in box]) for label, score, box in found],
+        detections = decode(rows, 0.25, 0.5)
+        labels |= {label for label, _, _ in detections}
+        require_same([(label, score, [side / SIZE for side in box]) for label, score, box in detections],
                      answered(network, image))  # fmt: skip
     assert len(labels) == len(CLASSES)
 
@@ -175,15 +175,15 @@ def require_alike(form: str, path: Path, network: keras.Model, images: np.ndarra
     model = open_file(form, path, 1)  # type: ignore[arg-type]
     assert model.task == "detection" and model.labels == CLASSES
     for image in images:
-        expected, found = answered(network, image), model.answer(image)
-        assert abs(float(found["scores"][0]) - expected["scores"][0]) < (1e-4 if form in ("onnx", "float32") else 0.1)
+        expected, answer = answered(network, image), model.answer(image)
+        assert abs(float(answer["scores"][0]) - expected["scores"][0]) < (1e-4 if form in ("onnx", "float32") else 0.1)
         if form in ("onnx", "float32"):
-            assert len(found["scores"]) == min(len(expected["scores"]), most)
-            np.testing.assert_allclose(found["scores"], expected["scores"][:most], atol=1e-4)
-            np.testing.assert_array_equal(found["classes"], expected["classes"][:most])
-            np.testing.assert_allclose(found["boxes"], expected["boxes"][:most], atol=1e-4)
+            assert len(answer["scores"]) == min(len(expected["scores"]), most)
+            np.testing.assert_allclose(answer["scores"], expected["scores"][:most], atol=1e-4)
+            np.testing.assert_array_equal(answer["classes"], expected["classes"][:most])
+            np.testing.assert_allclose(answer["boxes"], expected["boxes"][:most], atol=1e-4)
         else:
-            best = np.abs(expected["boxes"] - found["boxes"][0]).max(axis=1)
+            best = np.abs(expected["boxes"] - answer["boxes"][0]).max(axis=1)
             assert best.min() < 0.1
 
 
@@ -229,14 +229,14 @@ def test_corners_are_whole_numbers_of_8_bits_in_pixels(corners: Path, network: k
     net.invoke()
     boxes, scores, classes = (net.get_tensor(output["index"])[0] for output in outputs)
     scale, zero = outputs[0]["quantization"]
-    found = {name: value.numpy()[0] for name, value in network(images[:1], training=False).items()}
+    raw_outputs = {name: value.numpy()[0] for name, value in network(images[:1], training=False).items()}
     head = MODEL.head()
-    exact = head.boxes({"boxes": tf.constant(found["boxes"][None])}).numpy()[0][:, [1, 0, 3, 2]] * SIZE
+    exact = head.boxes({"boxes": tf.constant(raw_outputs["boxes"][None])}).numpy()[0][:, [1, 0, 3, 2]] * SIZE
     assert np.abs((boxes.astype(float) - zero) * scale - exact).mean() < 2
     scale, zero = outputs[1]["quantization"]
-    best = 1 / (1 + np.exp(-found["classes"].max(axis=1)))
+    best = 1 / (1 + np.exp(-raw_outputs["classes"].max(axis=1)))
     assert np.abs((scores.astype(float) - zero) * scale - best).mean() < 0.05
-    assert (classes == found["classes"].argmax(axis=1)).mean() > 0.8
+    assert (classes == raw_outputs["classes"].argmax(axis=1)).mean() > 0.8
     require_alike("int8", corners / "model.tflite", network, images[:2], most=50)
 
 
@@ -247,8 +247,8 @@ def test_every_format_finds_in_our_own_layout_what_the_network_finds(
     write(network, images, tmp_path, Export(formats=("float32", "onnx", "dynamic", "int8", "saved_model")))
     for form, file in FILES.items():
         require_alike(form, tmp_path / file, network, images[:3], most=50 if form == "onnx" else 10)
-    found = SavedModel(tmp_path / "saved_model").answer(images[0].astype(np.uint8))
-    np.testing.assert_allclose(found["scores"], answered(network, images[0])["scores"], atol=1e-4)
+    answer = SavedModel(tmp_path / "saved_model").answer(images[0].astype(np.uint8))
+    np.testing.assert_allclose(answer["scores"], answered(network, images[0])["scores"], atol=1e-4)
     assert read_metadata(tmp_path / "model.tflite").rule == {}
 
 
@@ -260,9 +260,9 @@ def test_an_int8_file_takes_pixels_as_they_are(folder: Path) -> None:
 
 
 def test_metadata_says_how_pixels_become_inputs_and_rows_become_detections(folder: Path) -> None:
-    found = read_metadata(folder / "model.tflite")
-    assert (found.mean, found.deviation, found.outputs) == ((0.0,), (255.0,), ("output0",))
-    assert found.rule["min_score"] == 0.25 and found.labels == CLASSES
+    metadata = read_metadata(folder / "model.tflite")
+    assert (metadata.mean, metadata.deviation, metadata.outputs) == ((0.0,), (255.0,), ("output0",))
+    assert metadata.rule["min_score"] == 0.25 and metadata.labels == CLASSES
     assert OnnxModel(folder / "model.onnx").shape == (SIZE, SIZE, 3)
 
 

@@ -91,14 +91,14 @@ def gone_on(workspace: Workspace, run_id: str) -> tuple[int, dict] | None:
 
 
 def _below(folder: Path) -> list[psutil.Process]:
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             if process.pid != os.getpid() and Path(process.cwd()).is_relative_to(folder):
-                found.append(process)
+                processes.append(process)
         except (psutil.Error, OSError):
             continue
-    return found
+    return processes
 
 
 def lost_and_gone_on(
@@ -120,16 +120,16 @@ def lost_and_gone_on(
             place = folder / "clone"
             run_id = lost(cloned(repository, place), server, chance.randrange(steps * 9 // 10))
             workspace = cloned(repository, place)
-            if found := gone_on(workspace, run_id):
-                step, state = found
+            if outcome := gone_on(workspace, run_id):
+                step, state = outcome
                 ids.append(run_id)
                 print(f"kill {len(ids):2}: went on after step {step:5}: {state['weights_sha256']}", flush=True)
                 if state["weights_sha256"] != expected or curve(workspace) != curve(whole):
                     wrong.append(f"kill {len(ids)}: other weights or another history")
                 workspace.run(*BAKEOFF, "track", "sync")
             shutil.rmtree(workspace.folder)
-        found_there = contents(server.uri)
-        wrong += in_mlflow(found_there, ids)
+        runs = contents(server.uri)
+        wrong += in_mlflow(runs, ids)
         left = sorted(map(str, server.checkpoints_of_nobody()))
         print(f"{len(server.checkpoints())} checkpoints' files, of which MLflow does not know {len(left)}", flush=True)
         wrong += [f"MLflow does not know the model of {path}" for path in left]
@@ -138,11 +138,11 @@ def lost_and_gone_on(
     return wrong
 
 
-def in_mlflow(found: dict[str, list[dict[str, Any]]], ids: list[str]) -> list[str]:
+def in_mlflow(runs: dict[str, list[dict[str, Any]]], ids: list[str]) -> list[str]:
     """Return what is wrong with the runs there: each is one, ended, and has every point and checkpoint once."""
     wrong = []
     for run_id in ids:
-        [run, *more] = found[run_id]
+        [run, *more] = runs[run_id]
         twice = [key for key, points in run["history"].items() if len({step for step, _ in points}) < len(points)]
         names = [name.partition(" ")[0] for name in run["models"]]
         checkpoints = sum(name.startswith("checkpoint-") for name in names)

@@ -30,14 +30,14 @@ class FarNode:
 
     def processes(self) -> list[psutil.Process]:
         """Return all that runs on the node, jobs that have lost their parents among it."""
-        mark, found = self._environment["BAKEOFF_SCRATCH"], []
+        mark, running = self._environment["BAKEOFF_SCRATCH"], []
         for process in psutil.process_iter():
             try:
                 if process.environ().get("BAKEOFF_SCRATCH") == mark:
-                    found.append(process)
+                    running.append(process)
             except psutil.Error:
                 continue
-        return found
+        return running
 
     def signal(self, number: int) -> None:
         for process in self.processes():

@@ -179,22 +179,22 @@ def weights_of(workspace: Workspace) -> dict[str, str]:
 
 def wrong(trial: Trial, points: int) -> list[str]:
     manifest = manifests(trial.workspace)[-1]
-    found = []
+    problems = []
     for job in manifest["jobs"]:
         ends = [attempt["state"] for attempt in job["attempts"]]
         if job["state"] != "done" or ends.count("done") != 1 or ends[-1] != "done":
-            found.append(f"job {job['number']}: {job['state']}, {ends}")
+            problems.append(f"job {job['number']}: {job['state']}, {ends}")
     wanted = sorted(f"{manifest['id']}-{number}" for number in range(1, points + 1))
     if experiments(trial.workspace) != wanted:
-        found.append(f"experiments: {experiments(trial.workspace)}")
+        problems.append(f"experiments: {experiments(trial.workspace)}")
     trial.workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
     ask = trial.tracking.ask if trial.tracking else None
     runs = [run for run in mlflow_runs(trial.workspace, ask) if run.get("bakeoff.run") != manifest["id"]]
     if Counter(run.get("DVC_EXP_NAME", "") for run in runs) != Counter(wanted):
-        found.append(f"MLflow's runs: {sorted(run.get('DVC_EXP_NAME', '') for run in runs)}")
-    found += [f"MLflow: {run['name']} is {run['status']}" for run in runs if run["status"] != "FINISHED"]
-    found += [f"twice in MLflow: {point}" for point in repeated_points(trial.workspace, ask)]
-    return found
+        problems.append(f"MLflow's runs: {sorted(run.get('DVC_EXP_NAME', '') for run in runs)}")
+    problems += [f"MLflow: {run['name']} is {run['status']}" for run in runs if run["status"] != "FINISHED"]
+    problems += [f"twice in MLflow: {point}" for point in repeated_points(trial.workspace, ask)]
+    return problems
 
 
 def left_behind(trial: Trial) -> list[psutil.Process]:
@@ -227,8 +227,8 @@ def compared(trial: Trial, points: int, faults: int, chance: random.Random) -> i
         started = time.monotonic()
         done = swept(trial, points, faults, chance)
         print(f"{dict(done)} in {time.monotonic() - started:.0f} s, {trial.workspace.folder}", flush=True)
-        found = wrong(trial, points)
-        found += [f"only {done.total()} of {faults} faults"] * (done.total() < faults)
+        problems = wrong(trial, points)
+        problems += [f"only {done.total()} of {faults} faults"] * (done.total() < faults)
         jobs = manifests(trial.workspace)[-1]["jobs"]
         print(f"attempts: {json.dumps([len(job['attempts']) for job in jobs])}", flush=True)
         far = weights_of(trial.workspace)
@@ -239,11 +239,11 @@ def compared(trial: Trial, points: int, faults: int, chance: random.Random) -> i
     trial.here.run("python", "-m", "bakeoff.cli", "sweep", "-j", "2", "--until", "train", "--yes", word)
     here = weights_of(trial.here)
     same = far == here and {len(digest) for digest in here.values()} == {64}
-    print("\n".join(found) or f"{points} points, each done once", flush=True)
+    print("\n".join(problems) or f"{points} points, each done once", flush=True)
     print(
         f"weights: {'equal to' if same else 'other than'} those of a sweep here; left on the nodes: {left or 'nothing'}"
     )
-    return 1 if found or not same or left else 0
+    return 1 if problems or not same or left else 0
 
 
 if __name__ == "__main__":

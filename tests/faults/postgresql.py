@@ -68,8 +68,8 @@ class PostgreSQL:
         return done.stdout.strip()
 
     def rows(self, sql: str, database: str = OWNER) -> list[tuple[Any, ...]]:
-        found = self.query(f"SELECT coalesce(json_agg(one), '[]') FROM ({sql}) AS one", database)
-        return [tuple(one.values()) for one in json.loads(found)]
+        output = self.query(f"SELECT coalesce(json_agg(one), '[]') FROM ({sql}) AS one", database)
+        return [tuple(one.values()) for one in json.loads(output)]
 
     def _run(self, program: str, *arguments: object) -> None:
         owner = OWNER if os.geteuid() == 0 else None

@@ -138,8 +138,8 @@ def endure(workspace: Path, dvc: str, disk: Disk | None, times: int, chance: ran
         process.communicate()
         again = start_repro(workspace, dvc)
         _, printed = again.communicate()
-        found = [*find_faults(workspace, seed)]
-        yield [f"exit code {again.returncode}: {printed.strip()[-500:]}"] * bool(again.returncode) + found
+        problems = [*find_faults(workspace, seed)]
+        yield [f"exit code {again.returncode}: {printed.strip()[-500:]}"] * bool(again.returncode) + problems
 
 
 def count_faults(kind: str | None, dvc: str, times: int, seed: int, *, patience: int = 1_000_000) -> int:
@@ -176,18 +176,18 @@ def cut_whole_pipeline(kind: str, cuts: int, seed: int) -> list[str]:
             disk.cut()
             process.communicate()
         done = cut.run("python", "-m", "bakeoff.cli", "repro", ok=False)
-        found = [f"exit code {done.returncode}: {done.stderr[-2000:]}"] * bool(done.returncode)
-        found += [
+        problems = [f"exit code {done.returncode}: {done.stderr[-2000:]}"] * bool(done.returncode)
+        problems += [
             f"dvc status: {printed}"
             for printed in [cut.run("dvc", "status", "--json").stdout]
             if printed.strip() != "{}"
         ]
         if (cut.folder / "dvc.lock").read_bytes() != (whole.folder / "dvc.lock").read_bytes():
-            found.append("dvc.lock: another")
+            problems.append("dvc.lock: another")
         cut.run("python", "-m", "bakeoff.cli", "track", "sync")
         runs = [(run["name"], run["status"]) for run in mlflow_runs(cut)]
-        found += [f"MLflow: {runs}"] * (len(runs) != 1) + [f"twice in MLflow: {one}" for one in repeated_points(cut)]
-        return [*found, *(f"empty in MLflow: {name}" for name in _empty_files(cut.folder / "mlartifacts"))]
+        problems += [f"MLflow: {runs}"] * (len(runs) != 1) + [f"twice in MLflow: {one}" for one in repeated_points(cut)]
+        return [*problems, *(f"empty in MLflow: {name}" for name in _empty_files(cut.folder / "mlartifacts"))]
 
 
 def cut_sweep(kind: str, cuts: int, seed: int, *, queued: bool) -> list[str]:
@@ -213,13 +213,13 @@ def cut_sweep(kind: str, cuts: int, seed: int, *, queued: bool) -> list[str]:
             if life >= cuts and process.returncode == 0:
                 break
         workspace.run(*bakeoff, "track", "sync")
-        found = [f"exit code {process.returncode}: {printed[-2000:]}"] * bool(process.returncode)
-        found += faults(workspace, before, 2)
+        problems = [f"exit code {process.returncode}: {printed[-2000:]}"] * bool(process.returncode)
+        problems += faults(workspace, before, 2)
         for job in manifests(workspace)[0]["jobs"]:
             workspace.run("git", "checkout", "--quiet", "--", ".")
             workspace.run("dvc", "exp", "apply", job["experiment"])
-            found += [f"{job['experiment']}: {name} is empty" for name in _empty_files(workspace.folder / "models")]
-        return [*found, *(f"empty in MLflow: {name}" for name in _empty_files(workspace.folder / "mlartifacts"))]
+            problems += [f"{job['experiment']}: {name} is empty" for name in _empty_files(workspace.folder / "models")]
+        return [*problems, *(f"empty in MLflow: {name}" for name in _empty_files(workspace.folder / "mlartifacts"))]
 
 
 def _empty_files(folder: Path) -> list[str]:

@@ -149,14 +149,14 @@ def outlive_limit(folder: Path, minutes: int, steps: int) -> bool:
 
 def results(workspace: Workspace) -> dict[str, dict]:
     """Return what was measured of each run, by the digest of its last weights, which the run's journal tells."""
-    found = {}
+    measurements = {}
     for file in workspace.folder.glob(".bakeoff/results/*.json"):
         measured = json.loads(file.read_text(encoding="utf-8"))
         folder = workspace.folder / ".bakeoff/journal" / measured["run_id"]
         journals_text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.jsonl"))
         [digest] = set(re.findall(r'"bakeoff\.weights_sha256": *"([0-9a-f]+)"', journals_text))
-        found[digest] = measured
-    return found
+        measurements[digest] = measured
+    return measurements
 
 
 def main() -> None:

@@ -49,15 +49,15 @@ class Bucket:
         raise AssertionError("moto's server does not come up")
 
     def files(self) -> list[PurePosixPath]:
-        found: list[PurePosixPath] = []
+        paths: list[PurePosixPath] = []
         after = ""
         while True:
             asked = f"{self._address}/{NAME}?list-type=2&start-after={quote(after)}"
             keys = re.findall("<Key>(.*?)</Key>", urllib.request.urlopen(asked, timeout=60).read().decode())
             if not keys:
-                return found
+                return paths
             after = unescape(keys[-1])
-            found += [PurePosixPath(unescape(key)) for key in keys]
+            paths += [PurePosixPath(unescape(key)) for key in keys]
 
     def kill(self) -> None:
         if self._process:

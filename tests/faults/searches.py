@@ -53,8 +53,8 @@ def killed_search(workspace: Workspace, trials: int, seed: int, kills: int, chan
 
 
 def _drawn(workspace: Workspace, before: int) -> int:
-    found = manifests(workspace)
-    return len(found[-1]["jobs"]) if len(found) > before else 0
+    sweeps = manifests(workspace)
+    return len(sweeps[-1]["jobs"]) if len(sweeps) > before else 0
 
 
 def points(manifest: dict[str, Any]) -> Points:

@@ -104,8 +104,8 @@ class Slurm:
     def state(self, job: str) -> tuple[str, str]:
         """Return the state and the node of a job: ("RUNNING", "n1")."""
         lines = [line.split() for line in self.ask("squeue", "-h", "-r", "-o", "%A %T %N", ok=False).splitlines()]
-        found = [(state, "".join(node)) for number, state, *node in lines if number == job]
-        return next((one for one in found if one[1]), found[0] if found else ("GONE", ""))
+        states = [(state, "".join(node)) for number, state, *node in lines if number == job]
+        return next((one for one in states if one[1]), states[0] if states else ("GONE", ""))
 
     def running(self, partition: str) -> list[str]:
         """Return the numbers of jobs that run; each of an array has its own."""
@@ -125,16 +125,16 @@ class Slurm:
 
     def processes_of(self, job: str, turn: int | None = None) -> list[psutil.Process]:
         """Return all that a job has left, of whatever session or parent, or what it has left of one turn."""
-        own, found = {"SLURM_JOB_ID": job, "SLURM_CONF": self.environment["SLURM_CONF"]}, []
+        own, processes = {"SLURM_JOB_ID": job, "SLURM_CONF": self.environment["SLURM_CONF"]}, []
         for process in psutil.process_iter():
             try:
                 is_alive, theirs = process.status() != psutil.STATUS_ZOMBIE, process.environ()
                 is_of_turn = turn is None or turn == int(theirs.get("SLURM_RESTART_COUNT", "0"))
                 if is_alive and is_of_turn and own.items() <= theirs.items():
-                    found.append(process)
+                    processes.append(process)
             except psutil.Error:
                 continue
-        return found
+        return processes
 
     def left_of(self, job: str, turn: int, seconds: float) -> list[psutil.Process]:
         """Return what a turn of a job has left; wait so long for its last processes to end."""

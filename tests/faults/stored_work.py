@@ -113,16 +113,16 @@ def leftovers(store: Store) -> list[str]:
     """Return what the store has beside at most two whole copies of each run and one lease that was given back."""
     names, wrong = store.names(""), []
     for run in sorted({name.partition("/")[0] for name in names}):
-        found = copies(store, run)
+        stored_copies = copies(store, run)
         leases = [name for name in names if name.startswith(f"{run}/{LEASES}/")]
-        kept = set(leases[-1:]) | {copy.manifest for copy in found}
+        kept = set(leases[-1:]) | {copy.manifest for copy in stored_copies}
         with tempfile.TemporaryDirectory() as folder:
-            for copy in found:
+            for copy in stored_copies:
                 files, _ = fetch(store, copy, Path(folder))
                 inside = [file.relative_to(folder).as_posix() for file in files]
                 kept |= {name for name in names for file in inside if name.startswith(f"{copy.prefix}/{file}.part-")}
         wrong += sorted({name for name in names if name.startswith(f"{run}/")} - kept)
-        wrong += [f"{run}: {len(found)} copies"] * (not 1 <= len(found) <= 2)
+        wrong += [f"{run}: {len(stored_copies)} copies"] * (not 1 <= len(stored_copies) <= 2)
         wrong += [f"{run}: its lease was not given back"] * (b'"is_released": true' not in store.read(leases[-1]))
     return wrong
 

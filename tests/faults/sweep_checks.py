@@ -75,37 +75,37 @@ def repeated_points(workspace: Workspace, ask: Ask | None = None) -> list[tuple[
 
 def faults(workspace: Workspace, before: tuple[str, ...], points: int) -> list[str]:
     """Of a sweep that came to its end; nothing if all is as promised."""
-    found = []
+    problems = []
     [manifest] = manifests(workspace)
     jobs, sweep = manifest["jobs"], manifest["id"]
     if [job["number"] for job in jobs] != list(range(1, points + 1)) or len(
         {str(job["points"]) for job in jobs}
     ) != points:
-        found.append(f"numbering: {[(job['number'], job['points']) for job in jobs]}")
+        problems.append(f"numbering: {[(job['number'], job['points']) for job in jobs]}")
     for job in jobs:
         ends = [attempt["state"] for attempt in job["attempts"]]
         if job["state"] != "done" or ends.count("done") != 1 or ends[-1] != "done":
-            found.append(f"job {job['number']}: {ends}")
+            problems.append(f"job {job['number']}: {ends}")
     wanted = sorted(f"{sweep}-{number}" for number in range(1, points + 1))
     if experiments(workspace) != wanted:
-        found.append(f"experiments: {experiments(workspace)}")
+        problems.append(f"experiments: {experiments(workspace)}")
     runs = mlflow_runs(workspace)
     parents = [run for run in runs if run.get("bakeoff.run") == sweep]
     children = [run for run in runs if parents and run.get("mlflow.parentRunId") == parents[0]["id"]]
     if len(parents) != 1 or len(children) != points or len(runs) != points + 1:
-        found.append(f"MLflow: {len(parents)} parents, {len(children)} children, {len(runs)} runs")
-    found += [
+        problems.append(f"MLflow: {len(parents)} parents, {len(children)} children, {len(runs)} runs")
+    problems += [
         f"MLflow: {run['name']} is {run['status']}" for run in [*parents, *children] if run["status"] != "FINISHED"
     ]
     if sorted(run.get("DVC_EXP_NAME", "") for run in children) != wanted:
-        found.append(f"children: {sorted(run.get('DVC_EXP_NAME', '') for run in children)}")
-    found += [f"twice in MLflow: {point}" for point in repeated_points(workspace)]
+        problems.append(f"children: {sorted(run.get('DVC_EXP_NAME', '') for run in children)}")
+    problems += [f"twice in MLflow: {point}" for point in repeated_points(workspace)]
     if standing(workspace) != before:
-        found.append(f"the workspace: {standing(workspace)}, was {before}")
+        problems.append(f"the workspace: {standing(workspace)}, was {before}")
     left = list((workspace.folder / ".dvc/tmp/exps/bakeoff").iterdir())
     if left or running_jobs(workspace):
-        found.append(f"left behind: {left}, {running_jobs(workspace)}")
-    return found
+        problems.append(f"left behind: {left}, {running_jobs(workspace)}")
+    return problems
 
 
 def standing(workspace: Workspace) -> tuple[str, ...]:

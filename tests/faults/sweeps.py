@@ -157,8 +157,8 @@ def main() -> None:
     done = swept(workspace, chance, arguments.kills, arguments.job_kills, ("-j", arguments.jobs), WORDS)
     print(f"{done} in {workspace.folder}", flush=True)
     workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
-    found = faults(workspace, before, POINTS)
-    print("\n".join(found) or f"{POINTS} points, each done once", flush=True)
+    problems = faults(workspace, before, POINTS)
+    print("\n".join(problems) or f"{POINTS} points, each done once", flush=True)
     again = time.monotonic()
     shown = workspace.run("python", "-m", "bakeoff.cli", "sweep", "-j", arguments.jobs, "--follow", *WORDS).stdout
     ran_again = Counter(re.findall(r"Running stage '(\w+)'", shown))
@@ -171,7 +171,7 @@ def main() -> None:
     print(
         f"best {best['experiment']} applied: `dvc repro` ran {ran or 'nothing'}; weights {own[:12]} and {logged[:12]}"
     )
-    sys.exit(1 if found or trained or ran or own != logged else 0)
+    sys.exit(1 if problems or trained or ran or own != logged else 0)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def _lose_and_restore(team: Team) -> list[str]:
     team.server.restore(dumps)
     after = contents(team.server.uri)
     dora_run = next(path.read_text() for path in dora.folder.glob(".bakeoff/runs/*/run"))
-    wrong = differences(*({run: found for run, found in had.items() if run != dora_run} for had in (before, after)))
+    wrong = differences(*({run: entries for run, entries in had.items() if run != dora_run} for had in (before, after)))
     say(f"restored: {len(after)} of {len(before)} runs, {len(wrong)} differences in those that rested in the backup")
     missing = differences(before[dora_run][0], after[dora_run][0])
     say(f"the run that trained during the backup differs in {len(missing)} fields")
@@ -159,8 +159,8 @@ def _lose_and_restore(team: Team) -> list[str]:
     is_same = erik.records_digest() == records
     say(f"a new clone pulls the records: {'the same' if is_same else 'OTHERS'}")
     wrong += [] if is_same else ["other records"]
-    if found := gone_on(erik, ben_lost):
-        step, state = found
+    if outcome := gone_on(erik, ben_lost):
+        step, state = outcome
         is_same = state["weights_sha256"] == dora.state()["weights_sha256"]
         say(f"`bakeoff continue` resumes after step {step}: {'equal' if is_same else 'OTHER'} weights in the end")
         wrong += [] if is_same else ["other weights"]

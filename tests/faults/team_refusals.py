@@ -90,7 +90,7 @@ FAULTS: tuple[Callable, ...] = (wrong_password, keys_that_only_read, full, s3_do
 def messages(folder: Path, faults: tuple[Callable, ...] = FAULTS) -> dict[str, tuple[str, str]]:
     """Return what `bakeoff track sync` and `dvc push` say of each fault, and without one."""
     server = TeamServer(folder / "server")
-    found = {}
+    outputs = {}
     try:
         server.install()
         with at_work(server, folder / "home"):
@@ -105,12 +105,12 @@ def messages(folder: Path, faults: tuple[Callable, ...] = FAULTS) -> dict[str, t
                 (remote.folder / "records").write_text(fault.__name__, encoding="utf-8")
                 remote.run("dvc", "add", "--quiet", "records")
                 with fault(server):
-                    found[fault.__name__] = _met(clone, remote)
-                    print(f"{fault.__name__}\n  {'  '.join(found[fault.__name__])}", flush=True)
-            found["whole"] = _met(clone, remote)
+                    outputs[fault.__name__] = _met(clone, remote)
+                    print(f"{fault.__name__}\n  {'  '.join(outputs[fault.__name__])}", flush=True)
+            outputs["whole"] = _met(clone, remote)
     finally:
         server.close()
-    return found
+    return outputs
 
 
 def _met(clone: Clone, remote: Workspace) -> tuple[str, str]:

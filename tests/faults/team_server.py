@@ -147,12 +147,12 @@ class TeamServer:
 
     def _block(self, part: str) -> str:
         texts = [block.text for block in blocks_of("docs/server.md") if block.language == "sh"]
-        [found] = [text for text in texts if part in text and not text.startswith("#")]
-        return found
+        [script] = [text for text in texts if part in text and not text.startswith("#")]
+        return script
 
     def _here(self, text: str) -> str:
         """Return a text of the page as this machine needs it."""
-        text = re.sub(r"CHANGE-[\w-]+", lambda found: self.word(found[0]), text)
+        text = re.sub(r"CHANGE-[\w-]+", lambda match: self.word(match[0]), text)
         text = text.replace("/srv/bakeoff/venv/bin/rclone", str(_tool(COPIER, "rclone")))
         for page, own in (("5432", self.database.port), ("8333", self._s3_port), ("5000", self._port)):
             text = re.sub(rf"(127\.0\.0\.1:|port=|PGPORT=){page}\b", rf"\g<1>{own}", text)
@@ -179,12 +179,12 @@ class TeamServer:
     def _wait_for(self, name: str, address: str, code: int) -> None:
         for _ in range(PATIENCE):
             try:
-                found = urllib.request.urlopen(address, timeout=5).status
+                status = urllib.request.urlopen(address, timeout=5).status
             except urllib.error.HTTPError as error:
-                found = error.code
+                status = error.code
             except OSError:
-                found = None
-            if found == code:
+                status = None
+            if status == code:
                 return
             assert self._processes[name].poll() is None, (self.folder / f"{name}.log").read_text()
             time.sleep(0.2)

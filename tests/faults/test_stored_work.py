@@ -106,22 +106,22 @@ def test_a_store_that_may_only_be_read_is_refused_or_said(
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    found = started_bucket(tmp_path, monkeypatch)
+    server = started_bucket(tmp_path, monkeypatch)
     monkeypatch.setattr("bakeoff.elsewhere.sending.RETRY_S", 0.1)
-    yield found
-    found.kill()
+    yield server
+    server.kill()
 
 
 def started_bucket(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Bucket:
     """A bucket that this process reaches, too."""
-    found = Bucket()
-    found.start()
-    for name, value in found.environment.items():
+    server = Bucket()
+    server.start()
+    for name, value in server.environment.items():
         if name != "PYTHONPATH":
             monkeypatch.setenv(name, value)
     monkeypatch.syspath_prepend(str(extra_packages(*CLIENT)))
     monkeypatch.setenv("DVC_ROOT", str(workspace))
-    return found
+    return server
 
 
 def test_a_server_that_is_killed_costs_copies_alone(
@@ -157,14 +157,14 @@ def test_a_server_that_is_down_at_the_start_begins_nothing(
 
 def test_a_bucket_that_may_not_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INITIAL_NO_AUTH_ACTION_COUNT", "1")  # moto asks for rights once the bucket is made
-    found = started_bucket(tmp_path, monkeypatch)
-    monkeypatch.setenv(VARIABLE, found.uri)
+    server = started_bucket(tmp_path, monkeypatch)
+    monkeypatch.setenv(VARIABLE, server.uri)
     try:
         with pytest.raises(WorkspaceError, match="cannot be written .*give this user the right, or unset"):
             with training(tmp_path / "one"):
                 pass
     finally:
-        found.kill()
+        server.kill()
 
 
 def test_dvc_s_default_remote_is_used_with_dvc_s_settings(

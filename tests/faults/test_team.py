@@ -16,8 +16,8 @@ def test_runs_checkpoints_and_records_are_there_again_after_a_restore(tmp_path: 
 
 
 def test_what_fails_is_said_in_one_line_for_a_run_and_all_is_sent_later(tmp_path: Path) -> None:
-    found = messages(tmp_path)
-    whole, _ = found.pop("whole")
+    outputs = messages(tmp_path)
+    whole, _ = outputs.pop("whole")
     reasons = {
         "wrong_password": "it refuses the user or the password; $MLFLOW_TRACKING_USERNAME and "
         "$MLFLOW_TRACKING_PASSWORD must hold them where you train or sync",
@@ -26,10 +26,10 @@ def test_what_fails_is_said_in_one_line_for_a_run_and_all_is_sent_later(tmp_path
         "s3_down": "the server fails (error 500); its own log says why",
         "database_down": "the server fails (error 503); its own log says why",
     }
-    for name, (printed, _) in found.items():
+    for name, (printed, _) in outputs.items():
         *runs, count = printed.removeprefix("1: ").strip().splitlines()
         assert {line.partition(": not sent to ")[2].split(": ", 1)[1] for line in runs} == {reasons[name]}
         assert count.endswith("runs, 0 sent whole")
     assert whole == "0: 6 runs, 6 sent whole\n"
-    assert "Access Denied" in found["keys_that_only_read"][1] and "internal error" in found["full"][1]
-    assert "Could not connect to the endpoint" in found["s3_down"][1]
+    assert "Access Denied" in outputs["keys_that_only_read"][1] and "internal error" in outputs["full"][1]
+    assert "Could not connect to the endpoint" in outputs["s3_down"][1]

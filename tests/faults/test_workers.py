@@ -20,8 +20,8 @@ def test_two_workers_train_as_one_and_go_on_after_any_of_them_is_killed(tmp_path
     workspace = rendered(tmp_path / "two", 2, steps=60)
     digest, lines = trained(workspace)
     anew(workspace)
-    found, again, ranks = trained_with_kills(workspace, 2, random.Random(3))
-    assert (found, again, len(ranks)) == (digest, lines, 2)
+    new_digest, again, ranks = trained_with_kills(workspace, 2, random.Random(3))
+    assert (new_digest, again, len(ranks)) == (digest, lines, 2)
 
 
 def test_a_signal_to_the_worker_that_leads_ends_all_with_what_is_saved(tmp_path: Path) -> None:

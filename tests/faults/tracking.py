@@ -191,13 +191,13 @@ def eight(folder: Path) -> list[str]:
         ended(process)
     sync = [sys.executable, "-c", "from bakeoff.tracking.sync import sync; import sys; sys.exit(not sync(None, print))"]
     subprocess.run(sync, cwd=folder, env=shared, check=True)
-    found = contents(f"sqlite:///{folder}/mlflow.db")
-    [first] = found.pop("0f")
+    runs = contents(f"sqlite:///{folder}/mlflow.db")
+    [first] = runs.pop("0f")
     faults = [] if len(first["history"]["train/loss"]) == 40 and first["status"] == "FINISHED" else ["0f"]
     for run in (f"{number}f" for number in range(1, 8)):
-        same = [{**other, "tags": {**other["tags"], "bakeoff.run": "0f"}} for other in found.pop(run, [])] == [first]
+        same = [{**other, "tags": {**other["tags"], "bakeoff.run": "0f"}} for other in runs.pop(run, [])] == [first]
         faults += [] if same else [run]
-    return faults + sorted(found)
+    return faults + sorted(runs)
 
 
 def main() -> None:
@@ -211,10 +211,10 @@ def main() -> None:
         chosen = [fault for fault in arguments.faults if fault not in OTHERS]
         expected = meet("no_fault", no_fault, folder) if chosen else None
         for fault in chosen:
-            found, waits = meet(fault, FAULTS[fault], folder)
+            runs, waits = meet(fault, FAULTS[fault], folder)
             assert expected
             [run] = expected[0]
-            lines = differences(run, found[0]) if len(found) == 1 else [f"{len(found)} runs"]
+            lines = differences(run, runs[0]) if len(runs) == 1 else [f"{len(runs)} runs"]
             waited = f"waited {statistics.mean(waits) * 1e3:.2f} ms a step, 99 of 100 under "
             waited += f"{statistics.quantiles(waits, n=100)[-1] * 1e3:.2f}, at most {max(waits) * 1e3:.1f}"
             print(f"{fault}: {'the same' if not lines else 'DIFFERS'}; {len(waits)} steps {waited}", flush=True)

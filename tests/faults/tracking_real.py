@@ -38,13 +38,13 @@ def real(folder: Path) -> list[str]:
         cut.run("python", "-m", "bakeoff.stages.evaluate")
         for workspace in (whole, cut):
             workspace.run("python", "-m", "bakeoff.cli", "track", "sync")
-        found = contents(server.uri)
-        pair = [found.pop((workspace.folder / ".bakeoff/journal/ledger.jsonl").read_text().split('"')[3])
+        stored_runs = contents(server.uri)
+        pair = [stored_runs.pop((workspace.folder / ".bakeoff/journal/ledger.jsonl").read_text().split('"')[3])
                 for workspace in (whole, cut)]  # fmt: skip
     finally:
         server.kill()
     lines = differences(*({"runs": len(runs), **without_the_clock(runs[0])} for runs in pair))
-    return lines + [f"{len(found)} runs too many"] * bool(found)
+    return lines + [f"{len(stored_runs)} runs too many"] * bool(stored_runs)
 
 
 def without_the_clock(run: dict) -> dict:

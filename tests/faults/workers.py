@@ -103,13 +103,13 @@ def _wait_for_steps(workspace: Workspace, leader: "subprocess.Popen[bytes]", ste
 
 def _logged(workspace: Workspace) -> int:
     """The step that the status tells."""
-    found = [0]
+    steps = [0]
     for file in (workspace.folder / ".bakeoff/runs").glob("*/status.json"):
         try:
-            found.append(json.loads(file.read_text(encoding="utf-8"))["steps_done"])
+            steps.append(json.loads(file.read_text(encoding="utf-8"))["steps_done"])
         except (OSError, ValueError):
             continue  # it is being written
-    return max(found)
+    return max(steps)
 
 
 def _line(process: psutil.Process) -> str:
@@ -133,9 +133,9 @@ def main() -> None:
         anew(workspace)
         print(f"again: {'equal' if trained(workspace) == (digest, several) else 'DIFFERENT'}", flush=True)
         anew(workspace)
-        found, lines, ranks = trained_with_kills(workspace, arguments.kills, random.Random(arguments.seed))
-        same = "equal" if (found, lines) == (digest, several) else "DIFFERENT"
-        print(f"{len(ranks)} kills, of worker 0 {ranks.count(0)}: {same}, {found}")
+        new_digest, lines, ranks = trained_with_kills(workspace, arguments.kills, random.Random(arguments.seed))
+        same = "equal" if (new_digest, lines) == (digest, several) else "DIFFERENT"
+        print(f"{len(ranks)} kills, of worker 0 {ranks.count(0)}: {same}, {new_digest}")
         sys.exit(same != "equal")
 
 

@@ -93,8 +93,8 @@ def assert_equal(a: Any, b: Any) -> None:
 def test_batches_from_a_step_on_equal_those_of_a_run_from_the_start_with_other_threads(
     batcher: Batcher, usual: Usual
 ) -> None:
-    found = batcher.training(range(4, 7), decode_threads=7, prefetch_batches=5, **ANY_PART[batcher.task])
-    assert_equal(found, usual.batches[4:])
+    batches = batcher.training(range(4, 7), decode_threads=7, prefetch_batches=5, **ANY_PART[batcher.task])
+    assert_equal(batches, usual.batches[4:])
 
 
 def one_by_one(batches: Batches) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
@@ -113,8 +113,8 @@ def one_by_one(batches: Batches) -> list[tuple[np.ndarray, dict[str, np.ndarray]
 def test_example_of_an_epoch_looks_the_same_in_batches_of_any_size(
     batcher: Batcher, batch_size: int, usual: Usual
 ) -> None:
-    found = batcher.training(range(12 // batch_size), batch_size=batch_size, **ANY_PART[batcher.task])
-    assert_equal(one_by_one(found), one_by_one(usual.batches)[:12])
+    batches = batcher.training(range(12 // batch_size), batch_size=batch_size, **ANY_PART[batcher.task])
+    assert_equal(one_by_one(batches), one_by_one(usual.batches)[:12])
 
 
 @in_the_kitchen("classification", "video")
@@ -221,8 +221,8 @@ def test_deterministic_mode_still_reads_ahead(batcher: Batcher, deterministic_op
 def test_deterministic_mode_gives_the_same_batches(
     batcher: Batcher, usual: Usual, deterministic_operations: None
 ) -> None:
-    found = batcher.training(range(2, 5), decode_threads=4, **ANY_PART[batcher.task])
-    assert_equal(found, usual.batches[2:5])
+    batches = batcher.training(range(2, 5), decode_threads=4, **ANY_PART[batcher.task])
+    assert_equal(batches, usual.batches[2:5])
 
 
 # Evaluation.

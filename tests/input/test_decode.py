@@ -15,8 +15,8 @@ from changed_pictures import key
 
 
 def chosen(sampling: Sampling, wanted: int, available: int, number: int | None = None) -> tuple[list[int], list[bool]]:
-    found = choose_frames(sampling, wanted, tf.constant(available), None if number is None else key(number))
-    return found[0].numpy().tolist(), found[1].numpy().tolist()
+    choice = choose_frames(sampling, wanted, tf.constant(available), None if number is None else key(number))
+    return choice[0].numpy().tolist(), choice[1].numpy().tolist()
 
 
 def test_part_of_a_clip_is_centred_outside_training() -> None:
@@ -64,11 +64,11 @@ def test_frames_beyond_a_short_clip_stay_black_whatever_the_colours() -> None:
     clip = np.full((2, 6, 6, 3), 100, np.uint8)
     view = View(6, 4, sampling=Sampling("part", short="zeros"))
     bright = Augment(colour=Colour(brightness=0.3))
-    for found in (
+    for frames in (
         pixels.fit({"image": tf.constant(clip)}, view)["image"],
         pixels.distort({"image": tf.constant(clip)}, view, augment=bright, key=key(0))["image"],
     ):
-        assert np.all(found[2:] == 0) and np.all(found[:2] > 20)
+        assert np.all(frames[2:] == 0) and np.all(frames[:2] > 20)
 
 
 def test_only_the_frames_that_are_shown_are_decoded() -> None:
@@ -76,8 +76,8 @@ def test_only_the_frames_that_are_shown_are_decoded() -> None:
     frame = tf.io.encode_jpeg(np.full((8, 8, 3), 90, np.uint8)).numpy()
     clip = tf.constant([b"?", frame, b"?", frame, b"?"])
     example = {"image": clip, "size": tf.constant([8, 8], tf.int64)}
-    found = pixels.fit(example, View(8, 2, sampling=Sampling("part", stride=2)))["image"]
-    assert found.shape == (2, 8, 8, 3) and np.abs(found - 90).max() < 2
+    frames = pixels.fit(example, View(8, 2, sampling=Sampling("part", stride=2)))["image"]
+    assert frames.shape == (2, 8, 8, 3) and np.abs(frames - 90).max() < 2
     with pytest.raises(tf.errors.InvalidArgumentError):
         pixels.fit(example, View(8, 3))
 

@@ -69,11 +69,11 @@ def test_ratio_leaves_one_and_a_half_times_the_pixels_that_are_wanted(
     extent: tuple[int, int], sides: tuple[int, int], expected: int, png: Callable[[np.ndarray], bytes]
 ) -> None:
     image = np.zeros((8, 8, 3), np.uint8)
-    found = [
+    ratios = [
         int(choose_ratio(tf.constant([data]), tf.constant(extent, tf.float32), tf.constant(sides)))
         for data in (jpeg(image), png(image))
     ]
-    assert found == [expected, 1]
+    assert ratios == [expected, 1]
 
 
 @pytest.mark.parametrize("subsampling", [0, 1, 2])
@@ -98,17 +98,17 @@ def test_fraction_shows_what_pillow_makes_of_all_pixels(height: int, width: int,
     image = clouds(height, width)
     data = jpeg(image)
     expected = Image.open(io.BytesIO(data)).convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
-    found = distorted(encoded(image, data), size, Augment(), 0)["image"]
+    decoded = distorted(encoded(image, data), size, Augment(), 0)["image"]
     all_pixels = distorted(encoded(image, data), size, Augment(decode="full"), 0)["image"]
-    assert np.abs(found - all_pixels).max() > 0.1  # it was a fraction
-    assert decibels(found, np.asarray(expected)) > MOST_LOST
-    assert decibels(found, all_pixels) > MOST_LOST  # TensorFlow's fast way to decode all pixels is a level darker
+    assert np.abs(decoded - all_pixels).max() > 0.1  # it was a fraction
+    assert decibels(decoded, np.asarray(expected)) > MOST_LOST
+    assert decibels(decoded, all_pixels) > MOST_LOST  # TensorFlow's fast way to decode all pixels is a level darker
 
 
 def test_png_shows_the_same_pixels_as_a_jpeg_that_loses_little(png: Callable[[np.ndarray], bytes]) -> None:
     image = clouds(403, 611)
-    found = [distorted(encoded(image, data), 32, Augment(), 0)["image"] for data in (png(image), jpeg(image, 98, 0))]
-    assert decibels(*found) > MOST_LOST
+    images = [distorted(encoded(image, data), 32, Augment(), 0)["image"] for data in (png(image), jpeg(image, 98, 0))]
+    assert decibels(*images) > MOST_LOST
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_box_is_where_its_pixels_are() -> None:
     change_it = change(Augment(crop=Crop(min_area=0.4), zoom=Zoom(0.7, 1.3)), View(96))
     for number in range(10):
         example = encoded(image, jpeg(image, 95)) | {"boxes": box, "classes": np.int64([4])}
-        found = change_it(example, number)
-        if len(found["boxes"]):
-            np.testing.assert_allclose(found["boxes"][0], rectangle_in(found["image"]), atol=1.5 / 96)
+        changed = change_it(example, number)
+        if len(changed["boxes"]):
+            np.testing.assert_allclose(changed["boxes"][0], rectangle_in(changed["image"]), atol=1.5 / 96)
 
 
 @pytest.mark.parametrize("resize", [("bilinear",), ("smooth", "nearest"), ("bicubic",)])
@@ -149,8 +149,8 @@ def test_ways_that_look_at_single_pixels_get_all_of_them(resize: tuple[str, ...]
     whole = tf.io.decode_image(data).numpy()
     augment = Augment(resize=resize)  # type: ignore[arg-type]
     for number in range(3):
-        found = distorted(encoded(image, data), 32, augment, number)["image"]
-        np.testing.assert_array_equal(found, distorted({"image": whole}, 32, augment, number)["image"])
+        changed = distorted(encoded(image, data), 32, augment, number)["image"]
+        np.testing.assert_array_equal(changed, distorted({"image": whole}, 32, augment, number)["image"])
 
 
 def test_evaluation_decodes_all_pixels() -> None:
@@ -158,15 +158,15 @@ def test_evaluation_decodes_all_pixels() -> None:
     image = clouds(403, 611)
     data = jpeg(image)
     whole = tf.io.decode_image(data)
-    found = pixels.fit({"image": tf.constant(data), "size": [403, 611]}, View(32))["image"]
-    np.testing.assert_array_equal(found, pixels.fit({"image": whole}, View(32))["image"])
+    fitted = pixels.fit({"image": tf.constant(data), "size": [403, 611]}, View(32))["image"]
+    np.testing.assert_array_equal(fitted, pixels.fit({"image": whole}, View(32))["image"])
     full = pixels.distort(
         {"image": tf.constant(data), "size": tf.constant([403, 611])},
         View(32),
         augment=Augment(decode="full"),
         key=key(0),
     )["image"]
-    np.testing.assert_array_equal(full, found)
+    np.testing.assert_array_equal(full, fitted)
 
 
 def test_frames_of_a_clip_become_what_each_is_alone() -> None:

@@ -118,21 +118,21 @@ def held(megabytes: int, load: Load = LOAD, batch_size: int = 10, device: int = 
     ],
 )
 def test_a_tenth_of_what_is_left_holds_waiting_batches(left: int, waiting: int) -> None:
-    found = held(left)
-    assert (found.prefetch_batches, found.decode_threads) == (waiting, 2)
-    assert (found.parts.batches, found.parts.decoding) == ((2 + waiting) * 240 * MB, 500 * MB)
-    assert found.bytes == (PROGRAM + 500 + (2 + waiting) * 240) * MB
+    plan = held(left)
+    assert (plan.prefetch_batches, plan.decode_threads) == (waiting, 2)
+    assert (plan.parts.batches, plan.parts.decoding) == ((2 + waiting) * 240 * MB, 500 * MB)
+    assert plan.bytes == (PROGRAM + 500 + (2 + waiting) * 240) * MB
 
 
 def test_estimate_is_the_sum_of_its_parts() -> None:
     """Adam keeps two numbers of each weight, a checkpoint copies all three; with gradients and the best, 8 times."""
     load = replace(LOAD, parameters=5_000_000, variables=100, activation_bytes=30 * MB)
-    found = held(3000, load)
-    assert found.parts.program == PROGRAM * MB + 100 * GRAPH_BYTES
-    assert found.parts.weights == 8 * 4 * 5_000_000
-    assert found.parts.activations == 10 * 30 * MB
-    parts = (found.parts.program, found.parts.weights, found.parts.activations, found.parts.batches, 500 * MB)
-    assert found.bytes == sum(parts)
+    plan = held(3000, load)
+    assert plan.parts.program == PROGRAM * MB + 100 * GRAPH_BYTES
+    assert plan.parts.weights == 8 * 4 * 5_000_000
+    assert plan.parts.activations == 10 * 30 * MB
+    parts = (plan.parts.program, plan.parts.weights, plan.parts.activations, plan.parts.batches, 500 * MB)
+    assert plan.bytes == sum(parts)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_threads_that_nobody_states_grow_with_the_budget(gigabytes: int, threads
 
 def test_where_the_machine_was_looked_at_threads_are_its_cores() -> None:
     split = replace(SPLIT, decoded_bytes=1000)
-    found = [
+    threads = [
         buffers(Memory("auto"), LOAD, split, 1, Limits(9 * 10**9, cores=cores)).decode_threads for cores in (1, 3, 99)
     ]
-    assert found == [1, 3, 8]
+    assert threads == [1, 3, 8]
 
 
 def test_budget_that_is_too_small_is_refused_with_the_least_that_would_do() -> None:
@@ -182,8 +182,8 @@ def test_no_smaller_batch_is_advised_where_there_is_none() -> None:
 def test_what_the_accelerator_holds_is_not_in_the_process() -> None:
     """8 times 20 MB of weights and 10 times 30 MB of outputs are on the device: 460 MB."""
     load = replace(LOAD, parameters=5_000_000, activation_bytes=30 * MB)
-    found = held(1300, load, device=460)
-    assert (found.device_bytes, found.bytes) == (460 * MB, (PROGRAM + 500 + 3 * 240) * MB)
+    plan = held(1300, load, device=460)
+    assert (plan.device_bytes, plan.bytes) == (460 * MB, (PROGRAM + 500 + 3 * 240) * MB)
     with pytest.raises(OutOfRange, match=r"^device_budget: must be at least 460MB for train\.batch_size=10 .*'459MB'$"):
         held(1300, load, device=459, device_budget="459MB")
 
@@ -198,10 +198,10 @@ def test_what_the_accelerator_holds_is_not_in_the_process() -> None:
     ],
 )
 def test_buffer_and_queue_hold_encoded_examples(knobs: dict[str, int], windows: tuple[int, ...]) -> None:
-    found = held(5000, shuffle="buffer", **knobs)
-    assert found.shuffle_windows == windows
-    assert found.parts.shuffling == sum(windows) * 100_000
-    assert found.bytes - held(5000).bytes == sum(windows) * 100_000
+    plan = held(5000, shuffle="buffer", **knobs)
+    assert plan.shuffle_windows == windows
+    assert plan.parts.shuffling == sum(windows) * 100_000
+    assert plan.bytes - held(5000).bytes == sum(windows) * 100_000
 
 
 def test_buffer_whose_size_nobody_states_takes_a_quarter_of_what_is_left() -> None:
@@ -216,6 +216,6 @@ def test_buffer_whose_size_nobody_states_takes_a_quarter_of_what_is_left() -> No
 @pytest.mark.parametrize("shuffle", ["global", "buffer"])
 def test_the_rule_is_kept(budget: int, batch_size: int, shuffle: str) -> None:
     load = Load(pixels=1_000_000, parameters=1_000_000, variables=50, activation_bytes=10_000_000)
-    found = buffers(Memory("1KB", shuffle=shuffle), load, SPLIT, batch_size, Limits(budget * 10**9))  # type: ignore[arg-type]
-    assert PROGRAM_BYTES < found.bytes <= budget * 10**9
-    assert 1 <= found.prefetch_batches <= 16
+    plan = buffers(Memory("1KB", shuffle=shuffle), load, SPLIT, batch_size, Limits(budget * 10**9))  # type: ignore[arg-type]
+    assert PROGRAM_BYTES < plan.bytes <= budget * 10**9
+    assert 1 <= plan.prefetch_batches <= 16

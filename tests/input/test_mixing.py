@@ -125,9 +125,9 @@ def drawn(name: str, example: int, of_partners: int) -> tf.Tensor:
     return split_key(fold_name(key, name), 1 + of_partners)[0]
 
 
-def assert_equal(found: Batches, expected: Batches) -> None:
-    assert len(found) == len(expected) > 0
-    for one, other in zip(found, expected, strict=True):
+def assert_equal(batches: Batches, expected: Batches) -> None:
+    assert len(batches) == len(expected) > 0
+    for one, other in zip(batches, expected, strict=True):
         for name in one:
             np.testing.assert_array_equal(one[name], other[name])
 
@@ -163,14 +163,14 @@ def compose(kitchen: Kitchen, numbers: Sequence[int], draws: np.ndarray, mosaic:
 def test_mosaic_is_four_pictures_around_a_point_with_their_boxes_cut(kitchen: Kitchen) -> None:
     rows = kitchen.rows(Augment(mosaic=MOSAIC, resize=("nearest",)), range(EXAMPLES))
     lost = 0
-    for example, found in zip(stream(EXAMPLES), rows, strict=True):
+    for example, mixed in zip(stream(EXAMPLES), rows, strict=True):
         numbers = [example, *partners(example, "mosaic", 3)]
         expected = compose(kitchen, numbers, draw(drawn("mosaic", example, 3), 6).numpy(), MOSAIC)
-        different = (np.abs(found["image"] - expected["image"]) > 1e-3).any(axis=-1)
+        different = (np.abs(mixed["image"] - expected["image"]) > 1e-3).any(axis=-1)
         assert different.mean() < 0.005  # where a pixel's centre lies between two of the image, either is nearest
-        assert found["classes"].tolist() == expected["classes"].tolist()
-        np.testing.assert_allclose(found["boxes"], expected["boxes"], atol=1e-5)
-        lost += 8 - len(found["classes"])
+        assert mixed["classes"].tolist() == expected["classes"].tolist()
+        np.testing.assert_allclose(mixed["boxes"], expected["boxes"], atol=1e-5)
+        lost += 8 - len(mixed["classes"])
     assert lost > EXAMPLES  # of a box that is hardly seen nobody asks
 
 
@@ -179,14 +179,14 @@ def test_mixup_is_a_share_of_each_with_the_boxes_of_both(kitchen: Kitchen) -> No
         number: row for number, row in zip(stream(EXAMPLES), kitchen.rows(Augment(), range(EXAMPLES)), strict=True)
     }
     shares = []
-    for example, found in zip(stream(22), kitchen.rows(Augment(mixup=MIXUP), range(22)), strict=True):
+    for example, mixed in zip(stream(22), kitchen.rows(Augment(mixup=MIXUP), range(22)), strict=True):
         epoch = len(shares) // EXAMPLES
         own, other = alone[example], alone[partners(example, "mixup", 1, epoch=epoch)[0]]
-        apart, moved = (own["image"] - other["image"]).ravel(), (found["image"] - other["image"]).ravel()
+        apart, moved = (own["image"] - other["image"]).ravel(), (mixed["image"] - other["image"]).ravel()
         share = float(moved @ apart / (apart @ apart))
-        np.testing.assert_allclose(found["image"], share * own["image"] + (1 - share) * other["image"], atol=1e-2)
-        np.testing.assert_array_equal(found["boxes"], np.concatenate([own["boxes"], other["boxes"]]))
-        np.testing.assert_array_equal(found["classes"], np.concatenate([own["classes"], other["classes"]]))
+        np.testing.assert_allclose(mixed["image"], share * own["image"] + (1 - share) * other["image"], atol=1e-2)
+        np.testing.assert_array_equal(mixed["boxes"], np.concatenate([own["boxes"], other["boxes"]]))
+        np.testing.assert_array_equal(mixed["classes"], np.concatenate([own["classes"], other["classes"]]))
         shares.append(share)
     assert 0.1 < min(shares) < 0.45 and 0.55 < max(shares) < 0.9 and len(set(np.round(shares, 5))) == 22
 
@@ -203,10 +203,10 @@ def test_share_of_a_mixup_is_from_the_beta_distribution(alpha: float) -> None:
     blend = compile_graph(
         lambda keys: tf.map_fn(lambda key: mixup.mix(white, black, key).image[0, 0, 0, 0], keys, tf.float32)
     )
-    found = blend(keys).numpy()
+    shares = blend(keys).numpy()
     # Of Beta(a, a) the mean is a half, and the variance 1 / (4 (2 a + 1)).
-    assert found.mean() == pytest.approx(0.5, abs=0.02)
-    assert found.var() == pytest.approx(1 / (4 * (2 * alpha + 1)), rel=0.12)
+    assert shares.mean() == pytest.approx(0.5, abs=0.02)
+    assert shares.var() == pytest.approx(1 / (4 * (2 * alpha + 1)), rel=0.12)
 
 
 def test_pasted_objects_are_their_own_pixels_elsewhere_and_hide_little(kitchen: Kitchen) -> None:
@@ -214,13 +214,13 @@ def test_pasted_objects_are_their_own_pixels_elsewhere_and_hide_little(kitchen: 
         number: row for number, row in zip(stream(EXAMPLES), kitchen.rows(Augment(), range(EXAMPLES)), strict=True)
     }
     pasted = 0
-    for place, found in enumerate(kitchen.rows(Augment(copy_paste=PASTE), range(22))):
+    for place, mixed in enumerate(kitchen.rows(Augment(copy_paste=PASTE), range(22))):
         example = stream(22)[place]
         own, epoch = alone[example], place // EXAMPLES
         [partner] = partners(example, "copy_paste", 1, epoch=epoch)
         other, canvas, hides = alone[partner], own["image"].copy(), np.zeros((SIDE, SIDE), bool)
-        np.testing.assert_array_equal(found["boxes"][:2], own["boxes"])
-        for box, label in zip(found["boxes"][2:], found["classes"][2:], strict=True):
+        np.testing.assert_array_equal(mixed["boxes"][:2], own["boxes"])
+        for box, label in zip(mixed["boxes"][2:], mixed["classes"][2:], strict=True):
             original = other["boxes"][label - 1 - 2 * partner]
             low, high = np.floor(original[:2] * SIDE).astype(int), np.ceil(original[2:] * SIDE).astype(int)
             spot = np.round(low + (box[:2] - original[:2]) * SIDE).astype(int)
@@ -229,7 +229,7 @@ def test_pasted_objects_are_their_own_pixels_elsewhere_and_hide_little(kitchen: 
             canvas[area] = other["image"][tuple(slice(*ends) for ends in zip(low, high, strict=True))]
             hides[area] = True
             pasted += 1
-        np.testing.assert_array_equal(found["image"], canvas)
+        np.testing.assert_array_equal(mixed["image"], canvas)
         for top, left, bottom, right in np.round(own["boxes"] * SIDE).astype(int):
             assert hides[top:bottom, left:right].mean() < PASTE.most_hidden + 0.12  # boxes end between pixels
     assert pasted > 15
@@ -286,7 +286,7 @@ def test_batches_are_the_same_from_any_step_with_other_sizes_threads_and_shares(
     halves = [{name: value[2:] for name, value in batch.items()} for batch in usual]
     assert_equal(kitchen.batches(ALL, range(6), batch_size=4, share=(1, 2)), halves)
     # All kinds are at work here, and examples without any.
-    counts = {int(found) for found in (alone["classes"] > 0).sum(axis=1)}
+    counts = {int(count) for count in (alone["classes"] > 0).sum(axis=1)}
     assert len(counts) > 3
 
 
@@ -371,13 +371,13 @@ def test_place_of_a_damaged_partner_is_taken_by_the_next_of_the_order(kitchen: K
     instead = order[(order.index(bad) + 1) % EXAMPLES]
     damage_one(kitchen, bad)
     store = kitchen.store()
-    found = kitchen.rows(Augment(mixup=MIXUP), range(EXAMPLES), store=store)
+    rows = kitchen.rows(Augment(mixup=MIXUP), range(EXAMPLES), store=store)
     assert list(store.bad) == [bad]
-    assert found[0]["classes"][2:].tolist() == [2 * instead + 1, 2 * instead + 2]
+    assert rows[0]["classes"][2:].tolist() == [2 * instead + 1, 2 * instead + 2]
     for place, example in enumerate(order):
         if bad not in (example, other[example]):
-            assert_equal([found[place]], [usual[place]])
-    assert_equal(kitchen.rows(Augment(mixup=MIXUP), range(4, 6)), found[4:6])  # by another store, from another step
+            assert_equal([rows[place]], [usual[place]])
+    assert_equal(kitchen.rows(Augment(mixup=MIXUP), range(4, 6)), rows[4:6])  # by another store, from another step
 
 
 def damage_one(kitchen: Kitchen, example: int) -> None:

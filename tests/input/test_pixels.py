@@ -144,20 +144,20 @@ def test_graph_gives_what_direct_execution_gives() -> None:
 @pytest.mark.parametrize("number", range(3))
 def test_all_off_is_the_same_as_evaluation(number: int) -> None:
     example = {"image": noise(20, 30, 3), "boxes": np.float32([[0.0, 0.25, 1.0, 0.5]]), "classes": np.int64([3])}
-    found = distorted(example, 16, Augment(), number)
+    result = distorted(example, 16, Augment(), number)
     fitted = pixels.fit({"image": tf.constant(example["image"])}, View(16, 1))["image"]
-    np.testing.assert_allclose(found["image"], fitted, atol=1e-3)
-    np.testing.assert_allclose(found["boxes"], example["boxes"], atol=1e-6)
-    assert found["classes"].tolist() == [3]
+    np.testing.assert_allclose(result["image"], fitted, atol=1e-3)
+    np.testing.assert_allclose(result["boxes"], example["boxes"], atol=1e-6)
+    assert result["classes"].tolist() == [3]
 
 
 @pytest.mark.parametrize("central_crop", [0.875, 0.5])
 def test_central_crop_shows_the_middle_of_the_image(central_crop: float) -> None:
     image = noise(32, 48, 3)
-    found = pixels.fit({"image": tf.constant(image)}, View(16, central_crop=central_crop))["image"]
+    fitted = pixels.fit({"image": tf.constant(image)}, View(16, central_crop=central_crop))["image"]
     top, left = round(32 * (1 - central_crop) / 2), round(48 * (1 - central_crop) / 2)
     middle = image[top : 32 - top, left : 48 - left]
-    np.testing.assert_allclose(found, resized_by_hand(middle, 16), atol=0.01)
+    np.testing.assert_allclose(fitted, resized_by_hand(middle, 16), atol=0.01)
 
 
 def test_encoded_images_give_what_their_pixels_give(png: Callable[[np.ndarray], bytes]) -> None:
@@ -246,12 +246,12 @@ def test_box_moves_with_its_pixels(kind: str) -> None:
     change_it = change(KINDS[kind], View(96))
     places = []
     for number in range(40):
-        found = change_it({"image": image, "boxes": box, "classes": np.int64([4])}, number)
-        if not len(found["boxes"]):
+        changed = change_it({"image": image, "boxes": box, "classes": np.int64([4])}, number)
+        if not len(changed["boxes"]):
             continue
-        assert found["classes"].tolist() == [4]
-        np.testing.assert_allclose(found["boxes"][0], rectangle_in(found["image"]), atol=1.5 / 96)
-        places.append(found["boxes"][0])
+        assert changed["classes"].tolist() == [4]
+        np.testing.assert_allclose(changed["boxes"][0], rectangle_in(changed["image"]), atol=1.5 / 96)
+        places.append(changed["boxes"][0])
     assert len(places) >= 20
     assert np.ptp(places, axis=0).max() > 0.1  # it did move
 
@@ -279,8 +279,8 @@ def test_a_new_change_needs_its_class_a_field_and_its_name_in_the_table(monkeypa
     for module in (augmentations, pixels):
         monkeypatch.setattr(module, "MOVES", (*augmentations.MOVES, "lower"))
     image = noise(40, 20, 3)
-    found = distorted({"image": image}, 20, WithLower(lower=Lower()), number=0)["image"]
-    np.testing.assert_allclose(found, image[20:], atol=1e-3)
+    changed = distorted({"image": image}, 20, WithLower(lower=Lower()), number=0)["image"]
+    np.testing.assert_allclose(changed, image[20:], atol=1e-3)
 
 
 @pytest.mark.parametrize("size", [16, 64])
@@ -288,25 +288,25 @@ def test_a_new_change_needs_its_class_a_field_and_its_name_in_the_table(monkeypa
 def test_way_to_resize_is_the_one_of_that_name_of_tensorflow(method: str, size: int) -> None:
     image = noise(40, 30, 3)
     expected = tf.cast(tf.image.resize(image, (size, size), method), tf.float32)
-    found = resample(tf.constant(image)[None], tf.constant(WHOLE), size, method)[0]
+    resampled = resample(tf.constant(image)[None], tf.constant(WHOLE), size, method)[0]
     # That cubic filter is looked up in a table of 1,024 places.
-    np.testing.assert_allclose(found, expected, atol=0.5 if method == "bicubic" else 0.01)
+    np.testing.assert_allclose(resampled, expected, atol=0.5 if method == "bicubic" else 0.01)
 
 
 def test_area_is_the_average_of_the_pixels_that_become_one() -> None:
     image = noise(40, 30, 3)
     averages = image.reshape(10, 4, 10, 3, 3).mean(axis=(1, 3))
-    found = resample(tf.constant(image)[None], tf.constant(WHOLE), 10, "area")[0]
-    np.testing.assert_allclose(found, averages, atol=0.01)
+    resampled = resample(tf.constant(image)[None], tf.constant(WHOLE), 10, "area")[0]
+    np.testing.assert_allclose(resampled, averages, atol=0.01)
 
 
 @pytest.mark.parametrize("method", KERNELS)
 def test_window_shows_its_part_and_zeros_beside_the_image(method: str) -> None:
     """A window twice as large, whose upper left quarter is the image, at the image's own resolution."""
     image = noise(8, 8, 3)
-    found = resample(tf.constant(image)[None], tf.constant([0.0, 0.0, 16.0, 16.0]), 16, method)[0].numpy()
-    np.testing.assert_allclose(found[:8, :8], image, atol=1e-3)
-    assert not found[8:].any() and not found[:, 8:].any()
+    resampled = resample(tf.constant(image)[None], tf.constant([0.0, 0.0, 16.0, 16.0]), 16, method)[0].numpy()
+    np.testing.assert_allclose(resampled[:8, :8], image, atol=1e-3)
+    assert not resampled[8:].any() and not resampled[:, 8:].any()
     part = resample(tf.constant(image)[None], tf.constant([2.0, 4.0, 6.0, 8.0]), 4, method)[0]
     np.testing.assert_allclose(part, image[2:6, 4:8], atol=1e-3)
 
@@ -328,8 +328,8 @@ def test_whole_images_that_shrink_a_little_are_bilinear(height: int, width: int)
 
 def test_bilinear_is_at_any_size_what_that_is_for_tensorflow() -> None:
     image = noise(200, 90, 3)
-    found = resample_whole(tf.constant(image)[None], 64, "bilinear")[0]
-    np.testing.assert_allclose(found, tf.image.resize(image, (64, 64)), atol=1e-3)
+    resampled = resample_whole(tf.constant(image)[None], 64, "bilinear")[0]
+    np.testing.assert_allclose(resampled, tf.image.resize(image, (64, 64)), atol=1e-3)
 
 
 @pytest.mark.parametrize(("height", "width", "size"), [(40, 30, 64), (90, 41, 32), (37, 53, 20), (16, 16, 16)])

@@ -75,13 +75,13 @@ WANTED_BY_TWO = [  # anchors x boxes: both boxes want the first anchor, the seco
 
 
 def test_of_two_boxes_with_the_same_best_anchor_the_first_has_it_and_the_other_none_as_in_the_api() -> None:
-    found = match(tf.constant(WANTED_BY_TWO), 0.5, next_best=False)
-    assert found.numpy().tolist() == [0, BACKGROUND, BACKGROUND]
+    matches = match(tf.constant(WANTED_BY_TWO), 0.5, next_best=False)
+    assert matches.numpy().tolist() == [0, BACKGROUND, BACKGROUND]
 
 
 def test_with_next_best_the_closer_box_has_the_anchor_and_the_other_its_next_best() -> None:
-    found = match(tf.constant(WANTED_BY_TWO), 0.5, next_best=True)
-    assert found.numpy().tolist() == [1, 0, BACKGROUND]
+    matches = match(tf.constant(WANTED_BY_TWO), 0.5, next_best=True)
+    assert matches.numpy().tolist() == [1, 0, BACKGROUND]
 
 
 TILES = Ssd(input_size=64, anchors=Anchors(scale=1.0, aspect_ratios=(1.0,)))  # 84 anchors that tile the image
@@ -275,17 +275,17 @@ def test_softmax_scores_leave_the_background_out() -> None:
     logits = np.full((1, 84, 4), 0.0, np.float32)
     logits[..., 0] = 9.0
     logits[0, 80] = np.log([0.1, 0.2, 0.6, 0.1])
-    found = detection(DetectionLoss(classes="softmax")).predict(
+    predictions = detection(DetectionLoss(classes="softmax")).predict(
         {"classes": tf.constant(logits), "boxes": tf.zeros([1, 84, 4])}
     )
-    count = int(found["count"][0])
-    assert found["classes"][0, :count].numpy().tolist() == [2, 1, 3]
-    np.testing.assert_allclose(found["scores"][0, :count], [0.6, 0.2, 0.1], rtol=1e-5)
+    count = int(predictions["count"][0])
+    assert predictions["classes"][0, :count].numpy().tolist() == [2, 1, 3]
+    np.testing.assert_allclose(predictions["scores"][0, :count], [0.6, 0.2, 0.1], rtol=1e-5)
 
 
 def test_a_class_has_no_more_detections_than_allowed() -> None:
     logits = np.full((1, 84, 3), -9.0, np.float32)
     logits[0, :20, 0], logits[0, 30:32, 2] = 3.0, 2.0
     settings = replace(TILES, suppression=replace(TILES.suppression, max_detections_per_class=4))
-    found = Detection(settings, CLASSES).predict({"classes": tf.constant(logits), "boxes": tf.zeros([1, 84, 4])})
-    assert found["classes"][0, : int(found["count"][0])].numpy().tolist() == [1, 1, 1, 1, 3, 3]
+    predictions = Detection(settings, CLASSES).predict({"classes": tf.constant(logits), "boxes": tf.zeros([1, 84, 4])})
+    assert predictions["classes"][0, : int(predictions["count"][0])].numpy().tolist() == [1, 1, 1, 1, 3, 3]

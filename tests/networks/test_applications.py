@@ -77,10 +77,10 @@ def test_network_with_the_weights_of_keras_applications_answers_as_that_does(
     named = {path.replace("predictions/", "logits/"): value for path, value in values.items()}
     given = {weight.path: named[weight.path].reshape(weight.shape) for weight in own.weights}
     assert set(given) == set(named)
-    found = answer(own, given, images)["classes"]
+    logits = answer(own, given, images)["classes"]
     module = {published.MobileNetV2: published.mobilenet_v2}.get(make)  # the others scale inside, as ours do
     expected = answer(other, values, module.preprocess_input(images.copy()) if module else images)
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(logits, expected, rtol=1e-3, atol=1e-3)
     assert np.isfinite(expected).all() and np.ptp(expected) > 0.01
 
 

@@ -106,9 +106,9 @@ def test_network_with_the_weights_of_keras_applications_answers_as_that_does(sma
         )
         given |= {target: values[source] for source, target in zip(sources, targets, strict=True)}
     images = noise(SMALL, 2)
-    found = answer(own, given, images)["classes"]
+    logits = answer(own, given, images)["classes"]
     expected = answer(other, values, keras.applications.inception_v3.preprocess_input(images.copy()))
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(logits, expected, rtol=1e-3, atol=1e-3)
     assert np.isfinite(expected).all() and np.ptp(expected) > 0.01
 
 

@@ -109,9 +109,9 @@ def test_logits_are_the_last_layer_alone(option: str) -> None:
 def test_blocks_of_s3dg_can_be_set_free_from_the_top_down() -> None:
     every, _ = built("s3dg")
     steps = ("logits", "mixed_5", "mixed_4", "mixed_3", "conv2d_2c", "conv2d_2b", "conv2d_1a")
-    found = {step: named("s3dg", step) for step in steps}
-    assert sorted(path for paths in found.values() for path in paths) == sorted(every)
-    assert found["mixed_5"] == {path for path in every if path.startswith(("mixed_5b", "mixed_5c"))}
+    paths_by_step = {step: named("s3dg", step) for step in steps}
+    assert sorted(path for paths in paths_by_step.values() for path in paths) == sorted(every)
+    assert paths_by_step["mixed_5"] == {path for path in every if path.startswith(("mixed_5b", "mixed_5c"))}
 
 
 def test_gates_of_s3dg_are_a_part() -> None:

@@ -26,9 +26,9 @@ def train(norm: keras.Layer, batch: np.ndarray, weights: np.ndarray) -> dict[str
     compiled = tf.function(step, autograph=False)
     compiled(tf.constant(batch / 2))
     outputs, gradients = compiled(tf.constant(batch))
-    found = {"outputs": outputs, "inputs": gradients[0]} | {weight.path: weight for weight in norm.weights}
-    found |= {f"of {weight.name}": one for weight, one in zip(norm.trainable_variables, gradients[1:], strict=True)}
-    return {name: np.array(value) for name, value in found.items()}
+    tensors = {"outputs": outputs, "inputs": gradients[0]} | {weight.path: weight for weight in norm.weights}
+    tensors |= {f"of {weight.name}": one for weight, one in zip(norm.trainable_variables, gradients[1:], strict=True)}
+    return {name: np.array(value) for name, value in tensors.items()}
 
 
 @pytest.mark.parametrize("shape", [IMAGES, CLIPS])
@@ -41,10 +41,10 @@ def test_one_operation_gives_and_learns_what_those_of_keras_do(shape: tuple[int,
         "beta_initializer": keras.initializers.Constant([0, 1, -1, 2, 0.5, 0]),
     }
     norms = [kind(**(start | options), name="norm") for kind in (keras.layers.BatchNormalization, BatchNormalization)]
-    expected, found = (train(norm, batch, weights) for norm in norms)
-    assert list(found) == list(expected)
+    expected, actual = (train(norm, batch, weights) for norm in norms)
+    assert list(actual) == list(expected)
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, rtol=1e-4, atol=1e-4, err_msg=name)
+        np.testing.assert_allclose(actual[name], values, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
 def test_a_second_run_is_equal_to_the_bit() -> None:

@@ -44,7 +44,7 @@ def iou(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def assigned_by_hand(
-    outputs: dict[str, np.ndarray], found: np.ndarray, truth: dict[str, np.ndarray], settings: PointDetector
+    outputs: dict[str, np.ndarray], predicted: np.ndarray, truth: dict[str, np.ndarray], settings: PointDetector
 ) -> dict[tuple[int, int], tuple[int, float]]:
     """(image, point) -> (row of the box, what its class is to score), as section 3.2 of TOOD has it."""
     places, steps = settings.points()
@@ -59,7 +59,7 @@ def assigned_by_hand(
             centre, reach = (corners[:2] + corners[2:]) / 2, np.maximum(corners[2:] - corners[:2], steps.min()) / 2
             metric = {}
             for point in np.flatnonzero((np.abs(places - centre) <= reach).all(axis=1)):
-                overlap[point, box] = iou(found[image, point], corners)
+                overlap[point, box] = iou(predicted[image, point], corners)
                 score = sigmoid(outputs["classes"][image, point, label - 1])
                 metric[point] = score**rule.score_power * overlap[point, box] ** rule.overlap_power
             best = sorted(metric, key=lambda point: -metric[point])[: rule.points]
@@ -85,9 +85,9 @@ def tensors(values: dict[str, np.ndarray]) -> dict[str, tf.Tensor]:
 def test_points_are_assigned_as_counted_one_by_one(rule: Assignment) -> None:
     settings = PointDetector(input_size=64, bins=8, assignment=rule)
     outputs, head = answers(1, settings), PointHead(settings)
-    found = head.boxes(tensors(outputs)).numpy()
-    asked = head.assign(tf.constant(outputs["classes"]), tf.constant(found), tensors(TRUTH))
-    expected = assigned_by_hand(outputs, found, TRUTH, settings)
+    predicted = head.boxes(tensors(outputs)).numpy()
+    asked = head.assign(tf.constant(outputs["classes"]), tf.constant(predicted), tensors(TRUTH))
+    expected = assigned_by_hand(outputs, predicted, TRUTH, settings)
     given = {(int(image), int(point)) for image, point in np.argwhere(asked.classes.numpy() > 0)}
     assert given == set(expected) and len(given) >= 5
     for (image, point), (box, score) in expected.items():
@@ -111,8 +111,8 @@ def test_losses_equal_those_counted_one_by_one(rule: PointLoss) -> None:
     settings = PointDetector(input_size=64, bins=8, assignment=Assignment(points=3), loss=rule)
     outputs, head = answers(3, settings), PointHead(settings)
     places, steps = settings.points()
-    found = head.boxes(tensors(outputs)).numpy()
-    expected = assigned_by_hand(outputs, found, TRUTH, settings)
+    predicted = head.boxes(tensors(outputs)).numpy()
+    expected = assigned_by_hand(outputs, predicted, TRUTH, settings)
     classes = boxes = 0.0
     for image in range(2):
         for point in range(POINTS):
@@ -126,7 +126,7 @@ def test_losses_equal_those_counted_one_by_one(rule: PointLoss) -> None:
             if not label:
                 continue
             corners = TRUTH["boxes"][image, box]
-            overlap = float(overlaps(tf.constant(found[image, point]), tf.constant(corners), rule.overlap))
+            overlap = float(overlaps(tf.constant(predicted[image, point]), tf.constant(corners), rule.overlap))
             away = np.concatenate([places[point] - corners[:2], corners[2:] - places[point]])
             away = away[[1, 0, 3, 2]] / steps[point]
             logits = outputs["boxes"][image, point].reshape(4, 8).astype(np.float64)
@@ -166,7 +166,7 @@ def test_overlaps_are_those_of_the_papers() -> None:
 
 @pytest.mark.parametrize("kind", ["giou", "ciou"])
 def test_gradient_is_finite_for_boxes_without_an_area(kind: str) -> None:
-    found = tf.Variable([[0.5, 0.5, 0.5, 0.5], [0.2, 0.2, 0.2, 0.6]])
+    predicted = tf.Variable([[0.5, 0.5, 0.5, 0.5], [0.2, 0.2, 0.2, 0.6]])
     with tf.GradientTape() as tape:
-        total = tf.reduce_sum(overlaps(found, tf.constant([[0.1, 0.1, 0.9, 0.9], [0.2, 0.2, 0.2, 0.6]]), kind))
-    assert np.isfinite(tape.gradient(total, found)).all()
+        total = tf.reduce_sum(overlaps(predicted, tf.constant([[0.1, 0.1, 0.9, 0.9], [0.2, 0.2, 0.2, 0.6]]), kind))
+    assert np.isfinite(tape.gradient(total, predicted)).all()

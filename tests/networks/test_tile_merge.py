@@ -11,29 +11,29 @@ WHOLE = Tiles(grid=(1, 2), overlap=0.25)
 SIZE = (400, 700)
 
 
-def found_in(
+def detections_in(
     windows: np.ndarray, *rows: tuple[int, tuple[float, float, float, float], float, int]
 ) -> list[Predictions]:
     """Look, box in pixels of the picture, score, class; a box is cut to its look as a detector would."""
-    found = []
+    detections = []
     for look, window in enumerate(windows):
         mine = [row[1:] for row in rows if row[0] == look]
         sides = np.tile(window[2:] - window[:2], 2)
         boxes = np.array([box for box, _, _ in mine], float).reshape(-1, 4) - np.tile(window[:2], 2)
-        found.append(
+        detections.append(
             {
                 "boxes": np.clip(boxes / sides, 0, 1).astype(np.float32),
                 "scores": np.array([score for _, score, _ in mine], np.float32),
                 "classes": np.array([label for _, _, label in mine], np.int64),
             }
         )
-    return found
+    return detections
 
 
 def merged(tiles: Tiles, *rows: tuple) -> list[tuple[list[int], float, int]]:
     """Boxes in whole pixels of the picture, scores, classes."""
     windows = tiles.windows(*SIZE)
-    given = merge_tiles(found_in(windows, *rows), windows, tiles)
+    given = merge_tiles(detections_in(windows, *rows), windows, tiles)
     boxes = np.round(given["boxes"] * np.tile(SIZE, 2)).astype(int).tolist()
     return list(zip(boxes, given["scores"].round(3).tolist(), given["classes"].tolist(), strict=True))
 
@@ -112,7 +112,7 @@ def test_the_order_of_tiles_and_of_equal_scores_changes_nothing() -> None:
             if min(box[3], window[3]) - max(box[1], window[1]) > 5
         ]
     usual = merged(TWO, *rows)
-    turned = merge_tiles(found_in(windows, *rows)[::-1], windows[::-1], TWO)
+    turned = merge_tiles(detections_in(windows, *rows)[::-1], windows[::-1], TWO)
     assert 40 < len(usual) <= 60
     np.testing.assert_allclose(turned["scores"], [score for _, score, _ in usual], atol=1e-3)
 
@@ -136,5 +136,5 @@ def test_a_picture_is_answered_tile_by_tile() -> None:
         box = np.array([[rows[0], columns[0], rows[-1] + 1, columns[-1] + 1]]) / np.tile(tile.shape[:2], 2)
         return {"boxes": box, "scores": np.array([0.5]), "classes": np.array([1])}
 
-    found = answer_tiles(pixels, WHOLE, white)
-    np.testing.assert_allclose(found["boxes"] * np.tile(SIZE, 2), [[100, 330, 150, 450]], atol=1e-3)
+    answer = answer_tiles(pixels, WHOLE, white)
+    np.testing.assert_allclose(answer["boxes"] * np.tile(SIZE, 2), [[100, 330, 150, 450]], atol=1e-3)

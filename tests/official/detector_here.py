@@ -27,23 +27,23 @@ def compare(settings: Settings, folder: Path) -> dict[str, float]:
     names = [str(number) for number in range(int(inputs["num_classes"]))]
     keras.utils.set_random_seed(0)
     network, task = settings.build(len(names)), Detection(settings, names)
-    found = {"variables": float(abs(_count(folder / "weights") - len(network.weights)))}
-    found |= _starts(network, settings, folder)
+    differences = {"variables": float(abs(_count(folder / "weights") - len(network.weights)))}
+    differences |= _starts(network, settings, folder)
     load(network, settings, folder / "weights")
     pixels = there["resized"]
     images = resample_whole(tf.constant(inputs["images"]), settings.input_size, settings.resizing).numpy()
-    found |= {
+    differences |= {
         "resized pixels": _largest(images, pixels),
         "anchors": _largest(task.head.anchors, there["anchors"]),
     }
     outputs = network(pixels, training=False)
-    found["codes"] = _largest(outputs["boxes"].numpy(), there["codes"].reshape(outputs["boxes"].shape))
-    found["logits"] = _largest(outputs["classes"].numpy(), there["logits"])
-    found |= _in_float64(settings, names, folder, there)
-    found |= _detections(task.predict(outputs), there)
-    found |= _costs(network, task, outputs, inputs, there)
-    found |= _step(network, settings, task, pixels, inputs, there, folder)
-    return found
+    differences["codes"] = _largest(outputs["boxes"].numpy(), there["codes"].reshape(outputs["boxes"].shape))
+    differences["logits"] = _largest(outputs["classes"].numpy(), there["logits"])
+    differences |= _in_float64(settings, names, folder, there)
+    differences |= _detections(task.predict(outputs), there)
+    differences |= _costs(network, task, outputs, inputs, there)
+    differences |= _step(network, settings, task, pixels, inputs, there, folder)
+    return differences
 
 
 def _in_float64(settings: Settings, names: list[str], folder: Path, there: Any) -> dict[str, float]:
@@ -147,11 +147,11 @@ def _costs(network: keras.Model, task: Detection, outputs: dict, inputs: Any, th
     assert (theirs.argmax(-1)[matched] + 1 == classes[matched]).all() and (theirs[classes <= 0] == 0).all()
     losses = task.losses(outputs, targets)
     cost = {"classes": there["cost/classification_loss"], "boxes": there["cost/localization_loss"]}
-    found = {f"loss on {name}": _share(float(losses[name]), float(cost[name])) for name in cost}
+    differences = {f"loss on {name}": _share(float(losses[name]), float(cost[name])) for name in cost}
     penalty = float(tf.add_n(network.losses)) if network.losses else 0.0
-    found["weight penalty"] = _share(penalty, float(there["cost/penalty"]))
+    differences["weight penalty"] = _share(penalty, float(there["cost/penalty"]))
     boxes = _largest(targets["boxes"].numpy()[matched], there["target/boxes"][matched])
-    return {"targets": boxes} | found
+    return {"targets": boxes} | differences
 
 
 def _share(ours: float, theirs: float) -> float:

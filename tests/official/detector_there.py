@@ -96,18 +96,18 @@ def resize(model: tf.Module, batch: list[tf.Tensor]) -> np.ndarray:
 
 
 def variables_of(model: tf.Module) -> list[tf.Variable]:
-    found = {
+    variables = {
         id(variable): variable for variable in (*model._feature_extractor.variables, *model._box_predictor.variables)
     }
-    return list(found.values())
+    return list(variables.values())
 
 
 def answer(model: tf.Module, pixels: tf.Tensor, shapes: tf.Tensor) -> dict[str, np.ndarray]:
     tf.keras.backend.set_learning_phase(0)
     predicted = model.predict(pixels, shapes)
-    found = model.postprocess(predicted, shapes)
+    detections = model.postprocess(predicted, shapes)
     keys = ("detection_boxes", "detection_scores", "detection_classes", "num_detections")
-    numbers = {key: found[key].numpy() for key in keys}
+    numbers = {key: detections[key].numpy() for key in keys}
     numbers["codes"] = predicted["box_encodings"].numpy()
     return numbers | {"logits": predicted["class_predictions_with_background"].numpy()}
 

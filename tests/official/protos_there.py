@@ -21,10 +21,10 @@ Differences = list[tuple[str, str, str]]
 
 
 def main(samples: str, written: str, out: str) -> None:
-    found = {
+    differences = {
         path.name: compare(read(Path(samples) / path.name), read(path)) for path in sorted(Path(written).glob("*"))
     }
-    Path(out).write_text(json.dumps(found), encoding="utf-8")
+    Path(out).write_text(json.dumps(differences), encoding="utf-8")
 
 
 def read(path: Path) -> Message:
@@ -34,26 +34,26 @@ def read(path: Path) -> Message:
 
 
 def compare(there: Message, here: Message, key: str = "") -> Differences:
-    found: Differences = []
+    differences: Differences = []
     for oneof in there.DESCRIPTOR.oneofs:
         chosen = [one.WhichOneof(oneof.name) for one in (there, here)]
         if chosen[0] != chosen[1]:
             shown = [show(getattr(one, name)) if name else "" for one, name in zip((there, here), chosen, strict=True)]
-            found.append((".".join(filter(None, (key, chosen[0] or chosen[1]))), *shown))
+            differences.append((".".join(filter(None, (key, chosen[0] or chosen[1]))), *shown))
     for field in there.DESCRIPTOR.fields:
         name = f"{key}.{field.name}" if key else field.name
         ours, theirs = getattr(here, field.name), getattr(there, field.name)
         if not isinstance(theirs, Message | bool | int | float | str):
-            found += compare_lists(list(theirs), list(ours), name)
+            differences += compare_lists(list(theirs), list(ours), name)
         elif field.message_type is None:
             if plain(theirs) != plain(ours):
-                found.append((name, show(theirs), show(ours)))
+                differences.append((name, show(theirs), show(ours)))
         elif there.HasField(field.name) and here.HasField(field.name):
-            found += compare(theirs, ours, name)
+            differences += compare(theirs, ours, name)
         elif not field.containing_oneof and (there.HasField(field.name) or here.HasField(field.name)):
             shown = [show(one) if owner.HasField(field.name) else "" for owner, one in ((there, theirs), (here, ours))]
-            found.append((name, *shown))
-    return found
+            differences.append((name, *shown))
+    return differences
 
 
 def compare_lists(theirs: list[Any], ours: list[Any], name: str) -> Differences:

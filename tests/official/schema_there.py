@@ -18,19 +18,19 @@ REPEATED = 3  # protobuf's number of the label
 
 
 def main(out: str) -> None:
-    found: dict[str, list] = {}
-    collect(pipeline_pb2.TrainEvalPipelineConfig.DESCRIPTOR, found)
+    schema: dict[str, list] = {}
+    collect(pipeline_pb2.TrainEvalPipelineConfig.DESCRIPTOR, schema)
     with open(out, "w", encoding="utf-8") as file:
-        json.dump(found, file)
+        json.dump(schema, file)
 
 
-def collect(message: Any, found: dict[str, list]) -> None:
-    if message.full_name in found:
+def collect(message: Any, schema: dict[str, list]) -> None:
+    if message.full_name in schema:
         return
-    found[message.full_name] = [describe(field) for field in message.fields]
+    schema[message.full_name] = [describe(field) for field in message.fields]
     for field in message.fields:
         if field.message_type:
-            collect(field.message_type, found)
+            collect(field.message_type, schema)
 
 
 def describe(field: Any) -> list:

@@ -89,11 +89,11 @@ def run_there_too(
 def test_a_detector_is_the_one_of_that_api(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = settings_of(option, tmp_path)
     run_there_too(settings, tmp_path)
-    found = compare(settings, tmp_path)
+    differences = compare(settings, tmp_path)
     with capsys.disabled():
-        print(f"\n{option}: " + ", ".join(f"{kind} {value:.2g}" for kind, value in found.items()))
-    assert set(found) == set(MOST)
-    assert {kind: value for kind, value in found.items() if not value <= MOST[kind]} == {}
+        print(f"\n{option}: " + ", ".join(f"{kind} {value:.2g}" for kind, value in differences.items()))
+    assert set(differences) == set(MOST)
+    assert {kind: value for kind, value in differences.items() if not value <= MOST[kind]} == {}
 
 
 @pytest.mark.slow
@@ -102,8 +102,8 @@ def test_the_background_as_a_class_costs_what_it_costs_there(tmp_path: Path) -> 
     usual = replace(settings_of("ssd_mobilenet_v2_320", tmp_path), input_size=SIDE)
     settings = replace(usual, loss=replace(usual.loss, classes="sigmoid", background_is_class=True))
     run_there_too(settings, tmp_path)
-    found = compare(settings, tmp_path)
-    assert {kind: value for kind, value in found.items() if not value <= MOST[kind]} == {}
+    differences = compare(settings, tmp_path)
+    assert {kind: value for kind, value in differences.items() if not value <= MOST[kind]} == {}
     zeros = replace(settings, loss=replace(settings.loss, background_is_class=False))
     assert compare(zeros, tmp_path)["loss on classes"] > 0.01
 

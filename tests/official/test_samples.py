@@ -36,9 +36,9 @@ def samples() -> list[Path]:
     folder = os.environ.get(SAMPLES)
     if not folder:
         pytest.skip(f"{SAMPLES} names no folder of pipeline.configs")
-    found = sorted(Path(folder).rglob("*.config"))
-    assert len({path.name for path in found}) == len(found) > 0
-    return found
+    paths = sorted(Path(folder).rglob("*.config"))
+    assert len({path.name for path in paths}) == len(paths) > 0
+    return paths
 
 
 @pytest.mark.slow
@@ -112,14 +112,14 @@ def test_the_tables_of_messages_are_those_of_that_api(tmp_path: Path) -> None:
         assert sorted(fields) == sorted(there[f"{PACKAGE}.{name}"]), name
 
 
-def collect(message: Any, found: dict[str, list]) -> None:
+def collect(message: Any, schema: dict[str, list]) -> None:
     name = name_of(message)
-    if name in found or name in OPAQUE:
+    if name in schema or name in OPAQUE:
         return
-    found[name] = [describe(field) for field in message.fields]
+    schema[name] = [describe(field) for field in message.fields]
     for field in message.fields:
         if field.message_type:
-            collect(field.message_type, found)
+            collect(field.message_type, schema)
 
 
 def describe(field: Any) -> list:

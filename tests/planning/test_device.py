@@ -25,12 +25,12 @@ def test_a_plan_without_a_device_says_nothing(tmp_path: Path) -> None:
 
 def test_the_file_is_made_once_with_random_weights_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = a_run(Export(formats=("saved_model", "int8"), device="limelight_coral", threads=2))
-    found = look_ahead(run, MANIFEST, tmp_path)
-    assert found is not None
-    assert (found.device, found.form, found.threads) == ("limelight_coral", "int8", 2)
-    assert 20_000 < found.bytes < 400_000 and found.latency_ms > 0 and found.calls > 0
-    assert found.edge_tpu.startswith("the Edge TPU takes 38 of 44 operations")
+    outlook = look_ahead(run, MANIFEST, tmp_path)
+    assert outlook is not None
+    assert (outlook.device, outlook.form, outlook.threads) == ("limelight_coral", "int8", 2)
+    assert 20_000 < outlook.bytes < 400_000 and outlook.latency_ms > 0 and outlook.calls > 0
+    assert outlook.edge_tpu.startswith("the Edge TPU takes 38 of 44 operations")
     [kept] = tmp_path.iterdir()
-    assert json.loads(kept.read_text())["bytes"] == found.bytes
+    assert json.loads(kept.read_text())["bytes"] == outlook.bytes
     monkeypatch.setattr(planning, "load_tensorflow", lambda: pytest.fail("is kept already"))
-    assert look_ahead(run, MANIFEST, tmp_path) == found
+    assert look_ahead(run, MANIFEST, tmp_path) == outlook

@@ -44,8 +44,8 @@ def test_what_dvc_has_takes_no_more_than_the_job_itself(tmp_path: Path, monkeypa
     monkeypatch.setattr(estimating, "known_pace", lambda run, cores: None)
     nothing: Any = None
     for stages in ({"train": "from the cache"}, {"train": "unchanged"}):
-        found = Estimate.of(nothing, stages)
-        assert (found.seconds, found.memory_bytes, found.disk_bytes) == (ROUGH["job"], 0, 0)
+        estimate = Estimate.of(nothing, stages)
+        assert (estimate.seconds, estimate.memory_bytes, estimate.disk_bytes) == (ROUGH["job"], 0, 0)
     assert Estimate.of(nothing, {"render_config": "runs"}).seconds == ROUGH["job"] + ROUGH["render_config"]
 
 

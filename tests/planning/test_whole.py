@@ -58,10 +58,10 @@ def test_every_stage_that_runs_counts_and_dvc_and_nothing_else() -> None:
     tell("evaluate", stage_key("evaluate", run), 7.0)
     tell("export", stage_key("export", run), 1000.0)
     tell("dvc", "3", 4.0)
-    found = Whole.of(run, ALL, PACE)
+    whole = Whole.of(run, ALL, PACE)
     # 100 steps of 0.5 s, looks after 50 and 100.
-    assert found.stages == {"render_config": 3.0, "train": 12.0 + 50.0 + 2 * 2.0, "evaluate": 7.0, "dvc": 4.0}
-    assert (found.seconds, found.known_from) == (80.0, "as measured here")
+    assert whole.stages == {"render_config": 3.0, "train": 12.0 + 50.0 + 2 * 2.0, "evaluate": 7.0, "dvc": 4.0}
+    assert (whole.seconds, whole.known_from) == (80.0, "as measured here")
     tell("dvc", "0", 1.5)
     assert Whole.of(run, dict.fromkeys(ALL, UNCHANGED), PACE).stages == {"dvc": 1.5}
 
@@ -70,14 +70,14 @@ def test_without_a_measurement_other_variants_stand_for_it_then_a_rule_of_thumb(
     run = variant()
     tell("train", "another", 99.0, rest=30.0, look=1.0, steps=40)
     tell("evaluate", "another", 9.0)
-    found = Whole.of(run, ALL, PACE)
-    assert found.stages == {
+    whole = Whole.of(run, ALL, PACE)
+    assert whole.stages == {
         "render_config": ROUGH["render_config"],
         "train": 82.0,
         "evaluate": 9.0,
         "dvc": ROUGH["dvc"],
     }
-    assert found.known_from == "train, evaluate as others took here; render_config, DVC by rule of thumb"
+    assert whole.known_from == "train, evaluate as others took here; render_config, DVC by rule of thumb"
     workspace.durations().unlink()
     assert Whole.of(run, ALL, PACE).stages["train"] == ROUGH["train"] + 50.0 + 2 * ROUGH_VALIDATION
     assert Whole.of(run, ALL, PACE).known_from == "by rule of thumb"
@@ -85,9 +85,9 @@ def test_without_a_measurement_other_variants_stand_for_it_then_a_rule_of_thumb(
 
 def test_steps_of_no_known_pace_are_left_out_unless_as_long_a_training_was_seen() -> None:
     run = variant()
-    found = Whole.of(run, ALL, None)
-    assert found.seconds is None and found.stages["train"] == ROUGH["train"] + 2 * ROUGH_VALIDATION
-    assert found.at_least == sum(found.stages.values())
+    whole = Whole.of(run, ALL, None)
+    assert whole.seconds is None and whole.stages["train"] == ROUGH["train"] + 2 * ROUGH_VALIDATION
+    assert whole.at_least == sum(whole.stages.values())
     tell("train", stage_key("train", run), 50.0, steps=99)
     assert Whole.of(run, ALL, None).seconds is None
     tell("train", stage_key("train", run), 60.0, steps=100)
@@ -113,8 +113,8 @@ def test_the_median_of_the_newest_five_counts_and_rather_those_of_as_many_cores(
 def test_of_a_command_the_nearest_number_of_stages_counts() -> None:
     tell("job", "1", 2.0)
     tell("job", "4", 8.0)
-    found = Whole.of(variant(), ALL, PACE, by="job")  # three stages run
-    assert found.stages["job"] == 8.0 and "the job itself as others took here" in found.known_from
+    whole = Whole.of(variant(), ALL, PACE, by="job")  # three stages run
+    assert whole.stages["job"] == 8.0 and "the job itself as others took here" in whole.known_from
 
 
 def test_what_changes_a_stage_s_time_changes_its_key() -> None:

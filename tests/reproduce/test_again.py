@@ -176,8 +176,8 @@ def tracked(first: Recorded, oven: Oven, monkeypatch: pytest.MonkeyPatch) -> Cal
 
 
 def tags_of(run_id: str) -> dict[str, str]:
-    told_tags = [entry["values"] for entry, _ in entries(journals() / run_id) if entry and entry["kind"] == "tags"]
-    return {key: value for values in told_tags for key, value in values.items()}
+    tag_sets = [entry["values"] for entry, _ in entries(journals() / run_id) if entry and entry["kind"] == "tags"]
+    return {key: value for values in tag_sets for key, value in values.items()}
 
 
 def test_the_verdict_is_a_tag_of_the_run(tracked: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,10 +191,10 @@ def test_with_track_the_proof_is_a_run_of_its_own(tracked: Callable[..., None]) 
     tracked("--track")
     [new] = {path.parent.name for path in journals().glob("*/journal.jsonl")} - {"0f" * 16}
     assert tags_of(new)["bakeoff.reproduction_of"] == "0f" * 16
-    told_of_it = [entry for entry, _ in entries(journals() / new) if entry]
-    assert told_of_it[0]["name"] == "a · b · c (reproduction)"
-    assert {"train/loss": 0.5} in [entry["values"] for entry in told_of_it if entry["kind"] == "metrics"]
-    assert told_of_it[-1]["state"] == "FINISHED"
+    journal_entries = [entry for entry, _ in entries(journals() / new) if entry]
+    assert journal_entries[0]["name"] == "a · b · c (reproduction)"
+    assert {"train/loss": 0.5} in [entry["values"] for entry in journal_entries if entry["kind"] == "metrics"]
+    assert journal_entries[-1]["state"] == "FINISHED"
 
 
 def test_a_difference_is_exit_code_1_and_json_says_where(

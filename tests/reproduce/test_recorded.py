@@ -25,7 +25,7 @@ def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup, "_find_in_store", lambda target, run_id: (None, "connection refused"))
 
 
-def told_run(run_id: str, commit: str, **tags: str) -> Journal:
+def journal_of(run_id: str, commit: str, **tags: str) -> Journal:
     journal = Journal(run_id)
     TARGET.write(journal.folder)
     Place(run=MLFLOWS).write(journal.folder, TARGET)
@@ -42,7 +42,7 @@ def told_run(run_id: str, commit: str, **tags: str) -> Journal:
 
 @pytest.mark.parametrize("name", [OURS, OURS[:5], MLFLOWS, MLFLOWS[:6]])
 def test_a_run_is_found_by_the_beginning_of_our_id_and_of_mlflows(commit: str, name: str) -> None:
-    told_run(OURS, commit).close()
+    journal_of(OURS, commit).close()
     run = recorded(name)
     assert (run.run_id, run.commit, run.variant) == (OURS, commit, "ssd_tiny · cosine · low")
     assert (run.patch, run.is_dirty, run.records_digest) == (PATCH.encode(), True, "9c")
@@ -51,7 +51,7 @@ def test_a_run_is_found_by_the_beginning_of_our_id_and_of_mlflows(commit: str, n
 
 
 def test_what_the_run_handed_over_is_taken_and_not_what_lies_there_now(commit: str) -> None:
-    journal = told_run(OURS, commit)
+    journal = journal_of(OURS, commit)
     Path("late.json").write_text('{"accuracy": 0.75}', encoding="utf-8")
     journal.file(Path("late.json"), "evaluation/metrics.json")
     journal.close()
@@ -61,7 +61,7 @@ def test_what_the_run_handed_over_is_taken_and_not_what_lies_there_now(commit: s
 
 def test_the_beginning_of_two_ids_is_refused(commit: str) -> None:
     for last in ("1", "2"):
-        told_run(OURS[:-1] + last, commit).close()
+        journal_of(OURS[:-1] + last, commit).close()
     with pytest.raises(WorkspaceError, match=r"^0f3a1: must name one run, got 2: 0f3a1000 .*, 0f3a1000 .*; give more"):
         recorded("0f3a1")
 
@@ -83,7 +83,7 @@ def test_an_id_that_is_not_here_while_mlflow_is_away_says_both(commit: str) -> N
 
 
 def test_a_run_that_dvc_restored_leads_to_the_one_that_made_it(commit: str) -> None:
-    told_run(OURS, commit).close()
+    journal_of(OURS, commit).close()
     reused = Journal("ab" * 16)
     TARGET.write(reused.folder)
     reused.tags({"bakeoff.reused": "true", "bakeoff.made_by": OURS})
@@ -109,12 +109,12 @@ def test_an_experiment_is_its_own_commit_and_needs_no_patch(commit: str) -> None
 
 def test_a_run_that_is_known_without_its_commit_is_made_from_its_experiment(commit: str) -> None:
     git("update-ref", f"refs/exps/{commit[:2]}/{commit[2:]}/try-2", commit)
-    told_run(OURS, "none", DVC_EXP_NAME="try-2").close()
+    journal_of(OURS, "none", DVC_EXP_NAME="try-2").close()
     assert recorded(OURS).commit == commit
 
 
 def test_an_artifact_that_came_back_otherwise_is_noticed(commit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    told_run(OURS, commit).close()
+    journal_of(OURS, commit).close()
     for kept in (journals() / OURS / "files").iterdir():
         kept.unlink()  # as after it was sent
     monkeypatch.setattr(

@@ -100,8 +100,8 @@ def test_a_refused_variant_leaves_all_that_was_rendered(workspace: Workspace) ->
 
 
 def test_config_says_where_each_value_comes_from(bakeoff: Bakeoff) -> None:
-    found = json.loads(bakeoff("config", "--json", "lr.peak=0.5")[1])
-    assert {key: found[key]["from"] for key in (
+    settings = json.loads(bakeoff("config", "--json", "lr.peak=0.5")[1])
+    assert {key: settings[key]["from"] for key in (
         "variant.model", "variant.evaluate", "lr.peak", "lr.warmup_steps", "lr.kind", "lr.total_steps",
         "lr.hold_steps", "model.width", "model.anchors.scale", "model.input_size", "derived.steps", "seed",
     )} == {
@@ -118,7 +118,7 @@ def test_config_says_where_each_value_comes_from(bakeoff: Bakeoff) -> None:
         "derived.steps": "derived",
         "seed": "params.yaml:13",
     }  # fmt: skip
-    assert (found["lr.peak"]["value"], found["lr.total_steps"]["value"]) == (0.5, 2)
+    assert (settings["lr.peak"]["value"], settings["lr.total_steps"]["value"]) == (0.5, 2)
 
 
 def test_config_of_two_revisions_shows_only_what_differs(

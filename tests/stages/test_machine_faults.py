@@ -64,15 +64,15 @@ def in_mlflow(workspace: Workspace) -> dict[str, Any]:
     """All that the store has of the one run, but for when its parameters were written."""
     workspace.run(*BAKEOFF, "track", "sync")
     with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
-        found = {
+        tables = {
             table: sorted(store.execute(f"SELECT {columns} FROM {table}").fetchall())
             for table, columns in (
                 ("runs", "run_uuid, status, start_time, end_time"), ("tags", "key, value"), ("params", "key, value"),
                 ("metrics", "key, step, value"),
             )
         }  # fmt: skip
-    [run] = found["runs"]
-    return found | {"runs": run}
+    [run] = tables["runs"]
+    return tables | {"runs": run}
 
 
 @pytest.mark.slow
@@ -110,9 +110,9 @@ def test_lines_that_a_checkpoint_counts_as_told_are_told_again_if_the_journal_lo
     workspace.run(*TRAIN)
     write_run = b"".join(journal.read_bytes().splitlines()[first:])
     assert write_run.count(b'"train/loss"') == b"".join(lines).count(b'"train/loss"') > 0
-    found = in_mlflow(workspace)
-    assert found["runs"][:2] == store["runs"][:2]
-    ours = [[row for row in one["metrics"] if not row[0].startswith("system/")] for one in (store, found)]
+    store_after = in_mlflow(workspace)
+    assert store_after["runs"][:2] == store["runs"][:2]
+    ours = [[row for row in one["metrics"] if not row[0].startswith("system/")] for one in (store, store_after)]
     assert ours[0] == ours[1] != []
 
 

@@ -205,16 +205,16 @@ def test_plan_names_the_command_that_brings_the_weights_of_a_recipe(
 
 
 def test_plan_has_the_numbers_of_the_run(built: Workspace, bakeoff: Callable[..., Any]) -> None:
-    found = bakeoff(built, "plan", "--json")
+    plan = bakeoff(built, "plan", "--json")
     state = built.state()
-    assert found["examples"] == {"train": 12, "validation": 6}
-    assert (found["steps"], found["batch_size"], found["epochs"]) == (2, 4, 0.667)
-    assert found["parameters"] == state["parameters"]
-    assert found["classes"] == state["classes"]  # by which a run that starts from this one is checked
-    [phase] = found["phases"]
+    assert plan["examples"] == {"train": 12, "validation": 6}
+    assert (plan["steps"], plan["batch_size"], plan["epochs"]) == (2, 4, 0.667)
+    assert plan["parameters"] == state["parameters"]
+    assert plan["classes"] == state["classes"]  # by which a run that starts from this one is checked
+    [phase] = plan["phases"]
     assert phase["steps_per_epoch"] == 3
     assert phase["trainable_parameters"] + phase["frozen_parameters"] == state["parameters"]
-    assert found["memory_budget_bytes"] == 4 * 10**9 and len(found["classes"]) == 10 and found["background"]
+    assert plan["memory_budget_bytes"] == 4 * 10**9 and len(plan["classes"]) == 10 and plan["background"]
 
 
 def test_plan_draws_training_examples_as_the_network_would_get_them(
@@ -222,9 +222,9 @@ def test_plan_draws_training_examples_as_the_network_would_get_them(
 ) -> None:
     files = [tmp_path / "plain.png", tmp_path / "again.png", tmp_path / "mixed.png"]
     for file, words in zip(files, ([], ["lr.peak=0.02"], ["+train.augment.mosaic.probability=1.0"]), strict=True):
-        found = bakeoff(built, "plan", "--json", *words, "--show", str(file))
+        plan = bakeoff(built, "plan", "--json", *words, "--show", str(file))
         with Image.open(file) as sheet:
-            assert found["shown"] == file.as_posix() and sheet.width > 1000
+            assert plan["shown"] == file.as_posix() and sheet.width > 1000
     plain, again, mixed = (file.read_bytes() for file in files)
     assert plain == again != mixed
     page = (built.folder / "models/evaluation/report.html").read_text(encoding="utf-8")
@@ -248,12 +248,12 @@ def test_plan_counts_each_stage_as_it_took_and_what_dvc_took(built: Workspace, b
     assert [row["what"] for row in logged if row.get("run") == fingerprint] == ["train", "evaluate", "export"]
     last = {row["what"]: row["seconds"] for row in logged}
     assert min(last.values()) > 0
-    found = bakeoff(built, "plan", "--json", "seed=7")
-    assert list(found["stage_seconds"]) == ["render_config", "train", "evaluate", "export", "dvc"]
-    assert {name: found["stage_seconds"][name] for name in ("train", "evaluate", "export")} == {
+    plan = bakeoff(built, "plan", "--json", "seed=7")
+    assert list(plan["stage_seconds"]) == ["render_config", "train", "evaluate", "export", "dvc"]
+    assert {name: plan["stage_seconds"][name] for name in ("train", "evaluate", "export")} == {
         name: last[name] for name in ("train", "evaluate", "export")
     }
-    assert found["seconds"] == pytest.approx(sum(found["stage_seconds"].values()))
+    assert plan["seconds"] == pytest.approx(sum(plan["stage_seconds"].values()))
     assert bakeoff(built, "plan", "--json")["stage_seconds"].keys() == {"dvc"}
     assert bakeoff(built, "plan", "--json", "train.steps=3")["seconds"] is None  # two steps tell no pace
 
@@ -337,11 +337,11 @@ def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_f
     store = Store(Path("data/records"), manifest.splits["validation"])
     answer = compile_answer(network, make_task(run.model, manifest.classes, multi_label=False))
     table = parquet.read_table("models/evaluation/examples.parquet").to_pylist()
-    expected = {row["example"]: [found["score"] for found in row["prediction"]] for row in table}
+    expected = {row["example"]: [detection["score"] for detection in row["prediction"]] for row in table}
     answered: dict[int, list[float]] = {}
     for batch in evaluation_batches(store, batch_shape(run, 4)):
-        found = answer(batch)
-        for number, scores, count in zip(batch["number"], found["scores"], found["count"], strict=True):
+        predictions = answer(batch)
+        for number, scores, count in zip(batch["number"], predictions["scores"], predictions["count"], strict=True):
             answered[int(number)] = list(scores.numpy()[: int(count)])
     assert answered.keys() == expected.keys() and len(answered) == 6 and any(answered.values())
     for example, scores in expected.items():
@@ -389,8 +389,8 @@ def _models(workspace: Workspace, run: str) -> set[str]:
     """Those that have their files."""
     with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
         query = "SELECT name, artifact_location FROM logged_models WHERE source_run_id = ?"
-        found = store.execute(query, (run,)).fetchall()
-    return {name for name, place in found if Path(place.removeprefix("file://"), f"{name}.weights.h5").is_file()}
+        rows = store.execute(query, (run,)).fetchall()
+    return {name for name, place in rows if Path(place.removeprefix("file://"), f"{name}.weights.h5").is_file()}
 
 
 def _runs(workspace: Workspace) -> list[tuple[str, str, str | None]]:

@@ -161,21 +161,21 @@ def assert_exported_model_answers_as_evaluation_did(folder: Path) -> None:
     frames = np.stack([np.asarray(Image.open(io.BytesIO(frame))) for frame in encoded])
     images = frames if feature["image/encoded"].bytes_list.value else frames[None]
     model = tf.saved_model.load(str(folder / "exported/saved_model")).signatures
-    found = {key: value.numpy() for key, value in model["serving_default"](images=tf.constant(images)).items()}
+    answer = {key: value.numpy() for key, value in model["serving_default"](images=tf.constant(images)).items()}
     files = tf.constant(encoded[0] if len(encoded) == 1 else list(encoded))[None]
-    np.testing.assert_allclose(model["encoded"](encoded=files)["scores"], found["scores"], atol=2e-3)
+    np.testing.assert_allclose(model["encoded"](encoded=files)["scores"], answer["scores"], atol=2e-3)
     labels = (folder / "exported/labels.txt").read_text(encoding="utf-8").split()
     assert [label.decode() for label in model["labels"]()["labels"].numpy()] == labels
-    if "boxes" in found:
-        count = int(found["count"][0])
+    if "boxes" in answer:
+        count = int(answer["count"][0])
         assert count == len(expected["prediction"])
-        texts = [labels[number - 1] for number in found["classes"][0, :count]]
-        assert [text.decode() for text in found["labels"][0]] == texts + [""] * (found["labels"].shape[1] - count)
+        texts = [labels[number - 1] for number in answer["classes"][0, :count]]
+        assert [text.decode() for text in answer["labels"][0]] == texts + [""] * (answer["labels"].shape[1] - count)
         scores = [row["score"] for row in expected["prediction"]]
-        np.testing.assert_allclose(found["scores"][0, :count], scores, atol=2e-3)
+        np.testing.assert_allclose(answer["scores"][0, :count], scores, atol=2e-3)
     else:
-        assert labels[int(found["classes"][0]) - 1] == expected["prediction"] == found["labels"][0].decode()
-        np.testing.assert_allclose(found["scores"][0], expected["score"], atol=2e-3)
+        assert labels[int(answer["classes"][0]) - 1] == expected["prediction"] == answer["labels"][0].decode()
+        np.testing.assert_allclose(answer["scores"][0], expected["score"], atol=2e-3)
 
 
 def assert_files_are_worth_what_the_network_is(folder: Path, metrics: dict) -> None:

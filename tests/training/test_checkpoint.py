@@ -26,11 +26,11 @@ def written(tmp_path: Path) -> Path:
 
 
 def test_what_was_written_is_read_to_the_bit(written: Path) -> None:
-    found = checkpoint.read(written)
-    assert found.facts == FACTS and found.arrays.keys() == ARRAYS.keys()
+    contents = checkpoint.read(written)
+    assert contents.facts == FACTS and contents.arrays.keys() == ARRAYS.keys()
     for name, array in ARRAYS.items():
-        assert (found.arrays[name].shape, found.arrays[name].dtype) == (array.shape, array.dtype)
-        np.testing.assert_array_equal(found.arrays[name], array)
+        assert (contents.arrays[name].shape, contents.arrays[name].dtype) == (array.shape, array.dtype)
+        np.testing.assert_array_equal(contents.arrays[name], array)
     assert [file.name for file in written.parent.iterdir()] == ["00000400"]
 
 

@@ -150,7 +150,10 @@ def test_gradients_are_those_of_the_last_step_and_counting_them_changes_no_bit(t
     assert digests(plain) == digests(watched) and curve(plain) == curve(watched)
     trained = {weight.path for weight in watched.network.trainable_weights}
     assert len(seen) == len([row for row in read_history(tmp_path / "plain") if "validation/goodness" in row]) > 2
-    assert all(found.keys() <= trained and any(np.any(one) for one in found.values()) for found in seen.values())
+    assert all(
+        step_gradients.keys() <= trained and any(np.any(one) for one in step_gradients.values())
+        for step_gradients in seen.values()
+    )
 
 
 def test_a_gradient_is_of_the_batch_at_the_weights_as_they_are(tmp_path: Path) -> None:
@@ -171,7 +174,7 @@ def test_a_gradient_is_of_the_batch_at_the_weights_as_they_are(tmp_path: Path) -
             seen.append(gradients())
 
     kitchen.bake(show=show)
-    assert [[one.item() for one in found.values()] for found in seen] == [[6.0], [9.0], [12.0]]
+    assert [[one.item() for one in step_gradients.values()] for step_gradients in seen] == [[6.0], [9.0], [12.0]]
 
 
 def test_looking_at_validation_more_often_changes_no_weight(tmp_path: Path) -> None:

@@ -126,10 +126,10 @@ def by_one_and_two() -> dict[str, dict[str, Any]]:
 def test_two_devices_train_as_one_does(case: str, by_one_and_two: dict[str, dict[str, Any]]) -> None:
     """Batch norm over the whole batch, clipping, decay, averages, several batches a step, and a detector's matches,
     of which the first device's half of the images has fewer."""
-    found = by_one_and_two[case]
-    assert found["losses"][0] == pytest.approx(found["losses"][1], rel=1e-4)
-    assert found["losses"][0][0] != found["losses"][0][2]
-    assert found["far"] < 1e-4 * max(1.0, found["size"])
+    comparison = by_one_and_two[case]
+    assert comparison["losses"][0] == pytest.approx(comparison["losses"][1], rel=1e-4)
+    assert comparison["losses"][0][0] != comparison["losses"][0][2]
+    assert comparison["far"] < 1e-4 * max(1.0, comparison["size"])
 
 
 def test_more_devices_than_there_are_is_refused() -> None:

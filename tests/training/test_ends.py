@@ -158,5 +158,5 @@ def test_what_diverges_is_named_and_becomes_no_checkpoint(steps: int, what: str,
     with pytest.raises(Diverged, match=f"^training diverged: {what}"):
         kitchen.bake()
     with Work(tmp_path, ["all"]) as work:
-        found = work.newest()  # the writer may have left some out, for steps are faster than the disk
-        assert 1 <= found.position.step <= 4 and found.arrays is not None and found.arrays["network/00000"] == 0
+        state = work.newest()  # the writer may have left some out, for steps are faster than the disk
+        assert 1 <= state.position.step <= 4 and state.arrays is not None and state.arrays["network/00000"] == 0

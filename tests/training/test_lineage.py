@@ -31,17 +31,17 @@ def test_random_weights_come_from_nobody_and_imagenets_from_keras() -> None:
 
 
 def test_a_file_of_which_nothing_is_said_is_not_known(tmp_path: Path) -> None:
-    found = lineage_of("data/weights/mine.h5", weights_in(tmp_path), "77")
-    assert found == [{"name": "data/weights/mine.h5", "licence": None, "data": None, "digest": "77"}]
-    assert in_words(found) == "data/weights/mine.h5, trained on data that is not known, licence not known"
-    assert licences_of(found) == ["not known"]
+    lineage = lineage_of("data/weights/mine.h5", weights_in(tmp_path), "77")
+    assert lineage == [{"name": "data/weights/mine.h5", "licence": None, "data": None, "digest": "77"}]
+    assert in_words(lineage) == "data/weights/mine.h5, trained on data that is not known, licence not known"
+    assert licences_of(lineage) == ["not known"]
 
 
 def test_the_card_of_a_checkpoint_stands_in_the_folder_of_its_archive(tmp_path: Path) -> None:
     weights_in(tmp_path, "name: net\nlicence: MIT\ndata: COCO 2017\ncame_from: /home/me/mirror\n")
     (tmp_path / "checkpoint").mkdir()
-    [found] = lineage_of("zoo/net", tmp_path / "checkpoint/ckpt-0", "77")
-    assert found == {"name": "net", "licence": "MIT", "data": "COCO 2017", "digest": "77"}
+    [start] = lineage_of("zoo/net", tmp_path / "checkpoint/ckpt-0", "77")
+    assert start == {"name": "net", "licence": "MIT", "data": "COCO 2017", "digest": "77"}
 
 
 def test_the_state_of_a_run_of_before_names_what_it_started_from() -> None:
@@ -55,9 +55,9 @@ def test_weights_of_a_run_bring_its_start_along_and_count_it(tmp_path: Path) -> 
     path = weights_in(tmp_path)
     state = {"step": 2000, "lineage": {"starts": [COCO], "own": RUN}}
     (tmp_path / "state.json").write_text(json.dumps(state), encoding="utf-8")
-    found = lineage_of("x", path, "77")
-    assert found == [COCO, RUN | {"steps": 2000}]
-    assert in_words(found) == (
+    lineage = lineage_of("x", path, "77")
+    assert lineage == [COCO, RUN | {"steps": 2000}]
+    assert in_words(lineage) == (
         "net, trained on COCO 2017, licence Apache-2.0; then run 1356d7d3: 2,000 steps on 600 examples of 10 classes"
     )
     assert licences_of([COCO, RUN, {"name": "w", "licence": None}, COCO]) == ["Apache-2.0", "not known"]

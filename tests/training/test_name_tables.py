@@ -73,8 +73,8 @@ def keys_of(network: keras.Model, kind: Kind, root: str) -> dict[str, str]:
 
 def backbone_of(network: keras.Model) -> str:
     names = {layer.name for layer in network.layers}
-    found = {"Conv1": "mobilenet_v2", "conv1": "mobilenet_v1", "conv1_conv": "resnet50", "conv2d": "inception_v3"}
-    return next(backbone for layer, backbone in found.items() if layer in names)
+    backbones = {"Conv1": "mobilenet_v2", "conv1": "mobilenet_v1", "conv1_conv": "resnet50", "conv2d": "inception_v3"}
+    return next(backbone for layer, backbone in backbones.items() if layer in names)
 
 
 @pytest.mark.parametrize("root", TF2.roots)

@@ -179,5 +179,5 @@ def test_adam_in_one_pass_goes_where_keras_goes(options: dict[str, float]) -> No
             optimizer.apply([tf.constant(one) for one in step], network.trainable_variables)
         ends.append([np.array(variable) for variable in (*network.weights, *optimizer.variables)])
     assert len(ends[0]) == len(ends[1])
-    for expected, found in zip(*ends, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+    for expected, actual in zip(*ends, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=1e-6)

@@ -93,11 +93,11 @@ def test_a_checkpoint_says_which_of_its_arrays_are_the_weights_that_another_run_
     state = trained(learner, range(2))
     checkpoint.write(tmp_path / "00000002", {"paths": learner.kept_in_state}, state)
     with open_weights(tmp_path / "00000002") as layers:
-        found = {name: stored.read() for name, stored in layers["last"].items()}
-    assert found.keys() == {"kernel", "bias"} and layers.keys() == {"last"}
+        arrays = {name: stored.read() for name, stored in layers["last"].items()}
+    assert arrays.keys() == {"kernel", "bias"} and layers.keys() == {"last"}
     average, plain = learner.kept.get_layer("last"), learner.network.get_layer("last")
-    np.testing.assert_array_equal(found["kernel"], average.kernel.numpy())
-    assert not np.array_equal(found["kernel"], plain.kernel.numpy())
+    np.testing.assert_array_equal(arrays["kernel"], average.kernel.numpy())
+    assert not np.array_equal(arrays["kernel"], plain.kernel.numpy())
 
 
 def test_drawing_goes_on_from_a_state_to_the_same_numbers() -> None:

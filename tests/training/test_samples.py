@@ -165,8 +165,8 @@ def test_a_look_that_was_broken_off_leaves_nothing_on_the_next_sheet(store: Stor
     kitchen = Kitchen(tmp_path, store, [0, 10])
     watch = kitchen.samples._watch
 
-    def stopped(batch: Any, found: Any) -> None:
-        watch(batch, found)
+    def stopped(batch: Any, predictions: Any) -> None:
+        watch(batch, predictions)
         kitchen.unwanted = True
 
     kitchen.samples._watch = stopped  # type: ignore[method-assign]
@@ -222,13 +222,13 @@ def test_histograms_of_gradients_are_written_if_they_are_wanted(store: Store, tm
         kitchen.look(7, 0.5, events)
         kitchen.look(8, 0.5, events, kernel=np.array([[1.0, -2.0], [0.5, 0.0]]))
     [file] = (tmp_path / "tensorboard").iterdir()
-    found = [
+    histograms = [
         (event.step, value.tag, value.histo.num, value.histo.min)
         for event in tf.compat.v1.train.summary_iterator(str(file))
         for value in event.summary.value
         if value.tag.startswith("gradients/")
     ]
-    assert found == [(8, "gradients/kernel", 4, -2.0)]
+    assert histograms == [(8, "gradients/kernel", 4, -2.0)]
 
 
 def deep(layers: int, side: int, channels: int) -> keras.Model:

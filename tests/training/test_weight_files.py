@@ -101,7 +101,7 @@ def test_nothing_that_a_model_file_says_of_code_or_places_is_followed(tmp_path: 
             archive.writestr("config.json", json.dumps({"class_name": "Lambda", "config": {"function": evil.hex()}}))
     _, report = start(path)
     assert len(report["loaded"]) == 7
-    assert {found.name for found in tmp_path.iterdir()} == {"one.keras"}
+    assert {file.name for file in tmp_path.iterdir()} == {"one.keras"}
     assert not (tmp_path.parent / "outside.txt").exists()
 
 

@@ -29,8 +29,8 @@ def save(work: Work, leg: int, step: int, *bests: int, now: bool = True) -> None
 
 
 def files(work: Work) -> list[str]:
-    found = [path.relative_to(work.folder).as_posix() for path in work.folder.rglob("*") if path.is_file()]
-    return sorted(name for name in found if name != "lock")
+    names = [path.relative_to(work.folder).as_posix() for path in work.folder.rglob("*") if path.is_file()]
+    return sorted(name for name in names if name != "lock")
 
 
 def test_new_work_starts_from_nothing(work: Work) -> None:
@@ -40,9 +40,9 @@ def test_new_work_starts_from_nothing(work: Work) -> None:
 def test_a_run_goes_on_from_the_latest_leg_and_step(work: Work) -> None:
     save(work, 0, 900)
     save(work, 1, 1000)
-    found = work.newest()
-    assert found.position == Position(1, 1000) and found.arrays is not None
-    assert found.arrays["w"].tolist() == [1, 1000]
+    state = work.newest()
+    assert state.position == Position(1, 1000) and state.arrays is not None
+    assert state.arrays["w"].tolist() == [1, 1000]
 
 
 def test_a_run_says_where_it_goes_on() -> None:
@@ -237,9 +237,9 @@ def test_a_run_is_over_once_its_last_phase_has_ended(work: Work) -> None:
     ):  # fmt: skip
         facts = {"phases": [{"best": {"step": 0, "value": None}, "ended_by": end} for end in ends]}
         work.save(Position(len(ends) - 1, 100), facts, dict, now=True)
-        found = work.newest()
-        assert found.is_over == is_over
-        assert ("was trained to its end before" in found.describe(200, work.folder)[0]) == is_over
+        state = work.newest()
+        assert state.is_over == is_over
+        assert ("was trained to its end before" in state.describe(200, work.folder)[0]) == is_over
         shutil.rmtree(work.folder)
         for phase in work._folders:
             phase.mkdir(parents=True)

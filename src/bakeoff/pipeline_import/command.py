@@ -26,12 +26,12 @@ def import_config(arguments: argparse.Namespace) -> None:
 
     path: Path = arguments.file
     name, file = _choose_name(arguments.name, path), workspace.printable_file_name(path)
-    found = import_pipeline(_read_bytes(path), file, takes_nearest=arguments.nearest)
-    written = write_options(found.settings, workspace.CONF, name=name, file=file, force=arguments.force)
-    for line in found.report:
+    imported = import_pipeline(_read_bytes(path), file, takes_nearest=arguments.nearest)
+    written = write_options(imported.settings, workspace.CONF, name=name, file=file, force=arguments.force)
+    for line in imported.report:
         print_line(line)
-    if found.report:
-        print_line(f"{len(found.report)} lines above: what the options don't hold, or hold in another form")
+    if imported.report:
+        print_line(f"{len(imported.report)} lines above: what the options don't hold, or hold in another form")
     for option in written:
         print_line(f"written: {option.as_posix()}")
 

@@ -17,10 +17,10 @@ def shown_parts(crop: Crop | SsdCrop, boxes: np.ndarray, count: int) -> tuple[np
     example = {"image": image, "boxes": np.float32(boxes), "classes": np.arange(1, len(boxes) + 1)}
     windows, classes = [], []
     for number in range(count):
-        found = change_it(example, number)
-        corners = found["image"][0, 0, :2], found["image"][-1, -1, :2] + 1
+        changed = change_it(example, number)
+        corners = changed["image"][0, 0, :2], changed["image"][-1, -1, :2] + 1
         windows.append(np.concatenate(corners))
-        classes.append(found["classes"])
+        classes.append(changed["classes"])
     return np.array(windows), classes
 
 
@@ -45,7 +45,7 @@ def test_inceptions_crops_are_of_its_areas_and_aspect_ratios() -> None:
 def test_crop_covers_as_much_of_an_object_as_is_asked() -> None:
     box = np.array([[0.1, 0.2, 0.5, 0.5]])
     windows, classes = shown_parts(Crop(min_object_covered=0.7, min_area=0.1, min_seen=0.7), box, 100)
-    assert all(found.tolist() == [1] for found in classes)
+    assert all(labels.tolist() == [1] for labels in classes)
     y0, x0, y1, x1 = box[0] * [HEIGHT, WIDTH, HEIGHT, WIDTH]
     heights = np.minimum(windows[:, 2], y1) - np.maximum(windows[:, 0], y0)
     widths = np.minimum(windows[:, 3], x1) - np.maximum(windows[:, 1], x0)
@@ -57,23 +57,23 @@ def test_box_stays_if_the_crop_shows_enough_of_it() -> None:
     boxes = np.array([[0.0, 0.0, 0.3, 0.3], [0.4, 0.4, 0.6, 0.6], [0.7, 0.1, 0.9, 0.9]])
     for min_seen in (0.0, 0.3, 1.0):
         windows, classes = shown_parts(Crop(min_object_covered=0.0, min_seen=min_seen, when_empty="keep"), boxes, 60)
-        for window, found in zip(windows / np.tile([HEIGHT, WIDTH], 2), classes, strict=True):
+        for window, labels in zip(windows / np.tile([HEIGHT, WIDTH], 2), classes, strict=True):
             inside = np.maximum(np.minimum(boxes[:, 2:], window[2:]) - np.maximum(boxes[:, :2], window[:2]), 0).prod(1)
             share = inside / (boxes[:, 2:] - boxes[:, :2]).prod(1)
             clear = np.abs(share - max(min_seen, 1e-9)) > 0.02  # windows are read off to a pixel
             clear |= share == 0
             expected = [number + 1 for number in range(3) if share[number] > 0 and share[number] >= min_seen]
-            assert [x for x in found if clear[x - 1]] == [x for x in expected if clear[x - 1]]
+            assert [x for x in labels if clear[x - 1]] == [x for x in expected if clear[x - 1]]
 
 
 def test_crop_that_loses_every_box_is_undone_or_kept_by_rule() -> None:
     corner = np.array([[0.0, 0.0, 0.05, 0.05]])
     ways = {rule: Crop(min_object_covered=0.0, max_area=0.3, when_empty=rule) for rule in ("undo", "keep")}
     kept, left = shown_parts(ways["keep"], corner, 40)
-    lost = [not len(found) for found in left]
+    lost = [not len(labels) for labels in left]
     assert sum(lost) > 20
     undone, all_left = shown_parts(ways["undo"], corner, 40)
-    assert all(found.tolist() == [1] for found in all_left)
+    assert all(labels.tolist() == [1] for labels in all_left)
     for is_lost, cut, whole in zip(lost, kept, undone, strict=True):
         np.testing.assert_array_equal(whole, [0, 0, HEIGHT, WIDTH] if is_lost else cut)
 
@@ -116,6 +116,6 @@ def test_crop_of_a_larger_canvas_may_show_what_lies_beside_the_image(rule: str) 
     )
     change_it = change(augment, View(24))
     example = {"image": np.zeros((24, 24, 3), np.uint8), "boxes": np.float32([[0, 0, 1, 1]]), "classes": np.int64([1])}
-    empty = [found for found in (change_it(example, number) for number in range(30)) if not len(found["boxes"])]
+    empty = [changed for changed in (change_it(example, number) for number in range(30)) if not len(changed["boxes"])]
     assert len(empty) == 0 if rule == "undo" else len(empty) > 5
-    assert all((found["image"] > 0).mean() > 0.5 for found in empty)
+    assert all((changed["image"] > 0).mean() > 0.5 for changed in empty)

@@ -45,11 +45,11 @@ def test_canvas_has_the_colour_asked_for_or_the_average_of_the_image(
     image[::2], image[1::2] = (10, 100, 80), (50, 20, 100)
     change_it = change(Augment(expand=Expand(probability=1.0, smallest=2.0, largest=2.0), fill=fill), View(32))
     for number in range(5):
-        found = change_it({"image": image} | FULL, number)
-        y0, x0, y1, x1 = np.round(found["boxes"][0] * 32).astype(int)
+        changed = change_it({"image": image} | FULL, number)
+        y0, x0, y1, x1 = np.round(changed["boxes"][0] * 32).astype(int)
         outside = np.ones((32, 32), bool)
         outside[max(0, y0 - 1) : y1 + 1, max(0, x0 - 1) : x1 + 1] = False
         assert outside.sum() > 600
-        np.testing.assert_allclose(found["image"][outside], np.broadcast_to(beside, (outside.sum(), 3)), atol=1e-3)
-        inside = found["image"][y0 + 1 : y1 - 1, x0 + 1 : x1 - 1]
+        np.testing.assert_allclose(changed["image"][outside], np.broadcast_to(beside, (outside.sum(), 3)), atol=1e-3)
+        inside = changed["image"][y0 + 1 : y1 - 1, x0 + 1 : x1 - 1]
         np.testing.assert_allclose(inside.mean(axis=(0, 1)), [30, 60, 90], atol=8)

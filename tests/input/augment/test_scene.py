@@ -15,8 +15,8 @@ def through(
 ) -> tuple[np.ndarray, list[int], np.ndarray]:
     """The boxes that stay, cut to the window, their classes 1, 2, ..., and the window in shares of the image."""
     scene = show_whole(tf.constant([40, 60]), tf.constant(boxes, tf.float32), tf.range(1, len(boxes) + 1))
-    found = scene.through(tf.constant(window), min_seen)
-    return np.clip(found.boxes, 0, 1), found.classes.numpy().tolist(), found.window.numpy()
+    part = scene.through(tf.constant(window), min_seen)
+    return np.clip(part.boxes, 0, 1), part.classes.numpy().tolist(), part.window.numpy()
 
 
 @pytest.mark.parametrize(

@@ -154,10 +154,10 @@ def test_a_change_that_brings_along_what_it_does_comes_last_and_draws_by_its_nam
     mirrored = Turn(mirror=1.0)
 
     def light(augment: Augment) -> float:
-        found = distorted(example, 8, augment, 3)
-        [difference] = set(np.round(found["image"] - plain["image"], 3).ravel().tolist())
+        changed = distorted(example, 8, augment, 3)
+        [difference] = set(np.round(changed["image"] - plain["image"], 3).ravel().tolist())
         times = len(augment.added)
-        np.testing.assert_allclose(found["boxes"], [[0.0, 0.5 + 0.1 * times, 1.0, 0.75 + 0.1 * times]], atol=1e-6)
+        np.testing.assert_allclose(changed["boxes"], [[0.0, 0.5 + 0.1 * times, 1.0, 0.75 + 0.1 * times]], atol=1e-6)
         return difference
 
     first, second = (light(Own(turn=mirrored, **{name: Lighter()})) for name in ("first", "second"))

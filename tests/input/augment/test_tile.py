@@ -26,8 +26,8 @@ def crops(tiles: Tiles, count: int, boxes: np.ndarray = BOX[None]) -> list[tuple
         given = tf.constant(boxes, tf.float32), tf.range(1, 1 + len(boxes), dtype=tf.int64)
         return show_tile(show_whole(tf.constant([HEIGHT, WIDTH], tf.int64), *given), tiles, key(number))
 
-    found = [crop(tf.constant(number, tf.int64)) for number in range(count)]
-    return [(one.window.numpy() * np.tile([HEIGHT, WIDTH], 2), len(one.classes)) for one in found]
+    scenes = [crop(tf.constant(number, tf.int64)) for number in range(count)]
+    return [(one.window.numpy() * np.tile([HEIGHT, WIDTH], 2), len(one.classes)) for one in scenes]
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_the_box_stays_on_its_object_and_is_cut_by_the_rule_of_what_is_seen() ->
     run, seen, gone = change(Augment(), view), 0, 0
     example = {"image": scene(BOX, HEIGHT, WIDTH), "boxes": BOX[None], "classes": np.array([1])}
     for number in range(120):
-        found = run(example, number)
-        if len(found["classes"]):
-            np.testing.assert_allclose(found["boxes"][0], rectangle_in(found["image"]), atol=0.02)
+        changed = run(example, number)
+        if len(changed["classes"]):
+            np.testing.assert_allclose(changed["boxes"][0], rectangle_in(changed["image"]), atol=0.02)
             seen += 1
         else:
             gone += 1
@@ -113,6 +113,6 @@ def test_only_the_crop_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_tiles_nothing_changes() -> None:
     example = {"image": noise(HEIGHT, WIDTH, 3), "boxes": BOX[None], "classes": np.array([1])}
-    found = distorted(example, 32, Augment(), 0)
+    result = distorted(example, 32, Augment(), 0)
     whole = pixels.fit({name: tf.constant(value) for name, value in example.items()}, View(32))
-    np.testing.assert_array_equal(found["image"], whole["image"].numpy())
+    np.testing.assert_array_equal(result["image"], whole["image"].numpy())

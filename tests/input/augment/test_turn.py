@@ -17,9 +17,9 @@ TURNS = {
 def test_turn_moves_pixels_and_boxes(name: str) -> None:
     turn, by_numpy, moved = TURNS[name]
     example = {"image": noise(8, 8, 3), "boxes": np.float32([[0.0, 0.125, 0.5, 0.25]]), "classes": np.int64([1])}
-    found = distorted(example, 8, Augment(turn=turn), 0)
-    np.testing.assert_allclose(found["image"], by_numpy(example["image"]), atol=1e-3)
-    np.testing.assert_allclose(found["boxes"], [moved], atol=1e-6)
+    turned = distorted(example, 8, Augment(turn=turn), 0)
+    np.testing.assert_allclose(turned["image"], by_numpy(example["image"]), atol=1e-3)
+    np.testing.assert_allclose(turned["boxes"], [moved], atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "times"), [("mirror", 2), ("upside down", 2), ("quarter", 4)])
@@ -27,11 +27,11 @@ def test_turned_on_and_on_it_is_as_it_was(name: str, times: int) -> None:
     draw = np.random.default_rng(0)
     low = draw.uniform(0, 0.5, (10, 2))
     boxes = np.concatenate([low, low + draw.uniform(0.05, 0.5, (10, 2))], axis=1).astype(np.float32)
-    example = found = {"image": noise(8, 8, 3), "boxes": boxes, "classes": np.arange(10)}
+    example = turned = {"image": noise(8, 8, 3), "boxes": boxes, "classes": np.arange(10)}
     for number in range(times):
-        found = distorted(found, 8, Augment(turn=TURNS[name][0]), number)
-    np.testing.assert_allclose(found["boxes"], boxes, atol=1e-6)
-    np.testing.assert_allclose(found["image"], example["image"], atol=1e-3)
+        turned = distorted(turned, 8, Augment(turn=TURNS[name][0]), number)
+    np.testing.assert_allclose(turned["boxes"], boxes, atol=1e-6)
+    np.testing.assert_allclose(turned["image"], example["image"], atol=1e-3)
 
 
 def test_each_turn_has_its_own_probability() -> None:
