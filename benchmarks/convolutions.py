@@ -5,11 +5,12 @@
 
 Each network has random weights and one batch that stays in memory. The arms take turns on one machine:
 
-    convolutions   every convolution of the network alone, forward and backward, on inputs of the same shapes
+    convolutions   every convolution of the network alone, forward and backward, on inputs of the same shapes, with
+                   TensorFlow's own gradients
     network        the network in training, forward and backward, with a loss that is a sum
     losses         the same with the task's loss
     step           the compiled step: with Adam, too
-    keras          the step with the batch norms and the Adam of Keras
+    keras          the step with the batch norms, the gradients of convolutions and the Adam of Keras
 
 Deterministic operations are on, as they are by default. Shown are medians over the turns, in milliseconds of the clock
 and of the processor, which other work on the machine hardly changes; and medians of the ratio within a turn.
@@ -20,7 +21,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import keras
 import tensorflow as tf
@@ -30,6 +31,8 @@ from result import describe_machine, print_result
 from bakeoff.graphs import compile_graph
 from bakeoff.networks.norms import BatchNormalization
 from bakeoff.training import one_pass_adam
+from bakeoff.training import step as step_module
+from bakeoff.training.convolutions import fast_gradients
 from bakeoff.training.learner import new_learner
 from bakeoff.training.loop import seed_everything
 from bakeoff.training.optimizers import Adam
@@ -71,7 +74,7 @@ def arms_of(name: str, batch_size: int) -> dict[str, Arm]:
 
     def backward(loss_of: Callable[[dict[str, tf.Tensor]], tf.Tensor]) -> Arm:
         def gradients() -> list[tf.Tensor]:
-            with tf.GradientTape() as tape:
+            with tf.GradientTape() as tape, fast_gradients(network):
                 loss = loss_of(network(batch["image"], training=True))
             return tape.gradient(loss, network.trainable_variables)
 
@@ -117,12 +120,14 @@ def convolutions_of(network: keras.Model, batch_size: int) -> Callable[[], list[
 def all_of_keras() -> Iterator[None]:
     """In the block, steps are made of the layers and the optimizer that Keras has."""
     ours, own = BatchNormalization.call, one_pass_adam.OnePassAdam
+    step_module.fast_gradients = lambda network: nullcontext()
     BatchNormalization.call = keras.layers.BatchNormalization.call
     one_pass_adam.OnePassAdam = keras.optimizers.Adam
     try:
         yield
     finally:
         BatchNormalization.call, one_pass_adam.OnePassAdam = ours, own
+        step_module.fast_gradients = fast_gradients
 
 
 def compare(name: str, arms: dict[str, Arm], turns: int, seconds: float) -> None:

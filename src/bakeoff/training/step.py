@@ -15,7 +15,8 @@ import tensorflow as tf
 
 from bakeoff.graphs import compile_graph
 from bakeoff.tasks.task import Task, Tensors, as_float32
-from bakeoff.training.devices import own_devices
+from bakeoff.training.convolutions import fast_gradients
+from bakeoff.training.devices import has_gpus, own_devices
 from bakeoff.training.weights import Average
 
 MOST_SECONDS = 0.5  # of a call; whoever asks training to stop waits for one
@@ -73,7 +74,9 @@ class Step:
 
     def _gradients_of_share(self, batch: Tensors) -> tuple[Gradients, Tensors]:
         batch = _share(batch, own_devices(self._strategy))
-        with tf.GradientTape() as tape:
+        is_alone_on_cpu = self._strategy.num_replicas_in_sync == 1 and not has_gpus()
+        faster = fast_gradients(self._network) if is_alone_on_cpu else nullcontext()
+        with tf.GradientTape() as tape, faster:
             parts = self._task.losses(as_float32(self._network(batch["image"], training=True)), batch)
             if self._network.losses:
                 parts = parts | {"penalty": tf.add_n(self._network.losses)}
