@@ -10,7 +10,8 @@ Each network has random weights and one batch that stays in memory. The arms tak
     network        the network in training, forward and backward, with a loss that is a sum
     losses         the same with the task's loss
     step           the compiled step: with Adam, too
-    keras          the step with the batch norms, the gradients of convolutions and the Adam of Keras
+    gradients      the step with TensorFlow's own gradients of convolutions
+    keras          the same with the batch norms and the Adam of Keras
 
 Deterministic operations are on, as they are by default. Shown are medians over the turns, in milliseconds of the clock
 and of the processor, which other work on the machine hardly changes; and medians of the ratio within a turn.
@@ -80,14 +81,18 @@ def arms_of(name: str, batch_size: int) -> dict[str, Arm]:
 
         return compile_graph(gradients)
 
-    with all_of_keras():
-        _, of_keras = new_step()
-        of_keras()  # traces the graph
+    with gradients_of_tensorflow():
+        _, unturned = new_step()
+        unturned()  # traces the graph
+        with all_of_keras():
+            _, of_keras = new_step()
+            of_keras()
     return {
         "convolutions": compile_graph(convolutions_of(network, batch_size)),
         "network": backward(lambda outputs: tf.add_n([tf.reduce_sum(one) for one in outputs.values()])),
         "losses": backward(lambda outputs: tf.add_n(list(task.losses(outputs, batch).values()))),
         "step": step,
+        "gradients": unturned,
         "keras": of_keras,
     }
 
@@ -117,17 +122,25 @@ def convolutions_of(network: keras.Model, batch_size: int) -> Callable[[], list[
 
 
 @contextmanager
+def gradients_of_tensorflow() -> Iterator[None]:
+    """In the block, steps are made with TensorFlow's own gradients of convolutions."""
+    step_module.fast_gradients = lambda network: nullcontext()
+    try:
+        yield
+    finally:
+        step_module.fast_gradients = fast_gradients
+
+
+@contextmanager
 def all_of_keras() -> Iterator[None]:
     """In the block, steps are made of the layers and the optimizer that Keras has."""
     ours, own = BatchNormalization.call, one_pass_adam.OnePassAdam
-    step_module.fast_gradients = lambda network: nullcontext()
     BatchNormalization.call = keras.layers.BatchNormalization.call
     one_pass_adam.OnePassAdam = keras.optimizers.Adam
     try:
         yield
     finally:
         BatchNormalization.call, one_pass_adam.OnePassAdam = ours, own
-        step_module.fast_gradients = fast_gradients
 
 
 def compare(name: str, arms: dict[str, Arm], turns: int, seconds: float) -> None:

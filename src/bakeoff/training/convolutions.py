@@ -1,8 +1,8 @@
 """Convolutions that train faster on a CPU: the gradient of the input is computed as a convolution of its own.
 
-The input's gradient of a convolution is the convolution of the output's gradient with the turned kernel, whose channels
-have changed places. oneDNN has an operation for it, which takes up to three times as long as that convolution:
-the operation brings the kernel into its own order on one thread.
+The gradient of a convolution's input is the convolution of the output's gradient with the turned kernel, whose channels
+have changed places. TensorFlow's own operation for it takes up to three times as long as that convolution on a CPU:
+what it spends on top grows with the kernel, and a second thread does not shorten it.
 """
 
 from collections.abc import Callable, Iterator
