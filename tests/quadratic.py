@@ -27,8 +27,8 @@ value = 1 - away[0] ** 2 / 4 - away[1] ** 2 - (0.1 if run["lr"]["kind"] == "expo
 folder = Path("models") / {"train": "train", "evaluate": "evaluation", "export": "export"}[sys.argv[1]]
 folder.mkdir(parents=True, exist_ok=True)
 if sys.argv[1] == "train":
-    looks = [{"step": step, "validation/mAP_50": value * step / 100} for step in range(10, 101, 10)]
-    (folder / "history.jsonl").write_text("".join(json.dumps(look) + "\\n" for look in looks))
+    passes = [{"step": step, "validation/mAP_50": value * step / 100} for step in range(10, 101, 10)]
+    (folder / "history.jsonl").write_text("".join(json.dumps(one) + "\\n" for one in passes))
     state = {"state": "SUCCEEDED", "step": 100, "steps": 100, "run_id": os.urandom(4).hex(), "value": value}
     (folder / "state.json").write_text(json.dumps(state))
     for name in ("best", "final"):

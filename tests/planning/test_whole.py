@@ -59,7 +59,7 @@ def test_every_stage_that_runs_counts_and_dvc_and_nothing_else() -> None:
     tell("export", stage_key("export", run), 1000.0)
     tell("dvc", "3", 4.0)
     whole = Whole.of(run, ALL, PACE)
-    # 100 steps of 0.5 s, looks after 50 and 100.
+    # 100 steps of 0.5 s, validation passes after 50 and 100.
     assert whole.stages == {"render_config": 3.0, "train": 12.0 + 50.0 + 2 * 2.0, "evaluate": 7.0, "dvc": 4.0}
     assert (whole.seconds, whole.known_from) == (80.0, "as measured here")
     tell("dvc", "0", 1.5)
@@ -127,29 +127,29 @@ def test_what_changes_a_stage_s_time_changes_its_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("train", "looks"),
+    ("train", "passes"),
     [
         ({"validate_every_steps": 0}, 1), ({"validate_every_steps": 30}, 4), ({"validate_every_steps": 50}, 2),
         ({"validate_every_steps": 500}, 1), ({"validate_every_steps": 0, "validate_every_epochs": 2.5}, 4),
     ],
 )  # fmt: skip
-def test_looks_come_by_steps_or_epochs_and_at_the_end(train: dict[str, Any], looks: int) -> None:
-    assert count_validations(variant(**train)) == looks  # 2.5 epochs of 80 examples are 25 steps of 8
+def test_validation_passes_come_by_steps_or_epochs_and_at_the_end(train: dict[str, Any], passes: int) -> None:
+    assert count_validations(variant(**train)) == passes  # 2.5 epochs of 80 examples are 25 steps of 8
 
 
 def test_a_training_tells_what_was_neither_step_nor_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, looks, times = variant(), ValidationTimes(), iter([0.0, 9.0, 10.0, 12.0, 20.0, 22.0])
+    run, passes, times = variant(), ValidationTimes(), iter([0.0, 9.0, 10.0, 12.0, 20.0, 22.0])
     monkeypatch.setattr(wholes.time, "monotonic", lambda: next(times))  # type: ignore[attr-defined]
     monkeypatch.setattr(wholes, "known_pace", lambda run: PACE)
     monkeypatch.setattr(wholes, "seconds_here", lambda: 100.0)
     state = {"state": "SUCCEEDED", "step": 60, "lineage": {"fingerprint": "f", "parents": []}}
     measured: dict[str, Any] = {"resumed_at_steps": []}
-    looks.keep(run, state, measured)  # without a look it was trained before
-    assert [looks.timed(partial(str, number))() for number in range(3)] == ["0", "1", "2"]  # 9, 2 and 2 s
-    looks.keep(run, state | {"state": "STOPPED"}, measured)
-    looks.keep(run, state, {"resumed_at_steps": [40]})
-    looks.keep(run, state | {"lineage": {"fingerprint": "f", "parents": [{}]}}, measured)
-    looks.keep(run, state, measured)
+    passes.keep(run, state, measured)  # without a pass it was trained before
+    assert [passes.timed(partial(str, number))() for number in range(3)] == ["0", "1", "2"]  # 9, 2 and 2 s
+    passes.keep(run, state | {"state": "STOPPED"}, measured)
+    passes.keep(run, state, {"resumed_at_steps": [40]})
+    passes.keep(run, state | {"lineage": {"fingerprint": "f", "parents": [{}]}}, measured)
+    passes.keep(run, state, measured)
     *parts, whole = read_durations()
     assert {part.key for part in parts} == {"in part"} and len(parts) == 4
     assert (whole.seconds, whole.steps, whole.validation) == (100.0, 60.0, 2.0)

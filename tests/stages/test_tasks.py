@@ -133,8 +133,8 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     weights = [max(row.get("loss_divisor", 1), 1) for row in examples]
     parts = [row["loss"] * weight for row, weight in zip(examples, weights, strict=True)]
     assert metrics["loss"] == pytest.approx(sum(parts) / sum(row.get("loss_divisor", 1) for row in examples))
-    looks = [line for line in read_history(folder / "trained") if f"validation/{HEADLINES[task]}" in line]
-    [best] = [line for line in looks if line["step"] == state["best_step"]]
+    passes = [line for line in read_history(folder / "trained") if f"validation/{HEADLINES[task]}" in line]
+    [best] = [line for line in passes if line["step"] == state["best_step"]]
     assert best["validation/loss"] == pytest.approx(metrics["loss"], rel=1e-4)  # in batches of another size
     assert (folder / "judged/pictures.jpg").read_bytes().startswith(b"\xff\xd8")
     page = (folder / "judged/report.html").read_text(encoding="utf-8")
@@ -242,12 +242,12 @@ def test_a_detector_is_trained_by_its_loss_on_validation(enter_trained: Enter, m
     """Best weights, early stopping, history, status, plots, events and samples."""
     folder, _ = enter_trained("detection")
     state = train_detector(folder / "by_loss", monkeypatch, f"{BY_LOSS}, {EVENTS}")
-    looks = [line for line in read_history(folder / "by_loss") if "validation/loss" in line]
-    losses = {line["step"]: line["validation/loss"] for line in looks}
+    passes = [line for line in read_history(folder / "by_loss") if "validation/loss" in line]
+    losses = {line["step"]: line["validation/loss"] for line in passes}
     best = min(losses, key=lambda step: losses[step])
     assert (state["best_metric"], state["best_step"], state["ended_by"]) == ("loss", best, "early_stopping")
     assert state["best_value"] == pytest.approx(losses[best], rel=1e-5) and len(losses) == 2  # none is better by 100
-    for line in looks:
+    for line in passes:
         parts = line["validation/loss_classes"] + line["validation/loss_boxes"]
         assert line["validation/loss"] == pytest.approx(parts, rel=1e-5)
     [run] = known_runs()

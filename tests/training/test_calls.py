@@ -96,7 +96,7 @@ def test_the_bits_are_those_of_single_steps(monkeypatch: pytest.MonkeyPatch, det
     single.bake(24)
     several = Run("auto", monkeypatch)
     several.bake(24)
-    # Single until the line after step 5 says how long a step takes; then up to lines (5), looks (8), checkpoints (6).
+    # Single until the line after step 5 says how long a step takes; then up to lines (5), passes (8), checkpoints (6).
     assert single.taken == [1] * 24
     assert several.taken == [1] * 5 + [1, 2, 2, 2, 3, 1, 2, 2, 4]
     assert weights.digest(several.network) == weights.digest(single.network)

@@ -1,4 +1,4 @@
-"""The same examples at each look, and what is kept of them."""
+"""The same examples at each validation pass, and what is kept of them."""
 
 import json
 import os

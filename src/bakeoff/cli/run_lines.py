@@ -135,7 +135,7 @@ def _loss(status: Status) -> list[str]:
 
 
 def _headline(status: Status) -> list[str]:
-    """The number by which its task is judged, of the last look; of an unknown task its first number."""
+    """The number by which its task is judged, of the last validation pass; of an unknown task its first number."""
     validations = {
         name.removeprefix(VALIDATION): value for name, value in status.metrics.items() if name.startswith(VALIDATION)
     }

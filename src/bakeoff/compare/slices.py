@@ -31,7 +31,7 @@ class Setback:
     better: float  # the metric of the one that is better on the whole
     other: float
     weakness: float  # of the better one, in standard deviations
-    chance: float  # the share of drawings in which the better one is as much worse on some slice, though it is not
+    chance: float  # of samples in which the better one is as much worse on some slice, though it is not
 
 
 @dataclass(frozen=True)

@@ -83,9 +83,9 @@ def write_files(
 
 
 def representative_of(store: Store, shape: Shape, examples: int, seed: int) -> Representative:
-    """Return training examples, drawn by the seed, as the network sees them in evaluation: of each picture one look."""
+    """Return training examples, drawn by the seed, as the network sees them in evaluation: of each picture one tile."""
     drawn = np.random.default_rng(seed).permutation(store.examples)[:examples]
-    look_at = _cut_one_look(shape.view, shape.tiles) if shape.tiles else _take_whole
+    look_at = _cut_one_tile(shape.view, shape.tiles) if shape.tiles else _take_whole
 
     def inputs() -> Iterator[list[np.ndarray]]:
         for number, batch in enumerate(evaluation_batches(store, shape, np.sort(drawn))):
@@ -99,8 +99,8 @@ def _take_whole(number: int, batch: Tensors) -> np.ndarray:
     return batch["image"].numpy()
 
 
-def _cut_one_look(view: View, tiles: Tiles) -> Callable[[int, Tensors], np.ndarray]:
-    """Return what cuts one look out of a batch of one picture, another each time."""
+def _cut_one_tile(view: View, tiles: Tiles) -> Callable[[int, Tensors], np.ndarray]:
+    """Return what cuts one tile out of a batch of one picture, another each time."""
     cut = make_cutter(view)
 
     def look_at(number: int, batch: Tensors) -> np.ndarray:

@@ -180,7 +180,7 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
 def answer_of(model: Model, store: Store, view: View) -> Answer:
     """Let a SavedModel answer from the files in the records, so that decoding and resizing are measured with it.
 
-    Every file answers one look; where a picture has several, they are merged beside it.
+    Every file answers one tile; where a picture has several, they are merged beside it.
     """
 
     def answer_fitted(batch: Tensors) -> Tensors:

@@ -77,7 +77,7 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
 
 
 def _make_tiles_signature(tiles: Tiles) -> Callable[[], Tensors]:
-    """Return a signature that says in JSON how whoever asks is to cut pictures; the model answers one look."""
+    """Return a signature that says in JSON how whoever asks is to cut pictures; the model answers one tile."""
     settings = tf.constant(json.dumps(asdict(tiles)))
     return compile_graph(lambda: {TILES: settings}, input_signature=[])
 
@@ -106,7 +106,7 @@ def _ids(predictions: Tensors, num_classes: int) -> tf.Tensor:
 
 
 class SavedModel:
-    """One that was saved so, and answers one image or clip at a time; with `tiles`, one look at an image."""
+    """One that was saved so, and answers one image or clip at a time; with `tiles`, one tile of an image."""
 
     def __init__(self, path: Path) -> None:
         if not (path / "saved_model.pb").is_file():

@@ -83,7 +83,7 @@ def evaluation_batches(store: Store, shape: Shape, numbers: np.ndarray | None = 
     """Give every example, or these, once, in the order of the shards, as dicts.
 
     Boxes are padded with class 0, and the last batch is short. Where a picture is looked at in tiles, it is a batch
-    of its own and decoded in full: "pixels", and "at_once" looks may go through the network together.
+    of its own and decoded in full: "pixels", and "at_once" tiles may go through the network together.
     """
     parse = choose_parser(shape)
 

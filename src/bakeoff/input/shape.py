@@ -44,7 +44,7 @@ class Shape:
     central_crop: float = 1.0  # share of each side that is looked at outside training
     sampling: Sampling = field(default_factory=Sampling)
     resizing: Resizing = "smooth"
-    tiles: Tiles | None = None  # then a batch of evaluation is one picture, and `batch_size` looks go at once
+    tiles: Tiles | None = None  # then a batch of evaluation is one picture, and `batch_size` tiles go at once
 
     @property
     def view(self) -> View:

@@ -1,12 +1,12 @@
-"""What was found in each look at a picture -> what is in the picture: an object that several looks show comes once.
+"""Detections in each tile of a picture -> what is in the picture: an object that several tiles show comes once.
 
-Detections of different looks and the same class are the same object if one of these holds:
+Detections of different tiles and the same class are the same object if one of these holds:
 
-- Cut to the part of the picture that both looks show, they overlap by more than `max_overlap`.
+- Cut to the part of the picture that both tiles show, they overlap by more than `max_overlap`.
 - One is cut off by an inner edge of its tile, and more than `max_overlap` of it lies in the other.
 
 Groups form around the surest detection, where one that is cut off counts half its score. So a whole box stands for an
-object rather than its parts, and its score is the highest of those that agree with it where both look. If all are cut
+object rather than its parts, and its score is the highest of those that agree with it where both see it. If all are cut
 off, the box around them stands for the object: so one that is larger than a tile is put together.
 """
 
@@ -19,11 +19,11 @@ from bakeoff.networks.tiles import Tiles, area
 
 Predictions = dict[str, np.ndarray]
 NEAR_EDGE = 0.02  # of a tile's side: a box that ends so near to an inner edge counts as cut off
-SEVERAL = -1  # instead of the look of a box that is made of several
+SEVERAL = -1  # instead of the tile of a box that is made of several
 
 
 def answer_tiles(pixels: np.ndarray, tiles: Tiles, answer: Callable[[np.ndarray], Predictions]) -> Predictions:
-    """Return what is in a picture (h, w, 3); `answer` is asked about each look, in shares of it."""
+    """Return what is in a picture (h, w, 3); `answer` is asked about each tile, in shares of it."""
     windows = tiles.windows(*pixels.shape[:2])
     predictions = [answer(pixels[top:bottom, left:right]) for top, left, bottom, right in windows]
     return merge_tiles(predictions, windows, tiles)
@@ -61,7 +61,7 @@ class _Candidates:
     scores: np.ndarray
     classes: np.ndarray
     view_numbers: np.ndarray
-    windows: np.ndarray  # (n, 4) of the look of each
+    windows: np.ndarray  # (n, 4) of the tile of each
     is_cut: np.ndarray
 
     def group(self, tiles: Tiles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """`model.tiles`: a detector looks at overlapping parts of a large picture, so that small objects have enough pixels.
 
 The idea is that of SAHI (arXiv:2202.06934). A picture of 720 x 960 pixels in tiles of 400 with an overlap of 0.2 makes
-2 x 3 tiles, from the rows 0 and 320 and the columns 0, 280 and 560; with `whole` the picture is one look more.
+2 x 3 tiles, from the rows 0 and 320 and the columns 0, 280 and 560; with `whole` the picture is one tile more.
 TensorFlow is not needed here: programs on a robot cut pictures by the same arithmetic.
 """
 
@@ -23,8 +23,8 @@ class Tiles:
     size: int | None = None  # side of a tile, in pixels of the stored, upright picture
     grid: tuple[int, ...] = ()  # instead of a size: rows and columns of tiles
     overlap: float = 0.2  # share of a tile's side that the next one shows, too, at least
-    whole: bool = True  # the whole picture is a look, too
-    max_overlap: float = 0.5  # detections of two looks that overlap by more, where both look, are one object
+    whole: bool = True  # the whole picture is a tile, too
+    max_overlap: float = 0.5  # detections of two tiles that overlap by more, where both see, are one object
     max_detections: int = 300  # of a picture
     min_seen: float = 0.5  # a true box of which a tile shows less is not asked for there
     object_share: float = 0.7  # of the crops in training that show an object, if the picture has one

@@ -150,8 +150,8 @@ class ValidationTimes:
         return timed
 
     def keep(self, run: Run, state: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
-        """Note how long the training took: what of it were steps and looks, and what was neither. One that this process
-        did not begin and end tells that of no other."""
+        """Note how long the training took: its steps, its validation passes, and what was neither. One that this
+        process did not begin and end tells that of no other."""
         lineage = state["lineage"]
         is_part = not self._seconds or state["state"] == "STOPPED" or measured["resumed_at_steps"]
         if is_part or lineage["parents"]:
@@ -173,8 +173,9 @@ class ValidationTimes:
 
 
 def _training(run: Run, pace: Pace | None, measured: Measured) -> tuple[tuple[float, str], bool]:
-    """Return the time of steps by their pace, of looks and of the rest by an earlier training, and whether the steps
-    are in it. Of a variant that logs too little to tell its pace, an earlier one stands for all, if it was as long."""
+    """Return the time of steps by their pace, of validation passes and of the rest by an earlier training, and whether
+    the steps are in it. Of a variant that logs too little to tell its pace, an earlier one stands for all, if it was as
+    long."""
     key = stage_key(TRAIN, run)
     as_long = replace(measured, rows=[row for row in measured.rows if row.steps >= run.derived.steps])
     if pace is None and as_long.newest(TRAIN, key):

@@ -2,7 +2,7 @@
 
 Each aspect (light, colours, the network's features, …) is compared by the energy distance of both samples (Székely and
 Rizzo, 2013). Then images are dealt out anew, a thousand times, to a sample of the one size and one of the other. An
-aspect differs if few drawings differ so much in any aspect: so the number of aspects is counted.
+aspect differs if few random samples differ so much in any aspect: so the number of aspects is counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from bakeoff.report.facts import measure_picture
 
 FEWEST = 10  # images of either sample
-DRAWINGS = 1000
+SAMPLES = 1000
 CHANCE = 0.025  # below 0.05, so that 100 evaluations by luck alone hardly ever name something in more than 5
 SEED = 0
 NEIGHBOURS = 3  # whose mean distance says how foreign an image is
@@ -44,7 +44,7 @@ class Aspect:
     own: tuple[float, float]  # mean and standard deviation over the run's images; of several columns of no use
     new: tuple[float, float]
     distance: float  # energy distance in standard deviations of chance's
-    chance: float  # the share of drawings in which some aspect is as far apart
+    chance: float  # the share of random samples in which some aspect is as far apart
     is_one_number: bool
 
     @property
@@ -76,7 +76,7 @@ def compare_samples(own: Sample, new: Sample) -> list[Aspect]:
     count, size = len(own.names), len(own.names) + len(new.names)
     draw = np.random.default_rng(SEED)
     is_new = np.arange(size) >= count
-    dealt = draw.permuted(np.tile(is_new, (DRAWINGS, 1)), axis=1).astype(np.float64)
+    dealt = draw.permuted(np.tile(is_new, (SAMPLES, 1)), axis=1).astype(np.float64)
     rows = [is_new[None].astype(np.float64), dealt]
     differences: dict[str, tuple[float, np.ndarray]] = {}
     for name in own.aspects:
@@ -92,7 +92,7 @@ def compare_samples(own: Sample, new: Sample) -> list[Aspect]:
         (
             Aspect(
                 name, _moments(own.aspects[name]), _moments(new.aspects[name]), observed,
-                float((np.sum(largest >= observed - 1e-9) + 1) / (DRAWINGS + 1)), own.aspects[name].shape[1] == 1,
+                float((np.sum(largest >= observed - 1e-9) + 1) / (SAMPLES + 1)), own.aspects[name].shape[1] == 1,
             )
             for name, (observed, _) in differences.items()
         ),
@@ -155,7 +155,7 @@ def _distances(columns: np.ndarray) -> np.ndarray:
 
 
 def _energy(apart: np.ndarray, is_new: np.ndarray) -> np.ndarray:
-    """The energy distance of the images that are new and the others, for (drawings, images)."""
+    """The energy distance of the images that are new and the others, for (samples, images)."""
     new, whole = is_new.sum(axis=1), apart.sum()
     old = apart.shape[0] - new
     inside = np.einsum("di,di->d", is_new @ apart, is_new)

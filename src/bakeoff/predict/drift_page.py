@@ -8,7 +8,7 @@ from PIL import Image
 
 from bakeoff.pages import template
 from bakeoff.pages.template import embed_jpeg
-from bakeoff.predict.drift import DRAWINGS, MEANINGS, Aspect, Foreign
+from bakeoff.predict.drift import MEANINGS, SAMPLES, Aspect, Foreign
 from bakeoff.predict.sources import read_image
 
 SHOWN = 24  # of the most foreign images
@@ -33,7 +33,7 @@ def write_drift(page: Path, folder: Path, counted: str, aspects: Sequence[Aspect
     shown = [(one, _embed(read_image(folder / one.name))) for one in foreign[:SHOWN]]
     template.write_page(
         page, "drift.html.jinja", title=f"Drift: {folder.name}", counted=counted, sentences=list(describe(aspects)),
-        aspects=aspects, shown=shown, meanings=MEANINGS, drawings=DRAWINGS,
+        aspects=aspects, shown=shown, meanings=MEANINGS, samples=SAMPLES,
     )  # fmt: skip
 
 

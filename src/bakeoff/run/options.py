@@ -32,7 +32,7 @@ class Slices:
 class Evaluate:
     weights: Literal["best", "final"] = "best"  # best: by the task's headline metric on the way
     batch_size: int = 32
-    interval_samples: int = 1000  # drawings of the examples, from which intervals come; 0: no intervals
+    interval_samples: int = 1000  # bootstrap samples of the examples, from which intervals come; 0: no intervals
     group: str | None = None  # a pattern on the name, with one group in brackets: what it finds is drawn together
     slices: Slices = field(default_factory=Slices)
     report_examples: int = 12  # of the best and of the worst, in report.html

@@ -81,12 +81,12 @@ class Patience:
     """How early stopping stands, after some validation passes."""
 
     reference: float | None = None  # the last value that was an improvement; None: there was none
-    waited: int = 0  # looks since
+    waited: int = 0  # validation passes since
 
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """A phase ends when `patience` looks in a row brought nothing better, by more than `min_change`."""
+    """A phase ends when `patience` validation passes in a row brought nothing better, by more than `min_change`."""
 
     patience: int = 0  # validation passes; 0: it never ends a phase
     min_change: float = 0.0
@@ -131,10 +131,10 @@ class Train:
     validate_every_steps: int = 0  # 0: only at the end of each phase
     validate_every_epochs: float | None = None  # or so often
     validate_examples: int | None = None  # of the validation set, evenly spread; None: all
-    samples: int = 8  # of them, drawn at each look with what was found
-    samples_mb: float = 20.0  # of drawings that are kept, at most
+    samples: int = 8  # of them, drawn at each validation pass with the predictions
+    samples_mb: float = 20.0  # of pictures that are kept, at most
     tensorboard: bool = False
-    gradient_histograms: bool = False  # for TensorBoard, of gradients counted once more at each look
+    gradient_histograms: bool = False  # for TensorBoard, of gradients counted once more at each validation pass
     best_by: str | None = None  # the metric of validation that says which weights are best; None: the task's headline
     early_stopping: EarlyStopping = field(default_factory=EarlyStopping)
     max_minutes: float | None = None  # of training; what comes after the last step fits in

@@ -1,4 +1,4 @@
-"""What can be seen of a run besides its numbers: a sheet of samples a look, and, if wanted, events for TensorBoard."""
+"""What can be seen of a run besides its numbers: samples at each validation pass, and events for TensorBoard."""
 
 import shutil
 import time
@@ -35,7 +35,7 @@ def evenly_spread(count: int, examples: int) -> np.ndarray:
 
 
 class Samples:
-    """A sheet of each look, as many as `most_bytes` hold."""
+    """A sheet of each validation pass, as many as `most_bytes` hold."""
 
     def __init__(
         self, folder: Path, task: Task, classes: Sequence[str], numbers: np.ndarray, *, most_bytes: int
@@ -44,7 +44,7 @@ class Samples:
         self.folder, self._most_bytes = folder, most_bytes
         self._task, self._classes, self._numbers = task, tuple(classes), numbers
         self._seen: list[tuple[np.ndarray, dict]] = []
-        self.images: list[np.ndarray] = []  # of the last look
+        self.images: list[np.ndarray] = []  # of the last validation pass
 
     def begin(self) -> Callable[[Tensors, Tensors], None]:
         """Return what sees every batch of a validation; the one before may have been broken off."""
@@ -77,7 +77,7 @@ class Samples:
         return sheet
 
     def staying(self, history: Sequence[str], headline: str) -> set[Path]:
-        """Those of the first, the best and the newest look; of the others every one, or every second, fourth, eighth,
+        """Those of the first, the best and the newest pass; of the others every one, or every second, fourth, eighth,
         as many as there is room for."""
         values: dict[int, float] = {}
         for line in history:
@@ -201,7 +201,7 @@ class Show:
         self, network: keras.Model, samples: Samples, events: Events | None, headline: str, *,
         with_gradients: bool = False,
     ) -> None:  # fmt: skip
-        """`network` is the one that looks are taken at."""
+        """`network` is the one that is validated."""
         self._network, self._samples, self._events, self._headline = network, samples, events, headline
         self._with_gradients = with_gradients
         self._answers = layer_answers(network) if events else None

@@ -1,8 +1,8 @@
-// The slider over the pictures of each look; it stays at the newest look until it is moved.
-const slider = document.getElementById('look');
+// The slider over the pictures of each validation pass; it stays at the newest pass until it is moved.
+const slider = document.getElementById('pass');
 if (slider) {
-  const run = document.querySelector('.looks').dataset.run, picture = document.getElementById('look-picture');
-  const step = document.getElementById('look-step');
+  const run = document.querySelector('.passes').dataset.run, picture = document.getElementById('pass-picture');
+  const step = document.getElementById('pass-step');
   const names = () => document.getElementById('run').dataset.sheets.trim().split(' ');
   const show = () => {
     const name = names()[slider.value];
