@@ -23,13 +23,13 @@ from made_runs import NOBODY, made
 
 
 @dataclass
-class Said:
+class Outcome:
     code: int
     out: str
     err: str
 
 
-Bakeoff = Callable[..., Said]
+Bakeoff = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
-    def run(*arguments: str) -> Said:
-        return Said(*run_bakeoff(monkeypatch, capsys, *arguments))
+    def run(*arguments: str) -> Outcome:
+        return Outcome(*run_bakeoff(monkeypatch, capsys, *arguments))
 
     return run
 
@@ -63,7 +63,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(runs: Path) -> None:
 
 
 def test_before_any_run_status_says_what_begins_one(runs: Path, bakeoff: Bakeoff) -> None:
-    assert bakeoff("status") == Said(0, "no run has started here yet; `dvc repro` starts one\n", "")
+    assert bakeoff("status") == Outcome(0, "no run has started here yet; `dvc repro` starts one\n", "")
     assert json.loads(bakeoff("status", "--json").out) == {"version": 1, "runs": []}
 
 
@@ -181,7 +181,7 @@ def test_stop_asks_the_one_run_that_is_under_way(runs: Path, bakeoff: Bakeoff) -
     folder = made(runs, "5d1c9a3e77")
     made(runs, "77aa000011", State.SUCCEEDED)
     words = "asked to stop after the step it is at; it is saved, and can train more"
-    assert bakeoff("stop") == Said(0, f"5d1c9a3e (ssd_tiny · cosine · low): {words}\n", "")
+    assert bakeoff("stop") == Outcome(0, f"5d1c9a3e (ssd_tiny · cosine · low): {words}\n", "")
     assert (folder / "stop_requested").exists() and not (runs / "77aa000011/stop_requested").exists()
     assert "STOP_REQUESTED" in bakeoff("status").out
 
@@ -207,8 +207,8 @@ def test_of_several_runs_of_a_variant_the_one_under_way_is_stopped(runs: Path, b
 
 def test_what_is_not_under_way_is_not_stopped(runs: Path, bakeoff: Bakeoff) -> None:
     nothing = "no run is under way, so there is nothing to stop; `bakeoff status` lists those that were\n"
-    assert bakeoff("stop") == Said(2, "", nothing)
-    assert bakeoff("stop", "--all") == Said(0, "no run is under way\n", "")
+    assert bakeoff("stop") == Outcome(2, "", nothing)
+    assert bakeoff("stop", "--all") == Outcome(0, "no run is under way\n", "")
     made(runs, "5d1c9a3e77", process=NOBODY)
     printed = bakeoff("stop", "5d1c")
     assert printed.code == 2 and not list(runs.glob("*/stop_requested"))
@@ -284,4 +284,4 @@ def test_on_a_terminal_clean_asks(
     ],
 )
 def test_clean_refuses_what_makes_no_sense(runs: Path, bakeoff: Bakeoff, arguments: list[str], message: str) -> None:
-    assert bakeoff("clean", *arguments) == Said(2, "", message)
+    assert bakeoff("clean", *arguments) == Outcome(2, "", message)

@@ -156,7 +156,7 @@ def change(tree: Any, place: list[str], value: Any) -> Any:
     return tree | {place[0]: change(tree.get(place[0]), place[1:], value)}
 
 
-FOUND = {  # once a traceback or a hang, or taken as it stands
+REFUSALS = {  # once a traceback or a hang, or taken as it stands
     "model.input_size=1000000000": "command line: model.input_size: must be at most 4,096, got 1000000000",
     "model.anchors=[]": "command line: model.anchors: must be a mapping, got []",
     "model.kind=[ssd]": "command line: model.kind: no such kind ['ssd']; did you mean 'ssd'? one of: ",
@@ -174,11 +174,11 @@ FOUND = {  # once a traceback or a hang, or taken as it stands
 }
 
 
-@pytest.mark.parametrize("word", FOUND)
+@pytest.mark.parametrize("word", REFUSALS)
 def test_what_was_found_on_the_command_line_is_refused_in_one_line(word: str, clone: Path) -> None:
     with pytest.raises(ConfigError) as error:
         render([word])
-    assert str(error.value).startswith(FOUND[word])
+    assert str(error.value).startswith(REFUSALS[word])
     assert len(str(error.value).splitlines()) == 1
 
 

@@ -12,7 +12,7 @@ from bakeoff.errors import ConfigError
 from imports import ROOT
 
 GROUPS = ["data", "model", "lr"]
-SAID = {
+PARAMS = {
     "experiment": "demo",
     "data": {"use": "digits"},
     "model": "ssd_small",
@@ -42,9 +42,9 @@ SAID = {
     ],
 )
 def test_an_override_is_a_line_of_params(overrides: list[str], key: str, value: object) -> None:
-    before = repr(SAID)
-    assert apply_overrides(SAID, overrides, GROUPS) == SAID | {key: value}
-    assert repr(SAID) == before
+    before = repr(PARAMS)
+    assert apply_overrides(PARAMS, overrides, GROUPS) == PARAMS | {key: value}
+    assert repr(PARAMS) == before
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_override_is_a_line_of_params(overrides: list[str], key: str, value: 
 )
 def test_what_is_no_single_choice_is_refused(override: str, message: str) -> None:
     with pytest.raises(ConfigError, match=f"^{message}"):
-        apply_overrides(SAID, [override], GROUPS)
+        apply_overrides(PARAMS, [override], GROUPS)
 
 
 def test_a_mistake_on_the_command_line_is_said_to_be_there(tmp_path: Path) -> None:

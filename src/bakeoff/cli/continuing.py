@@ -125,10 +125,10 @@ def newest_whole(work: "StoredWork", folder: Path) -> tuple[str, int, list[Path]
         try:
             return tried.name, tried.step, work.fetch(tried, folder)
         except (Damaged, NotThere) as error:
-            said = str(error).removeprefix(f"{folder.as_posix()}/")
+            message = str(error).removeprefix(f"{folder.as_posix()}/")
             if not waiting:
-                raise WorkspaceError(f"run {work.short}: no checkpoint in MLflow is whole: {said}") from None
-            print(f"warning: {said}; the checkpoint before is taken, of step {waiting[0].step:,}", file=sys.stderr)
+                raise WorkspaceError(f"run {work.short}: no checkpoint in MLflow is whole: {message}") from None
+            print(f"warning: {message}; the checkpoint before is taken, of step {waiting[0].step:,}", file=sys.stderr)
     raise AssertionError("find_work gives none without a checkpoint")
 
 

@@ -228,8 +228,8 @@ def _measure_held(parts: Parts, limits: Limits) -> int:
     return parts.total() - (parts.on_device() if limits.device_bytes else 0)
 
 
-def _require(least: int, limit: int, key: str, said: str | None, batch_size: int) -> None:
+def _require(least: int, limit: int, key: str, given: str | None, batch_size: int) -> None:
     if least > limit:
         smaller = " (or a smaller batch)" if batch_size > 1 else ""
-        shown = said if said != "auto" else f"auto, {limit // 10**6}MB"
+        shown = given if given != "auto" else f"auto, {limit // 10**6}MB"
         raise OutOfRange(key, shown, f"at least {-(-least // 10**6)}MB for train.batch_size={batch_size}{smaller}")

@@ -102,10 +102,10 @@ class Store:
         """None for a damaged one, if such are left out."""
         return [self._checked(int(example)) for example in (examples if self._only is None else self._only[examples])]
 
-    def failure(self, said: str) -> DataError:
+    def failure(self, message: str) -> DataError:
         """To be raised, and remembered for `plain_errors_of`."""
-        self.failed = said
-        return DataError(said)
+        self.failed = message
+        return DataError(message)
 
     def names(self, examples: np.ndarray) -> list[str]:
         """The files that they were made of; the number, for records of other programs that do not say."""
@@ -139,11 +139,11 @@ class Store:
 
     def _put_aside(self, example: int, shard: int, offset: int, how: str) -> None:
         number = example - int(self._first[shard])
-        said = f"{self._files[shard].name}: record {number}, at byte {offset}, {how}"
+        message = f"{self._files[shard].name}: record {number}, at byte {offset}, {how}"
         if not self._skips:
-            raise self.failure(f"{said}; {REBUILD}, or leave such records out with memory.on_bad_record: skip")
-        self.bad[example] = said
-        self._noticed(example, said)
+            raise self.failure(f"{message}; {REBUILD}, or leave such records out with memory.on_bad_record: skip")
+        self.bad[example] = message
+        self._noticed(example, message)
 
     def _read_at(self, file: BinaryIO, offset: int, length: int) -> bytes:
         if hasattr(os, "pread"):  # needs no lock, for it moves no position in the file
