@@ -1,5 +1,6 @@
 """Convolutions with a gradient of their own, against Keras': outputs, gradients, and which layers take part."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import keras
@@ -27,9 +28,7 @@ def gradients(network: keras.Model, batch: np.ndarray, *, fast: bool) -> list[np
         return [outputs, *tape.gradient(loss, [inputs, *network.trainable_variables])]
 
     compiled = tf.function(step, autograph=False)
-    if not fast:
-        return [tensor.numpy() for tensor in compiled(tf.constant(batch))]
-    with fast_gradients(network):
+    with fast_gradients(network) if fast else nullcontext():
         return [tensor.numpy() for tensor in compiled(tf.constant(batch))]
 
 

@@ -91,7 +91,7 @@ def read_contents(material: Material) -> Contents:
         with np.load(place) as kept:
             return Contents(kept["names"], kept["bytes"], kept["likeness"])
     except (OSError, ValueError, KeyError):
-        pass
+        pass  # nothing is kept yet, or a crash cut it off: it is read from the records
     rows: list[tuple[str, str, int]] = []
     with progress("compare", material.split.examples, "examples") as bar:
         for features in _list_features(material):

@@ -83,7 +83,7 @@ def _peak_memory() -> int:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
     except (OSError, StopIteration):
-        pass
+        pass  # no Linux
     try:
         import resource
     except ImportError:  # Windows

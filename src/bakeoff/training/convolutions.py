@@ -36,48 +36,35 @@ def _is_plain(layer: keras.layers.Layer) -> bool:
     return fits and ones == {1} and layer.data_format == "channels_last"
 
 
-class _Conv2D(keras.layers.Conv2D):
+class _Fast:
     def convolution_op(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-        return convolve_images(tf.convert_to_tensor(inputs), tf.convert_to_tensor(kernel))
+        return convolve(tf.convert_to_tensor(inputs), tf.convert_to_tensor(kernel))
 
 
-class _Conv3D(keras.layers.Conv3D):
-    def convolution_op(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-        return convolve_clips(tf.convert_to_tensor(inputs), tf.convert_to_tensor(kernel))
+class _Conv2D(_Fast, keras.layers.Conv2D):
+    pass
+
+
+class _Conv3D(_Fast, keras.layers.Conv3D):
+    pass
 
 
 FAST = {keras.layers.Conv2D: _Conv2D, keras.layers.Conv3D: _Conv3D}
+GRADIENT_OF_KERNEL = {4: tf.raw_ops.Conv2DBackpropFilter, 5: tf.raw_ops.Conv3DBackpropFilterV2}  # by rank
 
 
 @tf.custom_gradient
-def convolve_images(images: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
-    """Return maps of the images' size."""
+def convolve(inputs: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
+    """Return maps of the size of the images or clips."""
+    rank = len(kernel.shape)
 
     def gradient(of_outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        of_kernel = tf.raw_ops.Conv2DBackpropFilter(
-            input=images,
-            filter_sizes=tf.shape(kernel),
-            out_backprop=of_outputs,
-            strides=[1, 1, 1, 1],
-            padding="SAME",
+        of_kernel = GRADIENT_OF_KERNEL[rank](
+            input=inputs, filter_sizes=tf.shape(kernel), out_backprop=of_outputs, strides=[1] * rank, padding="SAME"
         )
-        return tf.nn.conv2d(of_outputs, _turn(kernel), 1, "SAME"), of_kernel
+        return tf.nn.convolution(of_outputs, _turn(kernel), padding="SAME"), of_kernel
 
-    return tf.nn.conv2d(images, kernel, 1, "SAME"), gradient
-
-
-@tf.custom_gradient
-def convolve_clips(clips: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Gradient]:
-    """Return maps of the clips' size."""
-    strides = [1, 1, 1, 1, 1]
-
-    def gradient(of_outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        of_kernel = tf.raw_ops.Conv3DBackpropFilterV2(
-            input=clips, filter_sizes=tf.shape(kernel), out_backprop=of_outputs, strides=strides, padding="SAME"
-        )
-        return tf.nn.conv3d(of_outputs, _turn(kernel), strides, "SAME"), of_kernel
-
-    return tf.nn.conv3d(clips, kernel, strides, "SAME"), gradient
+    return tf.nn.convolution(inputs, kernel, padding="SAME"), gradient
 
 
 def _turn(kernel: tf.Tensor) -> tf.Tensor:
