@@ -13,7 +13,7 @@ NOBODY = replace(Process.current(), started="0")  # this process' number, given 
 def made(
     runs: Path, fingerprint: str, state: State = State.RUNNING, *, ago: float = 0.0, checkpoint: bool = False, **printed
 ) -> Path:
-    """The folder of a run that was heard of so many seconds ago; of this process unless another is `said`."""
+    """The folder of a run whose last update was so many seconds ago; of this process unless `printed` has another."""
     folder, then = runs / fingerprint, time.time() - ago
     folder.mkdir(parents=True)
     about = {

@@ -242,7 +242,7 @@ def test_clean_lists_and_removes_nothing_without_a_yes(runs: Path, bakeoff: Bake
     made(runs, "77aa000011", State.SUCCEEDED, ago=60)
     printed = bakeoff("clean")
     head, newest, old, last = printed.out.splitlines()
-    assert head.split() == ["what", "state", "last", "heard", "of", "size", "named", "by"]
+    assert head.split() == ["what", "state", "updated", "size", "named", "by"]
     assert newest.startswith("77aa0000  ssd_tiny") and newest.endswith("stays: the newest")
     assert re.match(r"5d1c9a3e  ssd_tiny .*  SUCCEEDED  30.0 hours ago +\d\S* kB +goes$", old)
     assert re.fullmatch(r"nothing was removed; --yes removes 1 of 2, \d\S* kB", last)

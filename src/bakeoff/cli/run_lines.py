@@ -99,7 +99,7 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
     if machine.disk_free_bytes is not None:
         yield "disk", f"{format_size(machine.disk_free_bytes)} were left"
     yield "process", f"{status.process.pid} on {status.process.host}, since {_when(status.started)}"
-    yield "heard of", f"{format_duration(max(0, time.time() - status.updated))} ago; started {_when(status.began)}"
+    yield "updated", f"{format_duration(max(0, time.time() - status.updated))} ago; started {_when(status.began)}"
     yield "workspace", status.workspace
     yield "work in flight", run.folder.as_posix()
     yield "fingerprint", run.fingerprint

@@ -20,7 +20,7 @@ POLL_SECONDS = 0.2
 SOME_FAILED = 1
 END = "asked to stop after the step it is at; it is saved, and can train more"
 NOT_BEGIN = "waits for its turn, and was asked not to begin"
-HEAD = ("", "what", "state", "last heard of", "size", "named by", "")
+HEAD = ("", "what", "state", "updated", "size", "named by", "")
 NAMES_SHOWN = 3
 
 
@@ -161,10 +161,10 @@ def _in_store(chosen: list["KnownRun"] | None, runs: list["KnownRun"], age: floa
 
 def _row(leftover: "Leftover") -> tuple[str, ...]:
     state = leftover.run.state.value if leftover.run else ""
-    heard = f"{format_duration(max(0, time.time() - leftover.updated))} ago"
+    updated = f"{format_duration(max(0, time.time() - leftover.updated))} ago"
     size, names = format_size(leftover.bytes), format_names(leftover.named_by, NAMES_SHOWN)
     fate = f"stays: {leftover.stays}" if leftover.stays else "goes"
-    return (_name(leftover), leftover.what, state, heard, size, names, fate)
+    return (_name(leftover), leftover.what, state, updated, size, names, fate)
 
 
 def _name(leftover: "Leftover") -> str:

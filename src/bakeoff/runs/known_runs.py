@@ -114,7 +114,7 @@ def read_run(folder: Path) -> KnownRun:
 
 
 def _why_lost(status: Status) -> Failure | None:
-    """Return what became of a run that was under way when last heard of, if it can't be under way any more."""
+    """Return what became of a run that was under way at its last update, if it can't be under way any more."""
     process, silent = status.process, time.time() - status.updated
     if status.state == State.QUEUED and process == Process.nobody():
         return None

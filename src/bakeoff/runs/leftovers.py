@@ -35,7 +35,7 @@ class Rules:
     """All that are given must hold for a run to go."""
 
     keep: int = 1  # so many of the newest stay
-    older_than: float = 0.0  # seconds since it was last heard of
+    older_than: float = 0.0  # seconds since its last update
     states: tuple[State, ...] = ()  # none: finished, or nothing there to resume from
 
     def why_stays(self, run: KnownRun, rank: int) -> str | None:

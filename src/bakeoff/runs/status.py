@@ -49,7 +49,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Machine:
-    """Figures of where it runs, when it was last heard of."""
+    """Figures of where it runs, when it was last updated."""
 
     resident_bytes: int | None = None  # what the process takes
     available_bytes: int | None = None  # memory that is left, by the system or a container's limit

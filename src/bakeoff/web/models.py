@@ -52,7 +52,7 @@ class Row:
     left: str
     metric: str
     trained: str
-    heard: str
+    updated: str
     remark: str
     is_comparable: bool
 
@@ -60,9 +60,9 @@ class Row:
 def make_row(run: KnownRun) -> Row:
     status = run.status
     name = run.fingerprint if run.waits else (run.run_id or run.fingerprint)[:SHOWN_OF_ID]
-    heard = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.updated))
+    updated = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.updated))
     if status is None:
-        return Row(run.fingerprint, name, run.state.value, False, False, "", "", "", 0, "", "", "", heard,
+        return Row(run.fingerprint, name, run.state.value, False, False, "", "", "", 0, "", "", "", updated,
                    run.unreadable, False)  # fmt: skip
     headline = headline_of(status.metrics)
     is_left = run.state.is_live and status.seconds_left is not None
@@ -73,7 +73,7 @@ def make_row(run: KnownRun) -> Row:
         left=format_duration(status.seconds_left or 0.0) if is_left else "",
         metric=f"{headline[0]} {headline[1]:.3f}" if headline else "",
         trained=format_duration(status.training_seconds) if status.training_seconds else "",
-        heard="" if run.state.is_live else heard, remark=_describe(run),
+        updated="" if run.state.is_live else updated, remark=_describe(run),
         is_comparable=bool(run.run_id) and not run.state.is_live and headline is not None,
     )  # fmt: skip
 
