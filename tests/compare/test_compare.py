@@ -302,13 +302,27 @@ def test_links_to_reports_go_from_the_page_s_folder(tmp_path: Path) -> None:
     assert (tmp_path / "out" / unquote(address)).resolve() == report.resolve()
 
 
-def test_a_run_that_was_cut_short_does_not_stretch_the_scale(tmp_path: Path) -> None:
-    def numbers(value: float) -> dict[str, float]:
-        ends = {"evaluation/interval.mAP_50.low": value - 0.01, "evaluation/interval.mAP_50.high": value + 0.01}
-        return {"evaluation/mAP_50": value, **ends}
+def with_interval(value: float, half: float) -> dict[str, float]:
+    ends = {"evaluation/interval.mAP_50.low": value - half, "evaluation/interval.mAP_50.high": value + half}
+    return {"evaluation/mAP_50": value, **ends}
 
+
+@pytest.mark.parametrize(
+    ("value", "half", "ends"),
+    [(0.9, 0.1, ("0.790", "1.000")), (0.1, 0.1, ("0.000", "0.210")), (20, 2, ("17.800", "22.200"))],
+)
+def test_a_scale_stays_from_0_to_1_where_its_numbers_do(
+    tmp_path: Path, value: float, half: float, ends: tuple[str, str]
+) -> None:
+    runs = [Contender(f"{number}aaa1111", "run", "SUCCEEDED", {}, with_interval(value, half)) for number in range(2)]
+    write_page(tmp_path / "page.html", make_table(runs))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f'<span class="ends"><span>{ends[0]}</span><span>{ends[1]}</span></span>' in page
+
+
+def test_a_run_that_was_cut_short_does_not_stretch_the_scale(tmp_path: Path) -> None:
     runs = [
-        Contender(f"{number}aaa1111", "run", state, {}, numbers(value))
+        Contender(f"{number}aaa1111", "run", state, {}, with_interval(value, 0.01))
         for number, (state, value) in enumerate([("SUCCEEDED", 0.8), ("SUCCEEDED", 0.7), ("FAILED", 0.02)])
     ]
     write_page(tmp_path / "page.html", make_table(runs))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.compare.contender import is_of_all_classes
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking import reading
 from bakeoff.tracking.reading import Database, Server, runs_in
@@ -53,11 +54,15 @@ def _fill(file: Path) -> None:
     client.delete_run(client.create_run(own, start_time=40, run_name="gone").info.run_id)
 
 
-def test_past_mlflow_a_store_holds_what_its_client_says(store: Path) -> None:
+@pytest.mark.parametrize("most", [0.0, 1.1])
+def test_past_mlflow_a_store_holds_what_its_client_says(
+    store: Path, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST", most)
     listed = Server(f"sqlite:///{store}")
     past = Database(store)
-    direct = {run.mlflow_id: run for run in past.filled(past.runs(), by_class=True)}
-    listed_runs = {run.mlflow_id: run for run in listed.filled(listed.runs(), by_class=True)}
+    direct = {run.mlflow_id: run for run in past.filled(past.runs(), lambda name: True)}
+    listed_runs = {run.mlflow_id: run for run in listed.filled(listed.runs(), lambda name: True)}
     assert len(direct) == 5 and direct.keys() == listed_runs.keys()
     for run_id, run in listed_runs.items():
         for name in (
@@ -82,8 +87,19 @@ def test_past_mlflow_a_store_holds_what_its_client_says(store: Path) -> None:
 
 def test_numbers_of_classes_are_read_only_if_asked_for(store: Path) -> None:
     past = Database(store)
-    [run] = past.filled([run for run in past.runs() if run.run_id == "own1"], by_class=False)
+    [run] = past.filled([run for run in past.runs() if run.run_id == "own1"], is_of_all_classes)
     assert run.metrics.keys() == {"evaluation/mAP_50", "evaluation/interval.mAP_50.low", "train/loss"}
+
+
+@pytest.mark.parametrize("most", [0.0, 1.1])
+def test_of_numbers_only_those_that_are_wanted_are_read(
+    store: Path, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever way they are read: row by row, or through the index of runs."""
+    monkeypatch.setattr(reading, "MOST", most)
+    past = Database(store)
+    [run] = past.filled([run for run in past.runs() if run.run_id == "own1"], lambda name: name.endswith("mAP_50"))
+    assert run.metrics == {"evaluation/mAP_50": 0.2} and run.params == {"lr.peak": "1", "variant.lr": "cosine"}
 
 
 def test_reading_writes_nothing(store: Path) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bakeoff.compare.gather import Gathered
     from bakeoff.compare.rows import SweepConfiguration
     from bakeoff.compare.table import Table
+    from bakeoff.tracking.reading import Wanted
 
 NEWEST = 20
 
@@ -112,6 +113,7 @@ def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Conten
     from bakeoff.compare import selection
     from bakeoff.compare.gather import gather
     from bakeoff.compare.rows import fold_seeds, put_done_first
+    from bakeoff.compare.table import may_be_shown
 
     _name_a_sweep(arguments)
     conditions = [selection.Condition.parse(text) for text in arguments.filter]
@@ -119,15 +121,16 @@ def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Conten
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)
     asked = [*arguments.metric, *(condition.key for condition in conditions), *filter(None, [arguments.sort])]
-    by_class, sought = any("." in key for key in asked), None
+    wanted, sought = _choose_numbers(asked), None
     if arguments.which:
-        contenders = selection.select_named(gathered, arguments.which, by_class=by_class)
+        contenders = selection.select_named(gathered, arguments.which, wanted)
     elif arguments.sweep:
         configurations, sought = _list_configurations(arguments.sweep)
-        contenders = selection.select_sweep(gathered, arguments.sweep, configurations, by_class=by_class)
+        contenders = selection.select_sweep(gathered, arguments.sweep, configurations, wanted)
     else:
         number = arguments.recent or (None if conditions or arguments.top else NEWEST)
-        contenders = selection.select_recent(gathered, number, by_class=by_class)
+        is_plain = not (asked or arguments.on or arguments.json)
+        contenders = selection.select_recent(gathered, number, may_be_shown if is_plain else wanted)
     if arguments.on:
         contenders = selection.choose_evaluations(contenders, arguments.on)
     for condition in conditions:
@@ -145,6 +148,13 @@ def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Conten
     rows = selection.sort_best_first(rows, order) if order else rows
     rows = put_done_first(rows) if arguments.sweep and not arguments.sort else rows
     return gathered, rows[: arguments.top]
+
+
+def _choose_numbers(asked: list[str]) -> "Wanted":
+    """Choose all numbers if one of a class was asked for, as AP_50.cat is; reading those of classes takes long."""
+    from bakeoff.compare.contender import is_of_all_classes
+
+    return (lambda name: True) if any("." in key for key in asked) else is_of_all_classes
 
 
 def _name_a_sweep(arguments: argparse.Namespace) -> None:

@@ -3,14 +3,16 @@
 mAP_50 stands for evaluation/mAP_50, its interval for evaluation/interval.mAP_50.low and .high
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import dist, sqrt
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bakeoff.metrics.catalogue import BY_HEADLINE
+from bakeoff.tracking.in_mlflow import INTERVAL
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 
 EVALUATION, VALIDATION = "evaluation/", "validation/"
@@ -99,7 +101,8 @@ class Contender:
         values = self._values(name)
         if not values:
             return None
-        return Number(fmean(values), spread=stdev(values) if len(values) > 1 else None)
+        mean = fmean(values)
+        return Number(mean, spread=_deviation(values, mean) if len(values) > 1 else None)
 
     def has_number(self, name: str) -> bool:
         """Return whether it has the number, without the spread over seeds, which takes long to work out."""
@@ -139,12 +142,23 @@ def number_of(metrics: Mapping[str, float], name: str) -> Number | None:
     for full in (name, f"{EVALUATION}{name}"):
         value = metrics.get(full)
         if value is not None and value == value:
-            ends = f"{EVALUATION}interval.{full.removeprefix(EVALUATION)}"
+            ends = f"{EVALUATION}{INTERVAL}{full.removeprefix(EVALUATION)}"
             return Number(value, metrics.get(f"{ends}.low"), metrics.get(f"{ends}.high"))
     return None
 
 
+def is_of_all_classes(name: str) -> bool:
+    """Tell whether a number is of all classes together: neither AP_50.cat nor errors.missed. Intervals are."""
+    place, _, own = name.partition("/")
+    return not (place.startswith("evaluation") and "." in own and not own.startswith(INTERVAL))
+
+
 def names_in(metrics: Mapping[str, float]) -> list[str]:
     """List the numbers as a user writes them: those of the evaluation by their short names."""
-    own = (name for name in metrics if "/interval." not in name and not name.startswith("system/"))
+    own = (name for name in metrics if f"/{INTERVAL}" not in name and not name.startswith("system/"))
     return [name.removeprefix(EVALUATION) for name in own]
+
+
+def _deviation(values: Sequence[float], mean: float) -> float:
+    """The standard deviation of a sample. Python's own counts in fractions, at ten times the price."""
+    return dist(values, [mean] * len(values)) / sqrt(len(values) - 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 
-from bakeoff.compare.contender import Contender, Cost
+from bakeoff.compare.contender import Contender, Cost, is_of_all_classes
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.run.options import Mlflow
 from bakeoff.runs.known_runs import KnownRun, known_runs
@@ -13,7 +13,7 @@ from bakeoff.tracking import stored_run
 from bakeoff.tracking.in_mlflow import option_in_params
 from bakeoff.tracking.journal import NOTE
 from bakeoff.tracking.measured import with_measured
-from bakeoff.tracking.reading import Store, runs_in
+from bakeoff.tracking.reading import Store, Wanted, runs_in
 from bakeoff.tracking.reconcile import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.result import Result
 from bakeoff.tracking.run_names import RESTORED, SWEEP_EXPERIMENT
@@ -48,12 +48,12 @@ class Gathered:
             and run.run_id not in heads and not is_sweep(run.run_id)
         ]  # fmt: skip
 
-    def fill(self, runs: Sequence[StoredRun], *, by_class: bool = False) -> list[Contender]:
-        """Read these runs whole, in the same order. What the store has not whole is read from its journal."""
+    def fill(self, runs: Sequence[StoredRun], wanted: Wanted = is_of_all_classes) -> list[Contender]:
+        """Read these runs with the numbers that are wanted, in the same order. A journal has what the store lacks."""
         folders = stored_run.journal_folders() if self.has_local else {}
         runs = [replace(run, journal=folders[run.run_id]) if run.run_id in folders else run for run in runs]
         stored = [run for run in runs if self._is_in_store(run)]
-        full = {run.run_id: run for run in self.store.filled(stored, by_class=by_class)} if self.store else {}
+        full = {run.run_id: run for run in self.store.filled(stored, wanted)} if self.store else {}
         for run in runs:
             if run.run_id not in full and run.journal:
                 full[run.run_id] = stored_run.journaled_in_full(run.journal)

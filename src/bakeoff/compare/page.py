@@ -121,15 +121,16 @@ def _draw(cell: Cell, scale: tuple[float, float] | None) -> Drawn | None:
 
 def _scale(column: Column, table: Table) -> tuple[float, float] | None:
     """From the lowest end to the highest; one that was cut short, with numbers far from the others', does not stretch
-    it. None where no number has an interval."""
+    it, and the room beside them does not leave 0 to 1. None where no number has an interval."""
     cells = zip(table.contenders, column.cells, strict=True)
     known = [(one.state not in CUT_SHORT, number) for one, cell in cells if (number := cell.number)]
     counting = [number for counts, number in known if counts] or [number for _, number in known]
     values = [value for number in counting for value in (*(_ends(number) or ()), number.value)]
     if not any(_ends(number) for number in counting):
         return None
-    room = (max(values) - min(values)) * MARGIN
-    return min(values) - room, max(values) + room
+    low, high = min(values), max(values)
+    room = (high - low) * MARGIN
+    return low - room if low < 0 else max(0.0, low - room), high + room if high > 1 else min(1.0, high + room)
 
 
 def _ends(number: Number) -> tuple[float, float] | None:

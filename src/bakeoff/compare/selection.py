@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.compare.contender import Contender, choose_evaluation, names_in
+from bakeoff.compare.contender import Contender, choose_evaluation, is_of_all_classes, names_in
 from bakeoff.compare.gather import Gathered, contender_of_result, sweep_in
 from bakeoff.compare.rows import SweepConfiguration, add_configurations
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.metrics.catalogue import is_higher_better
 from bakeoff.tracking import git
 from bakeoff.tracking.names import candidates, require_one, unknown
+from bakeoff.tracking.reading import Wanted
 from bakeoff.tracking.result import result_here, result_of
 from bakeoff.tracking.run_names import SHOWN_OF_ID
 from bakeoff.tracking.stored_run import StoredRun
@@ -27,17 +28,17 @@ ORDERED: dict[str, Callable[[float, float], bool]] = {
 }  # fmt: skip
 
 
-def select_named(gathered: Gathered, names: Sequence[str], *, by_class: bool = False) -> list[Contender]:
+def select_named(gathered: Gathered, names: Sequence[str], wanted: Wanted = is_of_all_classes) -> list[Contender]:
     """Find what the user names, each run once, in the order of the names."""
     matches = [one for name in names for one in _find(name, gathered)]
     stored = [one for one in matches if isinstance(one, StoredRun)]
-    filled = {one.run_id: one for one in gathered.fill(stored, by_class=by_class)}
+    filled = {one.run_id: one for one in gathered.fill(stored, wanted)}
     contenders = [filled[one.run_id] if isinstance(one, StoredRun) else one for one in matches]
     return list({one.run_id: one for one in contenders}.values())
 
 
 def select_sweep(
-    gathered: Gathered, name: str, configurations: Sequence[SweepConfiguration] = (), *, by_class: bool = False
+    gathered: Gathered, name: str, configurations: Sequence[SweepConfiguration] = (), wanted: Wanted = is_of_all_classes
 ) -> list[Contender]:
     """Find the runs of a sweep, those that DVC's cache gave, and those of `configurations` without a run."""
     own = gathered.project_runs()
@@ -45,10 +46,10 @@ def select_sweep(
     if not runs and not configurations:
         sweeps = {sweep for run in own if (sweep := sweep_in(run))}
         raise WorkspaceError(f"--sweep: no sweep {name!r} has runs; {choices(name, sweeps)}")
-    return add_configurations(gathered.fill(runs[::-1], by_class=by_class), configurations, name)
+    return add_configurations(gathered.fill(runs[::-1], wanted), configurations, name)
 
 
-def select_recent(gathered: Gathered, number: int | None, *, by_class: bool = False) -> list[Contender]:
+def select_recent(gathered: Gathered, number: int | None, wanted: Wanted = is_of_all_classes) -> list[Contender]:
     """Find the newest; a result that DVC's cache gave again is no other than the one that it was."""
     own, untracked = gathered.project_runs(), _find_untracked(gathered)
     if not own and not untracked:
@@ -56,7 +57,7 @@ def select_recent(gathered: Gathered, number: int | None, *, by_class: bool = Fa
         raise WorkspaceError(NOTHING)
     ids = {run.run_id for run in own}
     once = [run for run in own if run.tags.get("bakeoff.made_by") not in ids]
-    return [*gathered.fill(once[:number], by_class=by_class), *untracked][:number]
+    return [*gathered.fill(once[:number], wanted), *untracked][:number]
 
 
 def _find_untracked(gathered: Gathered) -> list[Contender]:

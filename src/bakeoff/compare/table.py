@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bakeoff.compare.contender import DERIVED, SEED, VALIDATION, Contender, Number
+from bakeoff.compare.contender import DERIVED, EVALUATION, SEED, VALIDATION, Contender, Number
 from bakeoff.metrics.catalogue import BY_HEADLINE, is_higher_better
+from bakeoff.tracking.in_mlflow import INTERVAL
 
 NONE = "–"
 KEY, METRIC, COST, LINK = "key", "metric", "cost", "link"
@@ -16,6 +17,7 @@ CUT_SHORT = ("FAILED", "STOPPED", "PRUNED", "REFUSED", "CANCELED")  # no number 
 FIRST_KEYS = 3
 HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, NOTE, LAST = 1, 2, 3, 4, 5, 10, 498, 600  # ranks of columns
 MB, GB = 1e6, 1e9
+OF_COST = ("export/", "device/")  # where the numbers of the columns of cost are
 ON_A_DEVICE = re.compile(r"device/(.+)/(.+)\.frames_per_second")  # a metric: the machine and the file
 
 
@@ -103,6 +105,16 @@ def choose_metrics(contenders: Sequence[Contender]) -> list[str]:
         if any(one.headline == headline and not one.has_number(headline) for one in contenders)
     ]  # fmt: skip
     return [name for name in [*names, *missing] if any(one.has_number(name) for one in contenders)]
+
+
+def may_be_shown(name: str) -> bool:
+    """Tell whether a table for which no metrics were chosen can need the number of this name."""
+    place, slash, own = name.rpartition("/")
+    if name.startswith(OF_COST):
+        return True
+    compared = {known for judgement in BY_HEADLINE.values() for known in judgement.compared}
+    own = own.removeprefix(INTERVAL).removesuffix(".low").removesuffix(".high")
+    return f"{place}{slash}" in ("", EVALUATION, VALIDATION) and own in compared
 
 
 def format_number(number: Number) -> str:

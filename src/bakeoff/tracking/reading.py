@@ -6,8 +6,7 @@ Past MLflow is read only a schema that was looked at; and nothing is written.
 import json
 import math
 import sqlite3
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache
@@ -27,27 +26,26 @@ TAGS = "SELECT run_uuid, json_group_object(key, value) FROM tags GROUP BY run_uu
 # The names of a run's params as a text of their own, which many runs share and which is parsed once.
 PARAMS = f"SELECT run_uuid, json_group_array(key), json_group_array(value) FROM params {CHOSEN} GROUP BY run_uuid"
 PATIENCE_S = 10.0  # with who writes to it
-NOT_OF_CLASSES = (  # the first line is as earlier versions named them
-    "AND (key NOT GLOB 'evaluation*/*.*' OR key GLOB 'evaluation*/interval.*')"
-    " AND key NOT GLOB 'within_evaluation*/classes/*' AND key NOT GLOB 'within_evaluation*/errors/*'"
-)
-# Each name of a metric once, by steps through the index: a filter then reads a few names, not all rows.
+# Each name of a metric once, by steps through the index, which reads a few names instead of all rows.
 NAMES = """WITH RECURSIVE names(key) AS (
     SELECT min(key) FROM latest_metrics
     UNION ALL SELECT (SELECT min(key) FROM latest_metrics WHERE key > names.key) FROM names WHERE key IS NOT NULL
 ) SELECT key FROM names WHERE key NOT GLOB 'system/*'"""
-# The plus makes SQLite go by runs, so that their rows come one after the other.
-NUMBERS = f"""SELECT run_uuid, key, CASE WHEN is_nan THEN NULL ELSE value END FROM latest_metrics {CHOSEN}
-AND +key IN (SELECT value FROM json_each(?)) ORDER BY run_uuid, rowid"""
+NUMBERS = "SELECT run_uuid, key, CASE WHEN is_nan THEN NULL ELSE value END FROM latest_metrics"
+# Of few runs through the index, and the plus keeps SQLite from that of names; of most runs all rows as they lie.
+OF_FEW = f"{NUMBERS} {CHOSEN} AND +key IN (SELECT value FROM json_each(?)) ORDER BY run_uuid, rowid"
+OF_MOST = f"{NUMBERS} NOT INDEXED WHERE key IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+MOST = 0.25  # of a store's runs: from this share on
 AT_ONCE = 1000  # of what MLflow's client is asked for
+Wanted = Callable[[str], bool]  # of the name of a metric: whether its numbers are read
 
 
 class Store(Protocol):
     def runs(self) -> list[StoredRun]:
         """Return what each run of every experiment is; `filled` has its params and numbers, too."""
 
-    def filled(self, runs: Sequence[StoredRun], *, by_class: bool) -> list[StoredRun]:
-        """Return them with params and the last of each metric; with numbers of single classes, if asked."""
+    def filled(self, runs: Sequence[StoredRun], wanted: Wanted) -> list[StoredRun]:
+        """Return them with params and the last of each metric that is wanted, and maybe of others."""
 
 
 class NoStore(Exception):
@@ -120,12 +118,10 @@ class Database:
             for run, name, status, began, ended, artifacts, stage, experiment in rows
         ]  # fmt: skip
 
-    def filled(self, runs: Sequence[StoredRun], *, by_class: bool) -> list[StoredRun]:
-        ids = json.dumps([run.mlflow_id for run in runs])
-        with ThreadPoolExecutor(1) as beside:
-            numbers = beside.submit(self._numbers, ids, by_class)
-            params = self._params(ids)
-            metrics = numbers.result()
+    def filled(self, runs: Sequence[StoredRun], wanted: Wanted) -> list[StoredRun]:
+        ids = [run.mlflow_id for run in runs]
+        # One after the other: two threads are no faster, as each waits for Python at every row.
+        params, metrics = self._params(ids), self._numbers(ids, wanted)
         return [
             replace(
                 run, params=params_from_mlflow(params.get(run.mlflow_id, {}), run.tags),
@@ -133,23 +129,26 @@ class Database:
             ) for run in runs
         ]  # fmt: skip
 
-    def _params(self, ids: str) -> dict[str | None, dict[str, str]]:
+    def _params(self, ids: Sequence[str | None]) -> dict[str | None, dict[str, str]]:
         names_in = cache(json.loads)
         with self._open() as store:
-            rows = store.execute(PARAMS, (ids,))
+            rows = store.execute(PARAMS, (json.dumps(ids),))
             return {run: dict(zip(names_in(names), json.loads(texts), strict=True)) for run, names, texts in rows}
 
-    def _numbers(self, ids: str, by_class: bool) -> dict[str | None, dict[str, float]]:
-        by_run: dict[str | None, dict[str, float]] = {}
+    def _numbers(self, ids: Sequence[str | None], wanted: Wanted) -> dict[str | None, dict[str, float]]:
+        by_run: dict[str | None, dict[str, float]] = {run: {} for run in ids}
         with self._open() as store:
-            names = [name for (name,) in store.execute(NAMES if by_class else f"{NAMES} {NOT_OF_CLASSES}")]
-            own_names = {name: metric_from_mlflow(name) for name in names if name is not None}
-            last, numbers = None, dict[str, float]()
-            for run, name, value in store.execute(NUMBERS, (ids, json.dumps(names))):
-                if run != last:
-                    last = run
-                    numbers = by_run[run] = {}
-                numbers[own_names[name]] = math.nan if value is None else value
+            names = {name: metric_from_mlflow(name) for (name,) in store.execute(NAMES) if name is not None}
+            own_names = {name: own for name, own in names.items() if wanted(own)}
+            asked = json.dumps(list(own_names))
+            [(total,)] = store.execute("SELECT count(*) FROM runs").fetchall()
+            if len(by_run) < MOST * total:
+                rows = store.execute(OF_FEW, (json.dumps(ids), asked))
+            else:
+                rows = store.execute(OF_MOST, (asked,))
+            for run, name, value in rows:
+                if run in by_run:
+                    by_run[run][own_names[name]] = math.nan if value is None else value
         return by_run
 
     @contextmanager
@@ -193,7 +192,7 @@ class Server:
             for run in runs
         ]  # fmt: skip
 
-    def filled(self, runs: Sequence[StoredRun], *, by_class: bool) -> list[StoredRun]:
+    def filled(self, runs: Sequence[StoredRun], wanted: Wanted) -> list[StoredRun]:
         return list(runs)  # as they came: the client brings everything at once
 
 
