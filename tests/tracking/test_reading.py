@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.compare.contender import is_of_all_classes
 from bakeoff.errors import WorkspaceError
 from bakeoff.tracking import reading
+from bakeoff.tracking.in_mlflow import is_of_all_classes
 from bakeoff.tracking.reading import Database, Server, runs_in
 from bakeoff.tracking.target import Target
 

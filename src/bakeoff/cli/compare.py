@@ -152,7 +152,7 @@ def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Conten
 
 def _choose_numbers(asked: list[str]) -> "Wanted":
     """Choose all numbers if one of a class was asked for, as AP_50.cat is; reading those of classes takes long."""
-    from bakeoff.compare.contender import is_of_all_classes
+    from bakeoff.tracking.in_mlflow import is_of_all_classes
 
     return (lambda name: True) if any("." in key for key in asked) else is_of_all_classes
 

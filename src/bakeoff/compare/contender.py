@@ -105,7 +105,7 @@ class Contender:
         return Number(mean, spread=_deviation(values, mean) if len(values) > 1 else None)
 
     def has_number(self, name: str) -> bool:
-        """Return whether it has the number, without the spread over seeds, which takes long to work out."""
+        """Return whether it has the number, without working out mean and spread over seeds."""
         return bool(self._values(name)) if self.seeds else number_of(self.metrics, name) is not None
 
     def _values(self, name: str) -> list[float]:
@@ -145,12 +145,6 @@ def number_of(metrics: Mapping[str, float], name: str) -> Number | None:
             ends = f"{EVALUATION}{INTERVAL}{full.removeprefix(EVALUATION)}"
             return Number(value, metrics.get(f"{ends}.low"), metrics.get(f"{ends}.high"))
     return None
-
-
-def is_of_all_classes(name: str) -> bool:
-    """Tell whether a number is of all classes together: neither AP_50.cat nor errors.missed. Intervals are."""
-    place, _, own = name.partition("/")
-    return not (place.startswith("evaluation") and "." in own and not own.startswith(INTERVAL))
 
 
 def names_in(metrics: Mapping[str, float]) -> list[str]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 
-from bakeoff.compare.contender import Contender, Cost, is_of_all_classes
+from bakeoff.compare.contender import Contender, Cost
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.run.options import Mlflow
 from bakeoff.runs.known_runs import KnownRun, known_runs
 from bakeoff.tracking import stored_run
-from bakeoff.tracking.in_mlflow import option_in_params
+from bakeoff.tracking.in_mlflow import is_of_all_classes, option_in_params
 from bakeoff.tracking.journal import NOTE
 from bakeoff.tracking.measured import with_measured
 from bakeoff.tracking.reading import Store, Wanted, runs_in

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.compare.contender import Contender, choose_evaluation, is_of_all_classes, names_in
+from bakeoff.compare.contender import Contender, choose_evaluation, names_in
 from bakeoff.compare.gather import Gathered, contender_of_result, sweep_in
 from bakeoff.compare.rows import SweepConfiguration, add_configurations
 from bakeoff.errors import WorkspaceError, choices
 from bakeoff.metrics.catalogue import is_higher_better
 from bakeoff.tracking import git
+from bakeoff.tracking.in_mlflow import is_of_all_classes
 from bakeoff.tracking.names import candidates, require_one, unknown
 from bakeoff.tracking.reading import Wanted
 from bakeoff.tracking.result import result_here, result_of

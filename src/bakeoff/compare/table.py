@@ -18,6 +18,7 @@ FIRST_KEYS = 3
 HEADLINE, KEYS, STATE, TIME, BESIDE_IT, MORE_KEYS, NOTE, LAST = 1, 2, 3, 4, 5, 10, 498, 600  # ranks of columns
 MB, GB = 1e6, 1e9
 OF_COST = ("export/", "device/")  # where the numbers of the columns of cost are
+COMPARED = {name for judgement in BY_HEADLINE.values() for name in judgement.compared}  # where none is chosen
 ON_A_DEVICE = re.compile(r"device/(.+)/(.+)\.frames_per_second")  # a metric: the machine and the file
 
 
@@ -112,9 +113,8 @@ def may_be_shown(name: str) -> bool:
     place, slash, own = name.rpartition("/")
     if name.startswith(OF_COST):
         return True
-    compared = {known for judgement in BY_HEADLINE.values() for known in judgement.compared}
     own = own.removeprefix(INTERVAL).removesuffix(".low").removesuffix(".high")
-    return f"{place}{slash}" in ("", EVALUATION, VALIDATION) and own in compared
+    return f"{place}{slash}" in ("", EVALUATION, VALIDATION) and own in COMPARED
 
 
 def format_number(number: Number) -> str:

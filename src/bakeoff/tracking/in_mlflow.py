@@ -44,6 +44,12 @@ def metric_in_mlflow(name: str) -> str:
     return name if own in FIRST else f"within_{place}/more/{own}"
 
 
+def is_of_all_classes(name: str) -> bool:
+    """Tell whether a number is of all classes together: neither AP_50.cat nor errors.missed. Intervals are."""
+    match = EVALUATED.fullmatch(name)
+    return not match or match["name"].startswith(INTERVAL) or "." not in match["name"]
+
+
 @cache  # thousands of runs have the same few names
 def metric_from_mlflow(name: str) -> str:
     match = WITHIN.fullmatch(name)
