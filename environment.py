@@ -27,10 +27,10 @@ WORTH_CUTTING = 1_000_000  # bytes
 ELF64 = b"\x7fELF\x02\x01"  # how a library of Linux begins: 64 bits, the lowest byte first
 # Importing compiles to byte code. Each line is a process, so that two cores share the work.
 USED = (
-    "from bakeoff.quiet import load_tensorflow; load_tensorflow(); "
+    "from bakeoff.foundation.tf_loading import load_tensorflow; load_tensorflow(); "
     "import bakeoff.stages.build_records, bakeoff.stages.render_config, bakeoff.stages.train, "
     "bakeoff.stages.evaluate, bakeoff.stages.export",
-    "import dvc.cli.parser, dvc.repo, bakeoff.tracking.store, mlflow.pyfunc, scipy.stats",
+    "import dvc.cli.parser, dvc.repo, bakeoff.tracking.store.mlflow_client, mlflow.pyfunc, scipy.stats",
 )
 TENSORFLOW = ("tensorflow", "tensorflow-cpu")  # have the same files; an environment has one of them
 # pip's settings and the variables by which uv knows the same.

@@ -17,22 +17,22 @@ import tensorflow as tf
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
-from bakeoff.input import pixels
-from bakeoff.input.augment import Augment
-from bakeoff.input.augment.colour import Colour
-from bakeoff.input.augment.copy_paste import CopyPaste
-from bakeoff.input.augment.crop import Crop, SsdCrop
-from bakeoff.input.augment.expand import Expand
-from bakeoff.input.augment.mixup import Mixup
-from bakeoff.input.augment.mosaic import Mosaic
-from bakeoff.input.augment.scene import make_key
-from bakeoff.input.augment.turn import Turn
-from bakeoff.input.augment.zoom import Zoom
-from bakeoff.input.decode import Example, decode_frames
-from bakeoff.input.mixing import Draw, Partners
-from bakeoff.input.order import Order
-from bakeoff.input.shape import View
-from bakeoff.networks.network import Sampling
+from bakeoff.learning.input import augment_and_resize
+from bakeoff.learning.input.augment import Augment
+from bakeoff.learning.input.augment.colour import Colour
+from bakeoff.learning.input.augment.copy_paste import CopyPaste
+from bakeoff.learning.input.augment.crop import Crop, SsdCrop
+from bakeoff.learning.input.augment.expand import Expand
+from bakeoff.learning.input.augment.mixup import Mixup
+from bakeoff.learning.input.augment.mosaic import Mosaic
+from bakeoff.learning.input.augment.scene import make_key
+from bakeoff.learning.input.augment.turn import Turn
+from bakeoff.learning.input.augment.zoom import Zoom
+from bakeoff.learning.input.decode import Example, decode_frames
+from bakeoff.learning.input.mixup_mosaic import Draw, Partners
+from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.network import Sampling
 
 HEIGHT, WIDTH = 375, 500
 THREADS = 2
@@ -108,7 +108,7 @@ def image_ways(view: View, images: Sequence[bytes]) -> dict[str, Way]:
             data = tf.gather(tf.constant([*images, b""]), tf.gather(drawn % (len(images) + 1), number))
             partners = Partners(data, lambda encoded: _encoded(encoded) | BOXES)
             example = example | BOXES
-        return pixels.distort(example, view, augment=augment, key=key, partners=partners)["image"]
+        return augment_and_resize.distort(example, view, augment=augment, key=key, partners=partners)["image"]
 
     def way(augment: Augment) -> Way:
         return lambda encoded, number: changed(augment, _encoded(encoded), number)
@@ -118,7 +118,7 @@ def image_ways(view: View, images: Sequence[bytes]) -> dict[str, Way]:
 
     return {
         "decoding alone": lambda encoded, number: decode_frames(encoded[None], None),
-        "evaluation": lambda encoded, number: pixels.fit(_encoded(encoded), view)["image"],
+        "evaluation": lambda encoded, number: augment_and_resize.fit(_encoded(encoded), view)["image"],
         **{f"training, {name}": way(augment) for name, augment in CHANGES.items()},
         "crop single, decoding all": wholly_decoded,
     }
@@ -132,10 +132,10 @@ def clip_ways(size: int) -> dict[str, Way]:
 
     def all_decoded(encoded: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
         frames = decode_frames(clip(encoded)["image"], None)
-        return pixels.fit({"image": frames}, View(size, SHOWN, sampling=Sampling("part")))["image"]
+        return augment_and_resize.fit({"image": frames}, View(size, SHOWN, sampling=Sampling("part")))["image"]
 
     return {
-        f"clip, {SHOWN} of {FRAMES} frames": lambda encoded, number: pixels.fit(
+        f"clip, {SHOWN} of {FRAMES} frames": lambda encoded, number: augment_and_resize.fit(
             clip(encoded), View(size, SHOWN, sampling=Sampling("part"))
         )["image"],
         f"clip, {SHOWN} of {FRAMES} frames, decoding all": all_decoded,

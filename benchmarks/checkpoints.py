@@ -18,16 +18,16 @@ from contextlib import chdir
 from pathlib import Path
 
 from result import print_result
-
-from bakeoff.run.options import Mlflow
-from bakeoff.tracking.delivery import Delivery
-from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.store import open_store
-from bakeoff.tracking.target import Target
-from bakeoff.tracking.tracker import Tracker
-from bakeoff.training.loop import seed_everything
-from bakeoff.training.work import Position, Stock, Work
 from training import BATCH_SIZES, CHECKPOINT_EVERY, Kitchen
+
+from bakeoff.learning.checkpoints.run_folder import Position, Stock, Work
+from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+from bakeoff.learning.training.loop import seed_everything
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.store.mlflow_client import open_store
+from bakeoff.tracking.store.target import Target
+from bakeoff.tracking.sync.send_run import Delivery
+from bakeoff.tracking.tracker import Tracker
 
 RUN = "0123456789abcdef" * 2
 NETWORKS = ["cnn_tiny", "cnn_small", "ssd_small"]

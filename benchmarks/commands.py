@@ -68,7 +68,7 @@ def measure(name: str, command_line: tuple[str, ...], places, clones, pairs: int
 
 def seconds(command_line: tuple[str, ...], place: Path, clone: Path) -> tuple[float, float]:
     """By the clock, and of the processor."""
-    command, code = [sys.executable, "-m", "bakeoff.cli", *command_line], {"PYTHONPATH": str(clone / "src")}
+    command, code = [sys.executable, "-m", "bakeoff", *command_line], {"PYTHONPATH": str(clone / "src")}
     start, before = time.perf_counter(), os.times()
     subprocess.run(command, cwd=place, env=os.environ | code, capture_output=True, check=True)
     after = os.times()

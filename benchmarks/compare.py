@@ -22,8 +22,8 @@ from pathlib import Path
 
 from result import print_result
 
-from bakeoff.tracking.journal import format_line
-from bakeoff.tracking.target import Place, Target
+from bakeoff.tracking.journal.journal import format_line
+from bakeoff.tracking.store.target import Place, Target
 
 CLASSES = 40
 SUMMARY = ("mAP", "mAP_50", "mAP_75", "AR_1", "AR_10", "AR_100", "f1", "precision", "recall", "threshold", "loss")
@@ -65,7 +65,7 @@ def measure(commands: dict[str, list[str]], workspace: Path, repeats: int) -> di
     medians = {}
     print(f"{'bakeoff compare …':24} {'median':>8} {'least':>8} {'most':>8} {'processor':>10}")
     for name, options in commands.items():
-        command = [sys.executable, "-m", "bakeoff.cli", "compare", *options]
+        command = [sys.executable, "-m", "bakeoff", "compare", *options]
         taken = [_seconds(command, workspace) for _ in range(repeats)]
         seconds, busy = zip(*taken, strict=True)
         ends = f"{min(seconds):7.2f}s {max(seconds):7.2f}s"

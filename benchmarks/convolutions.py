@@ -29,15 +29,15 @@ import tensorflow as tf
 from made_up import CLASSES, made_up_batch, read_option
 from result import describe_machine, print_result
 
-from bakeoff.graphs import compile_graph
-from bakeoff.networks.norms import BatchNormalization
-from bakeoff.training import one_pass_adam
-from bakeoff.training import step as step_module
-from bakeoff.training.convolutions import fast_gradients
-from bakeoff.training.learner import new_learner
-from bakeoff.training.loop import seed_everything
-from bakeoff.training.optimizers import Adam
-from bakeoff.training.settings import Train
+from bakeoff.foundation.tf_graph import compile_graph
+from bakeoff.learning.networks.norms import BatchNormalization
+from bakeoff.learning.plan import fused_adam
+from bakeoff.learning.plan.optimizers import Adam
+from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.training import step as step_module
+from bakeoff.learning.training.input_gradients import fast_gradients
+from bakeoff.learning.training.loop import seed_everything
+from bakeoff.learning.training.trainer_state import new_learner
 
 NETWORKS = ("ssd_small", "cnn_small", "mobilenet_v2_035_96@160")
 KINDS = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.SeparableConv2D, keras.layers.Conv3D)
@@ -134,13 +134,13 @@ def gradients_of_tensorflow() -> Iterator[None]:
 @contextmanager
 def all_of_keras() -> Iterator[None]:
     """In the block, steps are made of the layers and the optimizer that Keras has."""
-    ours, own = BatchNormalization.call, one_pass_adam.OnePassAdam
+    ours, own = BatchNormalization.call, fused_adam.OnePassAdam
     BatchNormalization.call = keras.layers.BatchNormalization.call
-    one_pass_adam.OnePassAdam = keras.optimizers.Adam
+    fused_adam.OnePassAdam = keras.optimizers.Adam
     try:
         yield
     finally:
-        BatchNormalization.call, one_pass_adam.OnePassAdam = ours, own
+        BatchNormalization.call, fused_adam.OnePassAdam = ours, own
 
 
 def compare(name: str, arms: dict[str, Arm], turns: int, seconds: float) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from shares import Lab, load_images
 
-from bakeoff.input.share import count_share, draw_share
-from bakeoff.learning_curve.fit import Level, fit
+from bakeoff.experiments.learning_curve.fit import Level, fit
+from bakeoff.learning.input.subset import count_share, draw_share
 
 SHARES = (0.12, 0.25, 0.5, 1.0)
 

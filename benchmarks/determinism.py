@@ -51,10 +51,10 @@ def measure(name: str, seconds: float, *, deterministic: bool) -> float:
     import tensorflow as tf
     from made_up import CLASSES, made_up_batch, read_option
 
-    from bakeoff.training.learner import new_learner
-    from bakeoff.training.loop import seed_everything
-    from bakeoff.training.optimizers import Adam
-    from bakeoff.training.settings import Train
+    from bakeoff.learning.plan.optimizers import Adam
+    from bakeoff.learning.plan.settings import Train
+    from bakeoff.learning.training.loop import seed_everything
+    from bakeoff.learning.training.trainer_state import new_learner
 
     seed_everything(0, deterministic=deterministic)
     model, task = read_option(name, {})

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bakeoff.zoo.drawn_weights import DETECTOR, FIRST, train_on_drawings
+from bakeoff.importing.weights.demo_weights import DETECTOR, FIRST, train_on_drawings
 
 ROOT = Path(__file__).resolve().parent.parent
 ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}

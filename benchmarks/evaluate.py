@@ -21,10 +21,10 @@ from tempfile import TemporaryDirectory
 import yaml
 from result import print_result
 
-from bakeoff import workspace
-from bakeoff.quiet import load_tensorflow
-from bakeoff.run.file import load
-from bakeoff.run.settings import Run
+from bakeoff.foundation import workspace
+from bakeoff.foundation.tf_loading import load_tensorflow
+from bakeoff.learning.run_file.read_write import load
+from bakeoff.learning.run_file.settings import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path("evaluated")
@@ -86,12 +86,12 @@ def measured() -> dict[str, Seconds]:
 
 
 def answer_all(run: Run) -> None:
-    from bakeoff.input.batches import evaluation_batches
-    from bakeoff.input.store import Store
-    from bakeoff.records.manifest import read_manifest
-    from bakeoff.tasks.task import compile_answer, make_task
-    from bakeoff.training.variant import batch_shape
-    from bakeoff.training.weights import restore
+    from bakeoff.dataset.records.manifest import read_manifest
+    from bakeoff.learning.input.batches import evaluation_batches
+    from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.plan.phases import batch_shape
+    from bakeoff.learning.tasks.task import compile_answer, make_task
+    from bakeoff.learning.training.weights import restore
 
     manifest = read_manifest(workspace.RECORDS)
     network = restore(run.model, run.derived.num_classes, workspace.TRAINED / f"{run.evaluate.weights}.weights.h5")

@@ -15,9 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from faults.far_nodes import FarCluster
-from faults.far_sweeps import Trial
-from faults.sweep_checks import manifests
+from proofs.faults.far_nodes import FarCluster
+from proofs.faults.far_sweeps import Trial
+from proofs.faults.sweep_checks import manifests
 
 
 def seconds(trial: Trial, jobs: int, seed: int) -> list[float]:

@@ -19,12 +19,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from result import describe_machine
-
 from compare import fill, make_workspace
 from records import new_workspace, write_images
+from result import describe_machine
 from sweep import prepared
-from workspace_copy import environment
+
+from support.workspace_copy import environment
 
 MEASURED = {"records": (1_000, 10_000, 100_000), "compare": (10, 100, 1_000, 10_000), "sweep": (1, 10, 100, 1_000)}
 COMPUTED = {"records": 1_000_000, "compare": 100_000, "sweep": 10_000}
@@ -85,12 +85,12 @@ def records_of(folder: Path, size: int) -> Cost:
 def compare_of(folder: Path, size: int) -> Cost:
     make_workspace(folder)
     fill(folder / "mlflow.db", size, 60)
-    return cost(folder, ["bakeoff.cli", "compare", "--recent", str(size)])
+    return cost(folder, ["bakeoff", "compare", "--recent", str(size)])
 
 
 def plan_of(folder: Path, size: int) -> Cost:
     workspace = prepared(folder / "clone")
-    return cost(workspace.folder, ["bakeoff.cli", "sweep", f"seed=range(100,{100 + size})", "--dry-run", "--yes"])
+    return cost(workspace.folder, ["bakeoff", "sweep", f"seed=range(100,{100 + size})", "--dry-run", "--yes"])
 
 
 COSTS: dict[str, Callable[[Path, int], Cost]] = {"records": records_of, "compare": compare_of, "sweep": plan_of}

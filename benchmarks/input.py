@@ -155,13 +155,13 @@ def picture(draw: np.random.Generator, width: int, height: int) -> Image.Image:
 
 
 def measured(arm: str, folder: Path, images: int, threads: int) -> dict[str, float]:
-    from bakeoff.quiet import load_tensorflow
+    from bakeoff.foundation.tf_loading import load_tensorflow
 
     load_tensorflow()
     if arm == "unchecked":
-        from bakeoff.input import store
+        from bakeoff.learning.input import record_reader
 
-        store.is_whole = lambda data, tail: True  # type: ignore[assignment]
+        record_reader.is_whole = lambda data, tail: True  # type: ignore[assignment]
     batches_of = {
         "plain": plain, "encoded": encoded, "decoded": decoded, "keras": by_keras, "decoding": decoding_alone
     }.get(arm, ours)  # fmt: skip
@@ -186,12 +186,12 @@ def peak() -> float:
 
 
 def ours(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
-    from bakeoff.input.augment import Augment
-    from bakeoff.input.batches import training_batches
-    from bakeoff.input.order import Order
-    from bakeoff.input.shape import Shape
-    from bakeoff.input.store import Store
-    from bakeoff.records.manifest import read_manifest
+    from bakeoff.dataset.records.manifest import read_manifest
+    from bakeoff.learning.input.augment import Augment
+    from bakeoff.learning.input.batches import training_batches
+    from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.input.shuffle import Order
+    from bakeoff.learning.input.view import Shape
 
     records = folder / FOLDERS.get(arm, "whole") / "data/records"
     store = Store(records, read_manifest(records).splits["train"])
@@ -246,12 +246,12 @@ def _serialized(folder: Path) -> Any:
 
 def _decoded(serialized: Any, threads: int) -> Any:
     """With the same decoding and resizing as ours."""
-    from bakeoff.input import pixels
-    from bakeoff.input.decode import parse_image
-    from bakeoff.input.shape import View
+    from bakeoff.learning.input import augment_and_resize
+    from bakeoff.learning.input.decode import parse_image
+    from bakeoff.learning.input.view import View
 
     def prepare(data: Any) -> Any:
-        example = pixels.fit(parse_image(data), View(SIZE))
+        example = augment_and_resize.fit(parse_image(data), View(SIZE))
         return example["image"], example["label"]
 
     return serialized.map(prepare, num_parallel_calls=threads)

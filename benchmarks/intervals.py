@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from populations import classifications, detections, holds, labels
+from support.populations import classifications, detections, holds, labels
 
 SIZES = (40, 150, 400)
 POPULATIONS = {

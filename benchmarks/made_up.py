@@ -8,11 +8,11 @@ import numpy as np
 import tensorflow as tf
 import yaml
 
-from bakeoff.config.plain import merge
-from bakeoff.networks import NETWORKS
-from bakeoff.networks.network import Network
-from bakeoff.run.parse import Problems, parse_kind
-from bakeoff.tasks.task import Task, Tensors, make_task
+from bakeoff.config.compose.fast_compose import merge
+from bakeoff.learning.networks import NETWORKS
+from bakeoff.learning.networks.network import Network
+from bakeoff.learning.run_file.parse import Problems, parse_kind
+from bakeoff.learning.tasks.task import Task, Tensors, make_task
 
 CONF = Path(__file__).resolve().parent.parent / "conf" / "model"
 CLASSES = 10

@@ -15,8 +15,8 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 from result import print_result
 
-from bakeoff.metrics.boxes import Boxes
-from bakeoff.metrics.detection import DetectionScore
+from bakeoff.learning.metrics.box_matching import Boxes
+from bakeoff.learning.metrics.detection import DetectionScore
 
 CLASSES = tuple(f"class {number}" for number in range(10))
 DETECTIONS, REPEATS, SAMPLES = 20, 3, 1000

@@ -25,14 +25,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-
 from records import new_workspace, write_images
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from extra_packages import extra_packages, python_path  # noqa: E402
-from ray_cluster import PACKAGES, Nodes, ray_nodes  # noqa: E402
+from support.extra_packages import extra_packages, python_path  # noqa: E402
+from support.ray_cluster import PACKAGES, Nodes, ray_nodes  # noqa: E402
 
 STAGE = [sys.executable, "-m", "bakeoff.stages.build_records", "--on", "ray"]
 FEW = 64

@@ -7,7 +7,7 @@ print_result("records of 3,000 images", "1.2 s", "3.1 s", ratio=2.6, other="plai
 import os
 from datetime import date
 
-from bakeoff.tracking.system import processor, versions
+from bakeoff.tracking.sync.system_metrics import processor, versions
 
 MARK = "result"
 

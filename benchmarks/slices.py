@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from bakeoff.report.chance import CHANCE, Tally, find_weak
-from bakeoff.report.examples import FACT
-from bakeoff.report.facts import GROUP, OBJECTS
-from bakeoff.report.slices import cut_slices
+from bakeoff.evaluation.example_facts import GROUP, OBJECTS
+from bakeoff.evaluation.examples_parquet import FACT
+from bakeoff.evaluation.slice_significance import CHANCE, Tally, find_weak
+from bakeoff.evaluation.slices import cut_slices
 
 EASY, WEAK = (8, 2), (5, 5)  # Beta distributions of how often an answer is right
 SUPERFLUOUS = 0.2  # wrong boxes for each true one

@@ -12,18 +12,23 @@ import time
 
 from result import print_result
 
-READ = "from bakeoff.run.file import load; from bakeoff.workspace import RUN; load(RUN)"
+READ = "from bakeoff.learning.run_file.read_write import load; from bakeoff.foundation.workspace import RUN; load(RUN)"
 COMPOSE = (
-    "from bakeoff.config.compose import compose; from bakeoff.workspace import CONF, PARAMS; compose(PARAMS, CONF)"
+    "from bakeoff.config.compose.compose import compose; "
+    "from bakeoff.foundation.workspace import CONF, PARAMS; compose(PARAMS, CONF)"
 )
 COMMANDS = {
-    "bakeoff --help": [sys.executable, "-m", "bakeoff.cli", "--help"],
-    "bakeoff config": [sys.executable, "-m", "bakeoff.cli", "config"],
-    "bakeoff plan": [sys.executable, "-m", "bakeoff.cli", "plan"],
+    "bakeoff --help": [sys.executable, "-m", "bakeoff", "--help"],
+    "bakeoff config": [sys.executable, "-m", "bakeoff", "config"],
+    "bakeoff plan": [sys.executable, "-m", "bakeoff", "plan"],
     "read run.yaml": [sys.executable, "-c", READ],
     "compose params.yaml": [sys.executable, "-c", COMPOSE],
     "dvc repro, nothing to do": ["dvc", "repro"],
-    "load_tensorflow": [sys.executable, "-c", "from bakeoff.quiet import load_tensorflow; load_tensorflow()"],
+    "load_tensorflow": [
+        sys.executable,
+        "-c",
+        "from bakeoff.foundation.tf_loading import load_tensorflow; load_tensorflow()",
+    ],
     "import tensorflow": [sys.executable, "-c", "import tensorflow"],
 }
 COMPARED = {name: "import tensorflow" for name in ("bakeoff --help", "bakeoff config", "bakeoff plan")}

@@ -20,10 +20,10 @@ from typing import Any
 from planted_errors import Planted, plant_boxes, plant_classes
 from trials import OWN_DATA, make_workspace, run, write_params
 
-from bakeoff.suspects.held_out import join_files
-from bakeoff.suspects.labelled import Labelled
-from bakeoff.suspects.listing import list_suspects
-from bakeoff.suspects.page import write_page
+from bakeoff.inference.label_errors.labelled import Labelled
+from bakeoff.inference.label_errors.out_of_fold import join_files
+from bakeoff.inference.label_errors.page import write_page
+from bakeoff.inference.label_errors.rank import list_suspects
 
 SHARES, FIRST = (0.05, 0.10), 50
 COLOUR = {"brightness": 0.1, "contrast": 0.2, "saturation": 0.3}

@@ -20,7 +20,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from workspace_copy import Workspace, environment, tiny_workspace
+from support.workspace_copy import Workspace, environment, tiny_workspace
 
 NOTHING = """
 import sys
@@ -70,7 +70,7 @@ def main() -> None:
         sweep = [f"seed=range(100,{100 + arguments.jobs})", "-j", str(arguments.j)]
         own = environment()
         before, start = os.times(), time.monotonic()
-        command = [sys.executable, "-m", "bakeoff.cli", "sweep", *sweep]
+        command = [sys.executable, "-m", "bakeoff", "sweep", *sweep]
         done = subprocess.run(command, cwd=workspace.folder, env=own, capture_output=True, text=True)
         seconds, after = time.monotonic() - start, os.times()
         if done.returncode:

@@ -17,10 +17,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageEnhance, ImageFilter
 from sklearn.datasets import load_sample_image
 
-import moving_things
-from bakeoff.web.boxes import Box
-from bakeoff.web.carrying import carry
-from moving_things import Place, overlap
+from bakeoff.app.web.box_tracker import carry
+from bakeoff.app.web.boxes import Box
+from support import moving_things
+from support.moving_things import Place, overlap
 
 SIZE = moving_things.SIZE
 SECONDS = 50

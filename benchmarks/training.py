@@ -28,20 +28,20 @@ import tensorflow as tf
 from made_up import CLASSES, made_up_batch, read_option
 from result import print_result
 
-from bakeoff.lr.decays import Constant
-from bakeoff.progress import Bar
-from bakeoff.tasks.task import Task
-from bakeoff.training import checkpoint
-from bakeoff.training.course import Course, Nobody, run_phases
-from bakeoff.training.ending import Ends
-from bakeoff.training.history import History
-from bakeoff.training.learner import Learner, new_learner
-from bakeoff.training.loop import Rhythm, seed_everything
-from bakeoff.training.optimizers import Adam
-from bakeoff.training.settings import Train
-from bakeoff.training.step import AtOnce
-from bakeoff.training.variant import Span, TrainingPhase
-from bakeoff.training.work import Work
+from bakeoff.foundation.progress import Bar
+from bakeoff.learning.checkpoints import checkpoint
+from bakeoff.learning.checkpoints.history import History
+from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.lr.decays import Constant
+from bakeoff.learning.plan.optimizers import Adam
+from bakeoff.learning.plan.phases import Span, TrainingPhase
+from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.tasks.task import Task
+from bakeoff.learning.training.loop import Rhythm, seed_everything
+from bakeoff.learning.training.run_phases import Course, Nobody, run_phases
+from bakeoff.learning.training.step import AtOnce
+from bakeoff.learning.training.stopping import Ends
+from bakeoff.learning.training.trainer_state import Learner, new_learner
 
 RATE = 1e-4
 BATCH_SIZES = {"ssd_small": 8, "cnn_small": 16, "cnn_tiny": 16, "clip_small": 8}

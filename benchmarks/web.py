@@ -17,12 +17,12 @@ from pathlib import Path
 
 from PIL import Image
 
-from bakeoff.runs.process import Process
-from bakeoff.runs.status import State, Status, write_status
-from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.target import Target
-from bakeoff.web.app import bind, make_server
-from bakeoff.web.guard import Door
+from bakeoff.app.web.app import bind, make_server
+from bakeoff.app.web.security import Door
+from bakeoff.experiments.runs.process_id import Process
+from bakeoff.experiments.runs.status import State, Status, write_status
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.store.target import Target
 
 RUNS, IMAGES, METRIC_VALUES = 200, 20_000, 200
 REPEATS = 5

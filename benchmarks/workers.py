@@ -13,14 +13,14 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bakeoff.building.writing import write_split
-from bakeoff.input.augment import Augment, Turn
-from bakeoff.input.batches import training_batches
-from bakeoff.input.order import Order
-from bakeoff.input.shape import Shape
-from bakeoff.input.store import Store
-from bakeoff.records.record import TRAIN
-from bakeoff.sources.digits import DigitScenes
+from bakeoff.dataset.building.write_shards import write_split
+from bakeoff.dataset.records.record import TRAIN
+from bakeoff.dataset.sources.synthetic_digits import DigitScenes
+from bakeoff.learning.input.augment import Augment, Turn
+from bakeoff.learning.input.batches import training_batches
+from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.view import Shape
 
 EXAMPLES, BATCH, SIDE = 400, 16, 160
 COUNTS = (1, 2, 4)

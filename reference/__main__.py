@@ -1,6 +1,6 @@
 """`python -m reference`: write docs/reference/ anew."""
 
-from bakeoff.errors import errors_in_one_line
+from bakeoff.foundation.errors import errors_in_one_line
 from reference.pages import FOLDER, make_pages
 
 

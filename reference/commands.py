@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bakeoff.cli import make_parser
-from bakeoff.cli.terminal import RUN
+from bakeoff.app.cli import make_parser
+from bakeoff.app.cli.terminal import RUN
 from reference.texts import as_sentence, make_table, read_texts
 
 ROOT = Path(__file__).resolve().parent.parent

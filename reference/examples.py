@@ -3,8 +3,8 @@
 The keys are those that the code writes for a record of 3 boxes, 2 labels or 5 frames, so the counts tell the shapes.
 """
 
-from bakeoff.records.record import Box, Record, encode_record, number_classes
-from bakeoff.records.wire import Value, decode_features
+from bakeoff.dataset.records.record import Box, Record, encode_record, number_classes
+from bakeoff.dataset.records.wire import Value, decode_features
 from reference.texts import make_table, read_texts, require_text
 
 LABELS = ("one", "two")

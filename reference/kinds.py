@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from bakeoff.config.variant import KINDS
-from bakeoff.errors import ConfigError
-from bakeoff.run.parse import Problems, parse_kind
+from bakeoff.config.compose.variant import KINDS
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.run_file.parse import Problems, parse_kind
 
 ROOT = Path(__file__).resolve().parent.parent
 CONF = ROOT / "conf"

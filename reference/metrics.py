@@ -1,7 +1,7 @@
 """The table of metrics -> a page: the numbers of each kind of score, which way is better, and what each means."""
 
-from bakeoff.metrics.catalogue import BY_KIND, ERRORS, METRICS, Judgement
-from bakeoff.report.headline import FIRST
+from bakeoff.evaluation.headline_json import FIRST
+from bakeoff.learning.metrics.names import BY_KIND, ERRORS, METRICS, Judgement
 from reference.texts import as_sentence, make_table, read_texts
 
 HEADS = ("metric", "better", "in headline.json", "meaning")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bakeoff.config.variant import KINDS
+from bakeoff.config.compose.variant import KINDS
 from reference.commands import make_command_page
 from reference.examples import make_record_page
 from reference.metrics import make_metric_page

@@ -7,8 +7,8 @@ import dataclasses
 import re
 from typing import Any, Literal, get_args, get_origin
 
-from bakeoff.errors import OutOfRange, show
-from bakeoff.run.parse import MOST
+from bakeoff.foundation.errors import OutOfRange, show
+from bakeoff.learning.run_file.parse import MOST
 
 WRONG: dict[Any, tuple[Any, ...]] = {
     int: (-MOST, -1, 0, 1, 33, MOST),

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
-from bakeoff.config.variant import KINDS
-from bakeoff.training.variant import Derived
+from bakeoff.config.compose.variant import KINDS
+from bakeoff.learning.plan.phases import Derived
 from reference.fields import Field, fields_of, list_keys
 from reference.kinds import describe_option, kind_of_option, options_of, settings_of
 from reference.texts import as_sentence, make_table, read_texts, require_text

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from bakeoff.errors import ConfigError
+from bakeoff.foundation.errors import ConfigError
 
 FOLDER = Path(__file__).resolve().parent / "texts"
 

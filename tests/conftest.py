@@ -13,22 +13,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import fence
-from bakeoff.building.build import build
-from bakeoff.quiet import collect_seldom
-from bakeoff.records.manifest import Split
-from bakeoff.records.record import TRAIN, Record
-from bakeoff.sources.dataset import Dataset, Part, part_folders
-from built import Build, Built
-from durations import Recorder, load_durations, sort_longest_first
-from memory_folder import choose_root
+from bakeoff.dataset.building.build import build
+from bakeoff.dataset.records.manifest import Split
+from bakeoff.dataset.records.record import TRAIN, Record
+from bakeoff.dataset.sources.dataset import Dataset, Part, part_folders
+from bakeoff.foundation.tf_loading import collect_seldom
+from support import fence
+from support.built import Build, Built
+from support.durations import Recorder, load_durations, sort_longest_first
+from support.memory_folder import choose_root
 
 if TYPE_CHECKING:
-    from bakeoff.input.store import Store
+    from bakeoff.learning.input.record_reader import Store
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-durations", action="store_true", help="measure test files, for tests/durations.json")
+    parser.addoption(
+        "--write-durations", action="store_true", help="measure test files, for tests/support/durations.json"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -99,7 +101,7 @@ def write_train(tmp_path: Path) -> Callable[[Sequence[Record], Sequence[str]], S
     """Writes records into `tmp_path` as the training split."""
 
     def write(records: Sequence[Record], classes: Sequence[str]) -> Split:
-        from bakeoff.building.writing import write_split
+        from bakeoff.dataset.building.write_shards import write_split
 
         return write_split(Listed(tuple(classes), tuple(records)), TRAIN, tmp_path)
 
@@ -109,7 +111,7 @@ def write_train(tmp_path: Path) -> Callable[[Sequence[Record], Sequence[str]], S
 @pytest.fixture
 def open_store() -> Iterator[Callable[[Path, Split], "Store"]]:
     """Opens stores, and closes their files after the test."""
-    from bakeoff.input.store import Store
+    from bakeoff.learning.input.record_reader import Store
 
     with ExitStack() as files:
 

@@ -2,7 +2,7 @@
 
     python tests/quick.py -n 2 --dist loadfile --no-loadscope-reorder
 
-A test file is near to a changed file if it is its mirror (tests/lr/test_decays.py of src/bakeoff/lr/decays.py) or
+A test file is near to a changed file if it is its mirror (tests/learning/lr/test_decays.py of learning/lr/decays.py) or
 imports it, far if it does so through others. The nearest run, of those the fastest; of no change all are as near.
 """
 
@@ -12,11 +12,10 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from durations import load_durations
-from imports import ROOT, SRC, imported_modules, own_files
+from support.durations import load_durations
+from support.imports import ROOT, SRC, imported_modules, own_files
 
 TESTS = ROOT / "tests"
-HELPERS = (TESTS, TESTS / "reproduce")  # from which tests import without a package's name
 SECONDS = 80.0  # of tests: a minute for each of two workers, without the time in which they start and import TensorFlow
 MIRRORED, NAMED = 0, 1  # steps of imports
 UNKNOWN = 5.0  # seconds of a file that nobody measured
@@ -84,7 +83,7 @@ def _distance(file: Path, changed: Collection[Path], imports: dict[Path, set[Pat
 
 def _helpers(file: Path) -> set[Path]:
     """Modules of tests/ that a file imports."""
-    places = [folder / f"{name}.py" for name in imported_modules(file) if "." not in name for folder in HELPERS]
+    places = [TESTS / f"{name.replace('.', '/')}.py" for name in imported_modules(file)]
     return {place for place in places if place.is_file()}
 
 

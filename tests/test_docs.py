@@ -18,18 +18,18 @@ import yaml
 from dvc.cli import parse_args
 from hydra.core.override_parser.types import Override
 
-from bakeoff import errors
-from bakeoff.cli import make_parser, parse, take_option
-from bakeoff.cli.parser import OPTION
-from bakeoff.config.compose import compose
-from bakeoff.config.overrides import parse_overrides
-from bakeoff.config.variant import parse_variant
-from bakeoff.elsewhere.ray_connection import parse_address
-from bakeoff.sweep.budget import load_team
-from bakeoff.sweep.configurations import list_values, load_overrides
-from doc_blocks import BLOCKS, COMMANDS, Block, blocks_of
-from imports import ROOT
-from workspace_copy import Workspace
+from bakeoff.app.cli import make_parser, parse, take_option
+from bakeoff.app.cli.parser import OPTION
+from bakeoff.config.compose.compose import compose
+from bakeoff.config.compose.overrides import parse_overrides
+from bakeoff.config.compose.variant import parse_variant
+from bakeoff.experiments.cluster.ray_connection import parse_address
+from bakeoff.experiments.sweep.configurations import list_values, load_overrides
+from bakeoff.experiments.sweep.team_quota import load_team
+from bakeoff.foundation import errors
+from support.doc_blocks import BLOCKS, COMMANDS, Block, blocks_of
+from support.imports import ROOT
+from support.workspace_copy import Workspace
 
 CONF = ROOT / "conf"
 MULTIRUN = ["python", "-m", "bakeoff.multirun"]

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from durations import Recorder, load_durations, sort_longest_first
+from support.durations import Recorder, load_durations, sort_longest_first
 
 
 def test_files_come_longest_first_unknown_ones_before_all_and_tests_stay_in_order() -> None:

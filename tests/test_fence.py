@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import fence
-from bakeoff import workspace
-from imports import ROOT
+from bakeoff.foundation import workspace
+from support import fence
+from support.imports import ROOT
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from imports import ROOT
+from support.imports import ROOT
 
 SIZES = {"": "0.6 GB to download, 1.8 GB on disk", "1": "3.7 GB to download, 7.1 GB on disk"}
 LOCKS = {"": ("requirements.lock", ".venv/ready"), "1": ("requirements-gpu.lock", ".venv/ready-gpu")}

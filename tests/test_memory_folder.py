@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import memory_folder
-from memory_folder import FAST_TESTS, VARIABLE, choose_root, suits
+from support import memory_folder
+from support.memory_folder import FAST_TESTS, VARIABLE, choose_root, suits
 
 
 @pytest.fixture

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bakeoff import dvc
-from bakeoff.compare.mlflow_view import FIRST, KEY, TAG, describe_view
-from bakeoff.quiet import NOT_NEEDED
-from bakeoff.records.record import SEEN, TRAIN, VALIDATION
-from bakeoff.sources import digits
-from bakeoff.tracking.pages import SWITCHES
-from bakeoff.tracking.reading import KNOWN_SCHEMAS
-from bakeoff.tracking.store import EXPERIMENT_TAGS, HOLD_ADDRESSES
-from imports import ROOT, SRC, imported_modules
-from workspace_copy import environment
+from bakeoff.dataset.records.record import SEEN, TRAIN, VALIDATION
+from bakeoff.dataset.sources import synthetic_digits
+from bakeoff.experiments.compare.mlflow_ui import FIRST, KEY, TAG, describe_view
+from bakeoff.foundation import dvc
+from bakeoff.foundation.tf_loading import NOT_NEEDED
+from bakeoff.tracking.store.mlflow_client import EXPERIMENT_TAGS, HOLD_ADDRESSES
+from bakeoff.tracking.store.read_runs import KNOWN_SCHEMAS
+from bakeoff.tracking.store.ui_server import SWITCHES
+from support.imports import ROOT, SRC, imported_modules
+from support.workspace_copy import environment
 
 PAGE = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8").partition("## Parts that are not public")[2]
 PARTS = re.findall(r"^- \*\*(.+)\*\*\n  - Where: (.+)\n  - Why: (.+)\n  - Tests: (.+)$", PAGE, re.MULTILINE)
@@ -31,7 +31,7 @@ PRIVATE = re.compile(
     r"|omegaconf\._|optuna\._|google\.protobuf\.internal|\w+(\.\w+)*\._[a-z]"
 )
 OWN = ("self", "cls", "os")  # whose underscores are no business of another package
-COLUMNS_READ = {  # of MLflow's tables, by tracking/reading.py
+COLUMNS_READ = {  # of MLflow's tables, by tracking/store/read_runs.py
     "runs": {
         "run_uuid",
         "name",
@@ -144,8 +144,8 @@ def test_keras_loads_without_what_it_could_do_without() -> None:
     files = [file for file in folder_of("keras").rglob("*.py") if not file.stem.endswith("_test")]
     folders = {file.parent.name for file in files if hard.search(file.read_text(encoding="utf-8"))}
     assert folders <= {"numpy", "openvino"}  # backends that are not used
-    code = "import sys; from bakeoff.quiet import NOT_NEEDED, load_tensorflow; load_tensorflow(); import keras; "
-    code += "print(sorted({*NOT_NEEDED} & {*sys.modules}))"
+    code = "import sys; from bakeoff.foundation.tf_loading import NOT_NEEDED, load_tensorflow; load_tensorflow(); "
+    code += "import keras; print(sorted({*NOT_NEEDED} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -247,7 +247,10 @@ def test_mlflow_knows_the_tags_and_variables_that_are_set() -> None:
 
     assert mlflow_tags.MLFLOW_PARENT_RUN_ID == "mlflow.parentRunId"
     assert mlflow_tags.MLFLOW_MODEL_VERSIONS == "mlflow.modelVersions"
-    texts = "".join((SRC / file).read_text(encoding="utf-8") for file in ("tracking/store.py", "tracking/pages.py"))
+    texts = "".join(
+        (SRC / file).read_text(encoding="utf-8")
+        for file in ("tracking/store/mlflow_client.py", "tracking/store/ui_server.py")
+    )
     names = set(re.findall(r'"(MLFLOW_[A-Z_]+)"', texts))
     assert len(names) >= 6 and [name for name in sorted(names) if not hasattr(environment_variables, name)] == []
 
@@ -276,11 +279,11 @@ def test_scikit_learn_keeps_digits_and_photographs_where_they_are_read() -> None
     import numpy as np
     from sklearn.datasets import load_digits, load_sample_images
 
-    images, labels = zip(*(digits._load_digits(split) for split in SEEN), strict=True)
+    images, labels = zip(*(synthetic_digits._load_digits(split) for split in SEEN), strict=True)
     assert np.array_equal(np.concatenate(images), (load_digits().images * 255 / 16).astype(np.uint8))
     assert np.array_equal(np.concatenate(labels), load_digits().target)
-    for split, columns in ((TRAIN, digits.TRAIN_COLUMNS), (VALIDATION, digits.VALIDATION_COLUMNS)):
-        for read, given in zip(digits._load_photographs(split), load_sample_images().images, strict=True):
+    for split, columns in ((TRAIN, synthetic_digits.TRAIN_COLUMNS), (VALIDATION, synthetic_digits.VALIDATION_COLUMNS)):
+        for read, given in zip(synthetic_digits._load_photographs(split), load_sample_images().images, strict=True):
             assert np.array_equal(np.asarray(read), given[:, columns])
 
 
@@ -295,7 +298,7 @@ def test_dvc_keeps_results_where_they_are_looked_for(tmp_path: Path, monkeypatch
     (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": pipeline}))
     for command in (["git", "init", "--quiet"], [sys.executable, "-m", "dvc", "init", "--quiet"]):
         subprocess.run(command, check=True, env=environment())
-    subprocess.run([sys.executable, "-m", "bakeoff.dvc", "repro", "--quiet"], check=True, env=environment())
+    subprocess.run([sys.executable, "-m", "bakeoff.foundation.dvc", "repro", "--quiet"], check=True, env=environment())
 
     stage = yaml.safe_load((tmp_path / "dvc.lock").read_text())["stages"]["make"]
     [out], [dep] = stage["outs"], stage["deps"]

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 import quick
-from imports import ROOT, SRC
+from support.imports import ROOT, SRC
 
 TESTS = ROOT / "tests"
-DECAYS = SRC / "lr/decays.py"
+DECAYS = SRC / "learning/lr/decays.py"
+LR, ENDS = "learning/lr/test_decays.py", "learning/training/test_ends.py"
 
 
 def measured(*changed: Path, files: tuple[str, ...]) -> dict[str, int]:
@@ -18,35 +19,30 @@ def measured(*changed: Path, files: tuple[str, ...]) -> dict[str, int]:
 
 
 def test_the_mirror_is_nearest_then_who_imports_the_module_then_who_imports_those() -> None:
-    files = ("lr/test_decays.py", "lr/test_piecewise.py", "training/test_ends.py", "metrics/test_curves.py")
+    files = (LR, "learning/lr/test_piecewise.py", ENDS, "learning/metrics/test_curves.py")
     assert measured(DECAYS, files=files) == {
-        "lr/test_decays.py": 0,
-        "lr/test_piecewise.py": 1,
-        "training/test_ends.py": 2,  # through tests/kitchen.py
+        LR: 0,
+        "learning/lr/test_piecewise.py": 1,
+        ENDS: 2,  # through tests/support/kitchen.py
     }
 
 
 def test_a_test_file_is_its_own_change_and_a_helper_is_that_of_its_users() -> None:
-    assert measured(TESTS / "lr/test_decays.py", files=("lr/test_decays.py", "lr/test_piecewise.py")) == {
-        "lr/test_decays.py": 0
-    }
-    assert measured(TESTS / "kitchen.py", files=("training/test_ends.py", "lr/test_decays.py")) == {
-        "training/test_ends.py": 1
-    }
+    assert measured(TESTS / LR, files=(LR, "learning/lr/test_piecewise.py")) == {LR: 0}
+    assert measured(TESTS / "support/kitchen.py", files=(ENDS, LR)) == {ENDS: 1}
 
 
 def test_fixtures_are_of_all_tests_below_them() -> None:
-    files = ("sweep/test_launch.py", "sweep/search/test_searching.py", "lr/test_decays.py")
-    assert measured(TESTS / "sweep/conftest.py", files=files) == {
-        "sweep/test_launch.py": 1,
-        "sweep/search/test_searching.py": 1,
+    files = ("experiments/sweep/test_launch.py", "experiments/sweep/search/test_searching.py", LR)
+    assert measured(TESTS / "experiments/sweep/conftest.py", files=files) == {
+        "experiments/sweep/test_launch.py": 1,
+        "experiments/sweep/search/test_searching.py": 1,
     }
 
 
 def test_what_is_no_code_touches_the_tests_that_name_its_folder() -> None:
-    assert measured(ROOT / "conf/lr/cosine.yaml", files=("config/test_render.py", "lr/test_decays.py")) == {
-        "config/test_render.py": 1
-    }
+    render = "config/compose/test_render.py"
+    assert measured(ROOT / "conf/lr/cosine.yaml", files=(render, LR)) == {render: 1}
 
 
 def test_nearest_come_first_then_the_fastest_as_long_as_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,15 +82,15 @@ def test_a_test_that_takes_too_long_is_named(
 ) -> None:
     ran: list[list[str]] = []
     monkeypatch.setattr(quick, "changed_files", lambda: {DECAYS})
-    monkeypatch.setattr(quick, "load_durations", lambda: {"tests/lr/test_decays.py": 1000.0})
+    monkeypatch.setattr(quick, "load_durations", lambda: {"tests/learning/lr/test_decays.py": 1000.0})
     monkeypatch.setattr(quick.subprocess, "run", lambda words, **_: ran.append(words) or _Done())
     monkeypatch.setattr(quick.sys, "argv", ["quick.py", "-n", "2"])
     assert quick.main() == 7
     printed = capsys.readouterr().out
-    assert "tests/lr/test_decays.py does not fit into the minute" in printed
+    assert "tests/learning/lr/test_decays.py does not fit into the minute" in printed
     [words] = ran
-    assert words[1:5] == ["-m", "pytest", "-n", "2"] and "tests/lr/test_piecewise.py" in words
-    assert "tests/lr/test_decays.py" not in words
+    assert words[1:5] == ["-m", "pytest", "-n", "2"] and "tests/learning/lr/test_piecewise.py" in words
+    assert "tests/learning/lr/test_decays.py" not in words
 
 
 class _Done:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from imports import ROOT
-from readability import (
+from support.imports import ROOT
+from support.readability import (
     cells_of,
     count_syllables,
     find_broken,

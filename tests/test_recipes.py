@@ -14,8 +14,8 @@ import pytest
 import yaml
 from PIL import Image, ImageDraw
 
-from imports import ROOT
-from workspace_copy import Workspace, tiny_workspace
+from support.imports import ROOT
+from support.workspace_copy import Workspace, tiny_workspace
 
 RECIPES = ("a network", "a learning-rate schedule", "a source of data", "a metric", "a change to examples")
 BLOCK = re.compile(
@@ -30,7 +30,7 @@ VARIANT = {
     "colour: {brightness: 0, contrast: 0, saturation: 0, hue: 0}}, best_by: count_error}",
     "track": "track: {use: mlflow, wait_s: 120}",
 }
-HOUSE = ("test_architecture.py", "networks/test_network.py", "metrics/test_catalogue.py")
+HOUSE = ("test_architecture.py", "learning/networks/test_network.py", "learning/metrics/test_names.py")
 TRAIN, VALIDATION = 12, 6
 LABELS = {"nut": "crimson", "screw": "steelblue"}
 KNOWN = "model: {use: ssd_tiny, input_size: 64}"
@@ -39,12 +39,12 @@ OWN = "tests/test_own.py"
 QUESTIONS = f"""
 from pathlib import Path
 
-from bakeoff import workspace
-from bakeoff.records.manifest import read_manifest
-from bakeoff.run.file import load
+from bakeoff.foundation import workspace
+from bakeoff.dataset.records.manifest import read_manifest
+from bakeoff.learning.run_file.read_write import load
 from bakeoff.stages.render_config import render_config
-from bakeoff.training.rig import Rig
-from bakeoff.training.variant import plan_phases
+from bakeoff.learning.training.setup import Rig
+from bakeoff.learning.plan.phases import plan_phases
 
 
 def test_batches():
@@ -102,7 +102,7 @@ def follow(recipe: str, folder: Path) -> list[str]:
             continue
         before = file.read_text(encoding="utf-8")
         after = (add_to_docs if file.suffix == ".md" else add_to_code)(before, table, text)
-        assert len(after) == len(before) + len(text) + (name == "src/bakeoff/metrics/catalogue.py")
+        assert len(after) == len(before) + len(text) + (name == "src/bakeoff/learning/metrics/names.py")
         file.write_text(after, encoding="utf-8")
     return tests
 
@@ -142,11 +142,11 @@ def passed(followed: tuple[Workspace, list[str], dict[str, int]]) -> set[str]:
     """The recipes' own tests, those that ask of every part that it is documented, read, light and in its place, and
     our questions: all that passed, run by one process."""
     workspace, tests, _ = followed
-    for name in ("imports.py", "unfilled.py", *HOUSE):
+    for name in ("support/__init__.py", "support/imports.py", "support/unfilled.py", *HOUSE):
         (workspace.folder / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "tests" / name, workspace.folder / "tests" / name)
     (workspace.folder / OWN).write_text(QUESTIONS, encoding="utf-8")
-    asked = "every_key or imports_go or declared or follows_the_table or one_map or no_others or explained or light"
+    asked = "every_key or imports_go or one_place or follows_the_table or one_map or no_others or explained or light"
     own = " or ".join(Path(test).stem for test in [*tests, OWN])
     files = [*tests, OWN, *(f"tests/{name}" for name in HOUSE)]
     done = workspace.run("python", "-m", "pytest", "-p", "no:cacheprovider", "-rA", "-k", f"{asked} or {own}", *files)
@@ -191,7 +191,7 @@ def test_the_network_is_the_one_that_was_trained(workspace: Workspace, run: dict
     heads = sum(9 * 32 * outputs + outputs for outputs in (2 * 4, 2 * 2))
     assert workspace.state()["parameters"] == convolutions + heads == run["derived"]["parameters"]
     config = (workspace.folder / "models/config/pipeline.config").read_text(encoding="utf-8")
-    assert "no detector like OneMap (bakeoff.networks.one_map)" in config.replace("\n# ", " ")
+    assert "no detector like OneMap (bakeoff.learning.networks.one_map)" in config.replace("\n# ", " ")
 
 
 def test_the_schedule_gave_each_step_its_rate(workspace: Workspace) -> None:
@@ -225,7 +225,7 @@ def test_the_metric_says_which_weights_are_best_and_goes_where_the_others_go(wor
     with closing(sqlite3.connect(workspace.folder / "mlflow.db")) as store:
         query = "SELECT value FROM latest_metrics WHERE key = 'within_evaluation/more/count_error'"
         assert store.execute(query).fetchall() == [(metrics["count_error"],)]
-    compared = workspace.run("python", "-m", "bakeoff.cli", "compare", "--md").stdout
+    compared = workspace.run("python", "-m", "bakeoff", "compare", "--md").stdout
     assert "count_error" in compared and f"{metrics['count_error']:.3f}" in compared
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bakeoff import workspace
-from bakeoff.cli import make_parser
-from bakeoff.config.variant import KINDS
-from bakeoff.errors import ConfigError
-from imports import ROOT
+from bakeoff.app.cli import make_parser
+from bakeoff.config.compose.variant import KINDS
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import ConfigError
 from reference.commands import find_commands, find_help
 from reference.pages import FOLDER, make_pages
 from reference.ranges import find_rules, join_rules
@@ -21,6 +20,7 @@ from reference.settings import make_rows
 from reference.stage_files import is_listed
 from reference.texts import FOLDER as TEXTS
 from reference.texts import require_text
+from support.imports import ROOT
 
 PAGES = make_pages()
 
@@ -63,7 +63,7 @@ def test_a_rule_is_that_of_the_code_in_few_words() -> None:
 
 
 def test_a_rule_is_found_by_what_a_settings_object_refuses() -> None:
-    from bakeoff.networks.tiles import Tiles
+    from bakeoff.learning.networks.tiles import Tiles
 
     assert find_rules(Tiles(size=320), "overlap", (-1.0, 0.5, 2.0)) == "0 to 0.8"
     assert find_rules(Tiles(size=320), "overlap", (0.5,)) == ""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from imports import ROOT, SRC
+from support.imports import ROOT, SRC
 
 PAGE = (ROOT / "docs/walk.md").read_text(encoding="utf-8")
 NAME = re.compile(r"`([\w/]+\.py):([\w.]+)`")
@@ -19,7 +19,7 @@ ROWS = [
     if line.startswith("| `") and NAME.match(line, 2)
 ]
 MOST_WORDS, MOST_CALLS = 30, 6
-STEP = ("training/step.py", "training/loop.py")
+STEP = ("learning/training/step.py", "learning/training/loop.py")
 NUMBERS = {"Three": 3, "Four": 4, "Five": 5, "Six": 6}
 Function = ast.FunctionDef
 Place = tuple[str, str]  # file below the package, and `function` or `Class.method`

@@ -11,17 +11,17 @@ import numpy as np
 import tensorflow as tf
 from PIL import Image, ImageDraw
 
-from bakeoff.input import pixels
-from bakeoff.input.augment import Augment
-from bakeoff.input.augment.colour import Colour
-from bakeoff.input.augment.crop import Crop, SsdCrop
-from bakeoff.input.augment.expand import Expand
-from bakeoff.input.augment.scene import make_key
-from bakeoff.input.augment.turn import Turn
-from bakeoff.input.augment.zoom import Zoom
-from bakeoff.input.shape import View
-from bakeoff.records.record import TRAIN
-from bakeoff.sources.digits import DigitScenes
+from bakeoff.dataset.records.record import TRAIN
+from bakeoff.dataset.sources.synthetic_digits import DigitScenes
+from bakeoff.learning.input import augment_and_resize
+from bakeoff.learning.input.augment import Augment
+from bakeoff.learning.input.augment.colour import Colour
+from bakeoff.learning.input.augment.crop import Crop, SsdCrop
+from bakeoff.learning.input.augment.expand import Expand
+from bakeoff.learning.input.augment.scene import make_key
+from bakeoff.learning.input.augment.turn import Turn
+from bakeoff.learning.input.augment.zoom import Zoom
+from bakeoff.learning.input.view import View
 
 SCENE = 8  # its number among the training examples
 SIDE, GAP, COLUMNS, MARGIN = 80, 4, 8, 130
@@ -53,7 +53,7 @@ def draw_rows(example: dict[str, tf.Tensor], rows: dict[str, Augment], path: Pat
         draw.text((GAP * 2, top), name, fill=INK)
         for column in range(COLUMNS):
             key = make_key(0, epoch=tf.constant(0, tf.int64), example=tf.constant(column, tf.int64))
-            found = pixels.distort(example, View(SIDE), augment=augment, key=key)
+            found = augment_and_resize.distort(example, View(SIDE), augment=augment, key=key)
             sheet.paste(_tile(found), (MARGIN + column * (SIDE + GAP), top))
     sheet.save(path, quality=85)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from bakeoff.records.record import TRAIN
-from bakeoff.sources.digits import MovingDigits
+from bakeoff.dataset.records.record import TRAIN
+from bakeoff.dataset.sources.synthetic_digits import MovingDigits
 
 PLACES = 28, 39, 26  # of clips in which the digit is easy to see
 SIDE, GAP, MARGIN = 112, 4, 60

@@ -24,7 +24,7 @@ def edit(params: Path, lines: dict[str, str]) -> None:
 @contextmanager
 def ui(clone: Path) -> Iterator[str]:
     """Give the address of MLflow's pages, which is said once they answer."""
-    command = [sys.executable, "-m", "bakeoff.cli", "ui"]
+    command = [sys.executable, "-m", "bakeoff", "ui"]
     server = subprocess.Popen(command, cwd=clone, env=environment(), stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout

@@ -12,17 +12,17 @@ import numpy as np
 import tensorflow as tf
 from PIL import Image, ImageDraw
 
-from bakeoff.building.writing import write_split
-from bakeoff.input.augment import Augment
-from bakeoff.input.augment.copy_paste import CopyPaste
-from bakeoff.input.augment.mixup import Mixup
-from bakeoff.input.augment.mosaic import Mosaic
-from bakeoff.input.batches import training_batches
-from bakeoff.input.order import Order
-from bakeoff.input.shape import Shape
-from bakeoff.input.store import Store
-from bakeoff.records.record import TRAIN
-from bakeoff.sources.digits import DigitScenes
+from bakeoff.dataset.building.write_shards import write_split
+from bakeoff.dataset.records.record import TRAIN
+from bakeoff.dataset.sources.synthetic_digits import DigitScenes
+from bakeoff.learning.input.augment import Augment
+from bakeoff.learning.input.augment.copy_paste import CopyPaste
+from bakeoff.learning.input.augment.mixup import Mixup
+from bakeoff.learning.input.augment.mosaic import Mosaic
+from bakeoff.learning.input.batches import training_batches
+from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.view import Shape
 
 SCENES = 40
 SIDE, GAP, COLUMNS, MARGIN = 112, 4, 6, 130

@@ -40,7 +40,7 @@ def main() -> None:
         for schedule in SCHEDULES:
             edit(clone / "params.yaml", LINES | {"lr": f"lr: {{use: {schedule}}}"})
             run(clone, sys.executable, "-m", "dvc", "repro", "--quiet", "evaluate")
-        run(clone, sys.executable, "-m", "bakeoff.cli", "track", "sync")
+        run(clone, sys.executable, "-m", "bakeoff", "track", "sync")
         with ui(clone) as address:
             asyncio.run(_draw(address, picture))
     print(f"{picture}: {picture.stat().st_size:,} bytes")

@@ -41,8 +41,8 @@ def _sweep(clone: Path) -> Path:
     edit(clone / "params.yaml", LINES)
     run(clone, "git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-am", "Train less")
     run(clone, sys.executable, "-m", "dvc", "repro", "--quiet", "build_records")
-    run(clone, sys.executable, "-m", "bakeoff.cli", "sweep", *POINTS, "--until", "evaluate", "--yes")
-    run(clone, sys.executable, "-m", "bakeoff.cli", "track", "sync")
+    run(clone, sys.executable, "-m", "bakeoff", "sweep", *POINTS, "--until", "evaluate", "--yes")
+    run(clone, sys.executable, "-m", "bakeoff", "track", "sync")
     return clone
 
 

@@ -26,7 +26,7 @@ from browser import Page, chromium
 from clone import run
 from PIL import Image
 
-from moving_things import places, write_film
+from support.moving_things import places, write_film
 
 browser.SECONDS = 900  # for a training to end, on a busy machine
 FILM_SECONDS, EVERY = 15, 0.5
@@ -292,7 +292,7 @@ async def walk(address: str, folder: Path, pictures: Path | None = None) -> tupl
 @contextmanager
 def serve(folder: Path) -> Iterator[str]:
     """Run `bakeoff web` in a workspace; yield its address."""
-    command = [sys.executable, "-m", "bakeoff.cli", "web"]
+    command = [sys.executable, "-m", "bakeoff", "web"]
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout

@@ -25,6 +25,6 @@ def load(run: str | os.PathLike[str] | None = None) -> keras.Model:
 
     A run goes by any of its names, as in every command. A file of weights or another workspace's folder is taken, too.
     """
-    from bakeoff.predict.loading import load_network
+    from bakeoff.inference.predict.loading import load_network
 
     return load_network(run)

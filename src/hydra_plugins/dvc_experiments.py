@@ -37,7 +37,7 @@ class DvcLauncher(Launcher):
         self._other_launcher, self._settings = begun_by, settings
 
     def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
-        from bakeoff.sweep.multirun import Multirun
+        from bakeoff.experiments.sweep.hydra_app import Multirun
 
         if not isinstance(task_function, Multirun):
             raise TypeError("hydra/launcher=dvc: must stand in `python -m bakeoff.multirun`, which knows DVC's stages")

@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.errors import DataError
-from bakeoff.export.files import write_files
-from bakeoff.export.lite_metadata import About
-from bakeoff.export.report import compare_files, require_parity
-from bakeoff.input.shape import Shape
-from bakeoff.input.store import Store
-from bakeoff.records.manifest import Split
-from bakeoff.records.record import Box, Record
-from bakeoff.run.options import Export
+from bakeoff.dataset.records.manifest import Split
+from bakeoff.dataset.records.record import Box, Record
+from bakeoff.export.accuracy_report import compare_files, require_parity
+from bakeoff.export.tflite_metadata import About
+from bakeoff.export.write_formats import write_files
+from bakeoff.foundation.errors import DataError
+from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.view import Shape
+from bakeoff.learning.run_file.evaluate_export_track import Export
 from bakeoff.stages.export import describe_export, metrics
-from lite_files import CLASSES, MODELS, examples, opinionated
+from support.lite_files import CLASSES, MODELS, examples, opinionated
 
 Judged = Callable[[Export], tuple[dict, dict]]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.errors import DataError
 from bakeoff.export.edge_tpu import EdgeTpu, check_edge_tpu, find_obstacle
-from bakeoff.export.enlarging import enlarge_by_one_operation
-from bakeoff.export.files import write_files
-from bakeoff.export.flat_tables import Byte, FlatTable, Int32, Table, finish
-from bakeoff.export.lite_metadata import MODEL_IDENTIFIER, About
-from bakeoff.export.lite_operations import NAMES, TYPES, LiteFile, Operation, Tensor, parse_lite_file, read_lite_file
-from bakeoff.run.options import Export
-from lite_files import CLASSES, MODELS, examples, opinionated
+from bakeoff.export.flatbuffer import Byte, FlatTable, Int32, Table, finish
+from bakeoff.export.tflite_metadata import MODEL_IDENTIFIER, About
+from bakeoff.export.tflite_operations import NAMES, TYPES, LiteFile, Operation, Tensor, parse_lite_file, read_lite_file
+from bakeoff.export.upsample import enlarge_by_one_operation
+from bakeoff.export.write_formats import write_files
+from bakeoff.foundation.errors import DataError
+from bakeoff.learning.run_file.evaluate_export_track import Export
+from support.lite_files import CLASSES, MODELS, examples, opinionated
 
 NO_OPTIONS = FlatTable.empty()
 

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.errors import ConfigError
-from bakeoff.export.files import convert, write_files
-from bakeoff.export.lite_graph import centre_boxes, post_process
-from bakeoff.export.lite_metadata import About, read_metadata
-from bakeoff.export.lite_model import LiteModel
-from bakeoff.export.report import as_a_file
-from bakeoff.networks.detector import Suppression
-from bakeoff.run.options import Export
-from bakeoff.tasks.detection import Detection
-from lite_files import CLASSES, MODELS, examples, opinionated
+from bakeoff.export.accuracy_report import as_a_file
+from bakeoff.export.tflite_build import centre_boxes, post_process
+from bakeoff.export.tflite_metadata import About, read_metadata
+from bakeoff.export.tflite_run import LiteModel
+from bakeoff.export.write_formats import convert, write_files
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.networks.detector_settings import Suppression
+from bakeoff.learning.run_file.evaluate_export_track import Export
+from bakeoff.learning.tasks.detection import Detection
+from support.lite_files import CLASSES, MODELS, examples, opinionated
 
 EVERY = Export(formats=("float16", "float32", "int8"))
 FAST = Export(formats=("float32",), per_class_suppression=False)

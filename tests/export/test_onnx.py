@@ -11,18 +11,18 @@ import onnxruntime
 import pytest
 import tensorflow as tf
 
-from bakeoff.errors import ConfigError, DataError
-from bakeoff.export.files import write_files
-from bakeoff.export.lite_metadata import About
-from bakeoff.export.onnx_file import onnx_bytes
-from bakeoff.export.onnx_model import OnnxModel
-from bakeoff.export.suppression import Rule
-from bakeoff.input.pixels import fit
-from bakeoff.input.shape import View
-from bakeoff.predict.model import opened
-from bakeoff.predict.small import small_model, view_of
-from bakeoff.run.options import Export
-from lite_files import CLASSES, MODELS, examples, opinionated
+from bakeoff.export.nms_numpy import Rule
+from bakeoff.export.onnx_build import onnx_bytes
+from bakeoff.export.onnx_run import OnnxModel
+from bakeoff.export.tflite_metadata import About
+from bakeoff.export.write_formats import write_files
+from bakeoff.foundation.errors import ConfigError, DataError
+from bakeoff.inference.predict.light_runtime import small_model, view_of
+from bakeoff.inference.predict.model import opened
+from bakeoff.learning.input.augment_and_resize import fit
+from bakeoff.learning.input.view import View
+from bakeoff.learning.run_file.evaluate_export_track import Export
+from support.lite_files import CLASSES, MODELS, examples, opinionated
 
 ABOUT = About("demo · ssd_small", "weights of others", "MIT")
 ONLY = Export(formats=("onnx",))
@@ -122,10 +122,10 @@ def test_the_same_weights_are_the_same_bytes(folder: Path) -> None:
     """Also in another process, where sets have another order."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from lite_files import CLASSES, MODELS, opinionated\n"
-        "from bakeoff.export.lite_metadata import About\n"
-        "from bakeoff.export.onnx_file import onnx_bytes\n"
-        "from bakeoff.input.shape import View\n"
+        "from support.lite_files import CLASSES, MODELS, opinionated\n"
+        "from bakeoff.export.tflite_metadata import About\n"
+        "from bakeoff.export.onnx_build import onnx_bytes\n"
+        "from bakeoff.learning.input.view import View\n"
         "network, task = opinionated('detection')\n"
         "about = About('demo · ssd_small', 'weights of others', 'MIT')\n"
         "open(sys.argv[2], 'wb').write(onnx_bytes(network, task, View.of(MODELS['detection']), about, CLASSES))\n"

@@ -9,15 +9,15 @@ import numpy as np
 import onnx
 import pytest
 
-from bakeoff.errors import ConfigError, DataError, WorkspaceError
-from bakeoff.export.lite_metadata import UNIT, About
-from bakeoff.export.onnx_file import onnx_bytes
-from bakeoff.export.rknn_file import PYTHON, TOOLKIT, Start, find_python, make_rknn
-from bakeoff.export.suppression import read_candidates
-from bakeoff.input.shape import View
-from colour_model import write_colour_model
-from extra_packages import FOLDER
-from point_files import CLASSES, MODEL, drawn_network, images
+from bakeoff.export.nms_numpy import read_candidates
+from bakeoff.export.onnx_build import onnx_bytes
+from bakeoff.export.rknn_build import PYTHON, TOOLKIT, Start, find_python, make_rknn
+from bakeoff.export.tflite_metadata import UNIT, About
+from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
+from bakeoff.learning.input.view import View
+from support.colour_model import write_colour_model
+from support.extra_packages import FOLDER
+from support.point_files import CLASSES, MODEL, drawn_network, images
 
 IMAGE = np.zeros((8, 8, 3), np.uint8)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bakeoff.stages import build_records
-from drawing import encoded, voc, write, write_images
-from workspace_copy import Workspace, tiny_workspace
+from support.drawing import encoded, voc, write, write_images
+from support.workspace_copy import Workspace, tiny_workspace
 
 FOLDERS = "data: {use: image_folders, path: data/raw/animals}"
 Stage = Callable[[], tuple[int, list[str], list[str]]]

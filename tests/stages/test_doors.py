@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.variant import read_variant
-from bakeoff.run.file import write
-from bakeoff.tracking.names import KINDS
-from commands import run_bakeoff
-from workspace_copy import Workspace, tiny_workspace
+from bakeoff.config.compose.variant import read_variant
+from bakeoff.learning.run_file.read_write import write
+from bakeoff.tracking.resolve_name import KINDS
+from support.commands import run_bakeoff
+from support.workspace_copy import Workspace, tiny_workspace
 
 RUN = "models/config/run.yaml"
 CHANGES = ("lr.use=exponential", "++lr.peak=0.5", "++lr.warmup_steps=1", "seed=3")

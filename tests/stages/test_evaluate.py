@@ -2,10 +2,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from bakeoff.metrics.detection import DetectionScore
-from bakeoff.report.page import summarize_metrics
+from bakeoff.evaluation.report_html import summarize_metrics
+from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.stages.evaluate import _list_facts
-from coco_sets import given, true
+from support.coco_sets import given, true
 
 
 def test_summary_has_the_first_three_numbers_and_the_interval_of_the_headline() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.errors import STOPPED
-from workspace_copy import Workspace, environment, tiny_workspace
+from bakeoff.foundation.errors import STOPPED
+from support.workspace_copy import Workspace, environment, tiny_workspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
 

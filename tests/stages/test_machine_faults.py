@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from bakeoff.runs.status import State
-from made_runs import made
-from run_journals import write_run
-from workspace_copy import Workspace, environment, tiny_workspace
+from bakeoff.experiments.runs.status import State
+from support.made_runs import made
+from support.run_journals import write_run
+from support.workspace_copy import Workspace, environment, tiny_workspace
 
 TRAIN = ("python", "-m", "bakeoff.stages.train")
-BAKEOFF = ("python", "-m", "bakeoff.cli")
+BAKEOFF = ("python", "-m", "bakeoff")
 
 
 @pytest.fixture(scope="module")

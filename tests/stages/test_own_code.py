@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from imports import ROOT
-from workspace_copy import Workspace, environment, tiny_workspace
+from support.imports import ROOT
+from support.workspace_copy import Workspace, environment, tiny_workspace
 
 SAY_WHERE = 'print("this code:", __file__)\n\nif __name__ == "__main__":'
 
@@ -30,7 +30,9 @@ def test_the_package_is_installed_from_another_workspace() -> None:
 def test_a_stage_runs_the_code_of_the_workspace_that_it_stands_in(workspace: Workspace) -> None:
     workspace.edit("src/bakeoff/stages/build_records.py", 'if __name__ == "__main__":', SAY_WHERE)
     workspace.edit(
-        "src/bakeoff/sources/digits.py", "return [str(digit) for digit in range(10)]", 'return list("abcdefghij")'
+        "src/bakeoff/dataset/sources/synthetic_digits.py",
+        "return [str(digit) for digit in range(10)]",
+        'return list("abcdefghij")',
     )
     done = workspace.run("python", "-m", "bakeoff.stages.build_records", ok=False)
     assert f"this code: {workspace.folder / 'src/bakeoff/stages/build_records.py'}" in done.stdout
@@ -61,7 +63,7 @@ def test_an_experiment_keeps_the_code_of_its_start_when_the_main_workspace_chang
 def test_a_stage_refuses_the_code_of_another_workspace(workspace: Workspace) -> None:
     code = (
         "import bakeoff, os, sys; os.chdir(sys.argv[1]); "
-        "from bakeoff import workspace; from bakeoff.errors import errors_in_one_line\n"
+        "from bakeoff.foundation import workspace; from bakeoff.foundation.errors import errors_in_one_line\n"
         "with errors_in_one_line(): workspace.require_own_code()"
     )
     done = subprocess.run(

@@ -14,15 +14,15 @@ from PIL import Image
 from pyarrow import parquet
 
 from bakeoff import load as load_trained
-from bakeoff.errors import DataError, WorkspaceError
-from bakeoff.planning.ahead import read_known
-from bakeoff.planning.plan import make_plan
-from bakeoff.records.manifest import read_manifest
-from commands import run_bakeoff
-from doc_blocks import BLOCKS, Block
-from imports import ROOT
+from bakeoff.dataset.records.manifest import read_manifest
+from bakeoff.experiments.planning.plan import make_plan
+from bakeoff.experiments.planning.stage_status import read_known
+from bakeoff.foundation.errors import DataError, WorkspaceError
 from reference.stage_files import is_listed
-from workspace_copy import Workspace, tiny_workspace
+from support.commands import run_bakeoff
+from support.doc_blocks import BLOCKS, Block
+from support.imports import ROOT
+from support.workspace_copy import Workspace, tiny_workspace
 
 
 @pytest.fixture(scope="module")
@@ -309,12 +309,12 @@ def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_f
 ) -> None:
     import keras
 
-    from bakeoff.input.batches import evaluation_batches
-    from bakeoff.input.store import Store
-    from bakeoff.run.file import load
-    from bakeoff.tasks.task import compile_answer, make_task
-    from bakeoff.training.variant import batch_shape
-    from bakeoff.training.weights import digest
+    from bakeoff.learning.input.batches import evaluation_batches
+    from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.plan.phases import batch_shape
+    from bakeoff.learning.run_file.read_write import load
+    from bakeoff.learning.tasks.task import compile_answer, make_task
+    from bakeoff.learning.training.weights import digest
 
     folder, state = experimented.folder, experimented.state()
     [(mlflow_id, *_)] = [row for row in _runs(experimented) if row[2] is None]

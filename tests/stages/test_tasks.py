@@ -15,25 +15,25 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from bakeoff import workspace
-from bakeoff.config.source import choose_source
-from bakeoff.errors import DataError, TryAgainLater
-from bakeoff.export.flat_tables import FlatTable
-from bakeoff.run.file import fitting_manifest, load
-from bakeoff.run.options import SAVED_MODEL
-from bakeoff.runs.known_runs import known_runs
-from bakeoff.runs.status import State
+from bakeoff.config.compose.data_source import choose_source
+from bakeoff.experiments.runs.list_runs import known_runs
+from bakeoff.experiments.runs.status import State
+from bakeoff.export.flatbuffer import FlatTable
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import DataError, TryAgainLater
+from bakeoff.learning.checkpoints.history import read_history
+from bakeoff.learning.plan.phases import plan_phases
+from bakeoff.learning.run_file.evaluate_export_track import SAVED_MODEL
+from bakeoff.learning.run_file.read_write import fitting_manifest, load
+from bakeoff.learning.training.memory_usage import BUILT, LOOKED, SHOWN, STEPPED
+from bakeoff.learning.training.setup import Rig
 from bakeoff.stages.build_records import build_records
 from bakeoff.stages.evaluate import evaluate
 from bakeoff.stages.export import export
 from bakeoff.stages.render_config import render_config
 from bakeoff.stages.train import train
-from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, STEPPED
-from bakeoff.training.history import read_history
-from bakeoff.training.rig import Rig
-from bakeoff.training.variant import plan_phases
-from imports import ROOT
-from workspace_copy import TINY
+from support.imports import ROOT
+from support.workspace_copy import TINY
 
 TWO_FILES = TINY | {"export": "export: {use: saved_model, formats: [saved_model, float32], latency_calls: 1}"}
 VARIANTS = {
@@ -195,7 +195,7 @@ def assert_files_are_worth_what_the_network_is(folder: Path, metrics: dict) -> N
 
 def assert_a_file_that_lost_too_much_leaves_the_old_ones(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (folder / "exported/export.json").read_bytes()
-    monkeypatch.setattr("bakeoff.export.report.count_drop", lambda reference, own: 0.2)
+    monkeypatch.setattr("bakeoff.export.accuracy_report.count_drop", lambda reference, own: 0.2)
     printed = (
         r"^export.max_drop: must be at most 0.05 on 6 validation examples, but saved_model has accuracy 0\.\d+, 0.200 "
     )
@@ -314,7 +314,7 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr("bakeoff.training.weights.save", too_much)
+        patch.setattr("bakeoff.learning.training.weights.save", too_much)
         with pytest.raises(MemoryError):
             train(load(RUN), RECORDS, folder / "trained")
         assert known_runs()[0].state == State.SUCCEEDED  # it took no step
@@ -326,7 +326,7 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
     assert run.failure and run.failure.kind == "out of memory"
 
     render("classification", seed=1)
-    monkeypatch.setattr("bakeoff.runs.room.available_memory", lambda: 10**6)
+    monkeypatch.setattr("bakeoff.experiments.runs.free_resources.available_memory", lambda: 10**6)
     with pytest.raises(TryAgainLater, match=r"^memory: 1 MB are left here, the run is estimated at \d+ MB, "):
         train(load(RUN), RECORDS, folder / "trained")
     run = known_runs()[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from imports import ROOT
+from support.imports import ROOT
 
 STAGES = list(yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.tracking.target import Target
+from bakeoff.tracking.store.target import Target
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +13,7 @@ def new_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """To be copied."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-        from bakeoff.tracking.store import open_store
+        from bakeoff.tracking.store.mlflow_client import open_store
 
         folder = tmp_path_factory.mktemp("store")
         with pytest.MonkeyPatch.context() as patch:

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.cli.continuing import bring, newest_whole
-from bakeoff.run.options import Mlflow
-from bakeoff.tracking.journal import Journal
-from bakeoff.tracking.target import Target
+from bakeoff.app.cli.continue_run import bring, newest_whole
+from bakeoff.foundation.workspace import in_flight
+from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.store.target import Target
 from bakeoff.tracking.tracker import Tracker
-from bakeoff.workspace import in_flight
-from kitchen import Interrupted, curve, digests, noisy
-from made_checkpoints import FINGERPRINT, IDENTITY, RUN
+from support.kitchen import Interrupted, curve, digests, noisy
+from support.made_checkpoints import FINGERPRINT, IDENTITY, RUN
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.delivery import Delivery
-    from bakeoff.tracking.store import open_store
-    from bakeoff.tracking.stored_work import find_work
+    from bakeoff.tracking.fetch_checkpoints import find_work
+    from bakeoff.tracking.store.mlflow_client import open_store
+    from bakeoff.tracking.sync.send_run import Delivery
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 

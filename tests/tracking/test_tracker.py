@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bakeoff.run.options import Mlflow, Untracked
+from bakeoff.foundation.workspace import journals
+from bakeoff.learning.run_file.evaluate_export_track import Mlflow, Untracked
 from bakeoff.tracking import tracker
-from bakeoff.tracking.journal import entries
-from bakeoff.tracking.result import last_here, params_of
-from bakeoff.tracking.target import target_in
-from bakeoff.workspace import journals
+from bakeoff.tracking.journal.journal import entries
+from bakeoff.tracking.results.results import last_here, params_of
+from bakeoff.tracking.store.target import target_in
 
 
 class Waits:

@@ -1,1 +1,1 @@
-"""conf/ + params.yaml -> `Run`: composed once, checked once, written down, then only read."""
+"""params.yaml and conf/ -> run.yaml, and its twin for the TF Object Detection API."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from bakeoff.export.lite_operations import LiteFile, Operation, Tensor
+from bakeoff.export.tflite_operations import LiteFile, Operation, Tensor
 
 EIGHT_BITS = ("int8", "uint8")
 MOST_OF_SOFTMAX = 16_000

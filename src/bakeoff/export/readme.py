@@ -5,11 +5,11 @@ It is an output of a stage, so it holds what the variant decides, and neither nu
 
 from collections.abc import Iterator, Sequence
 
-from bakeoff.export.guides import GUIDES
-from bakeoff.export.lite_metadata import DEVIATION, LABELS, MEAN
-from bakeoff.input.shape import View
-from bakeoff.run.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, Layout
-from bakeoff.run.options import ONNX, RKNN, SAVED_MODEL, Export, Format
+from bakeoff.export.device_guides import GUIDES
+from bakeoff.export.tflite_metadata import DEVIATION, LABELS, MEAN
+from bakeoff.learning.input.view import View
+from bakeoff.learning.run_file.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, Layout
+from bakeoff.learning.run_file.evaluate_export_track import ONNX, RKNN, SAVED_MODEL, Export, Format
 
 README = "README.md"
 BYTES, VALUES = "uint8, pixels as they are", f"float32, (pixel - {MEAN:g}) / {DEVIATION:g}"

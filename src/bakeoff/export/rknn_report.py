@@ -11,20 +11,20 @@ from typing import Any
 import keras
 import numpy as np
 
-from bakeoff.export.files import Representative
-from bakeoff.export.lite_metadata import DEVIATION, MEAN, UNIT, About
-from bakeoff.export.onnx_file import onnx_bytes, rule_of
-from bakeoff.export.onnx_model import SCORES
-from bakeoff.export.report import NETWORK, count_drop, numbers_of, sample_of
-from bakeoff.export.rknn_file import Made, Start, make_rknn
-from bakeoff.export.suppression import Predictions, Rule, read_candidates
-from bakeoff.input.batches import evaluation_batches
-from bakeoff.input.shape import Shape
-from bakeoff.input.store import Store
-from bakeoff.run.options import OWN_LAYOUT, RKNN, RKNN_FILE, Export
-from bakeoff.tasks.detection import Detection
-from bakeoff.tasks.task import Answer, Task, compile_answer, judge
-from bakeoff.tasks.tiled import stack_predictions
+from bakeoff.export.accuracy_report import NETWORK, count_drop, numbers_of, sample_of
+from bakeoff.export.nms_numpy import Predictions, Rule, read_candidates
+from bakeoff.export.onnx_build import onnx_bytes, rule_of
+from bakeoff.export.onnx_run import SCORES
+from bakeoff.export.rknn_build import Made, Start, make_rknn
+from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT, About
+from bakeoff.export.write_formats import Representative
+from bakeoff.learning.input.batches import evaluation_batches
+from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.view import Shape
+from bakeoff.learning.run_file.evaluate_export_track import OWN_LAYOUT, RKNN, RKNN_FILE, Export
+from bakeoff.learning.tasks.detection import Detection
+from bakeoff.learning.tasks.task import Answer, Task, compile_answer, judge
+from bakeoff.learning.tasks.tiled import stack_predictions
 
 MOST_IMAGES = 50
 

@@ -13,13 +13,13 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 
-from bakeoff.errors import DataError, one_line
-from bakeoff.export.lite_model import Predictions
-from bakeoff.graphs import compile_graph
-from bakeoff.input import pixels
-from bakeoff.input.shape import View
-from bakeoff.networks.tiles import Tiles
-from bakeoff.tasks.task import Task, Tensors
+from bakeoff.export.tflite_run import Predictions
+from bakeoff.foundation.errors import DataError, one_line
+from bakeoff.foundation.tf_graph import compile_graph
+from bakeoff.learning.input import augment_and_resize
+from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.tiles import Tiles
+from bakeoff.learning.tasks.task import Task, Tensors
 
 SIGNATURES = {"serving_default", "encoded", "labels"}
 TILES = "tiles"  # a signature of models that look at parts of pictures
@@ -51,14 +51,14 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
 
     @partial(compile_graph, input_signature=[tf.TensorSpec(images_of, tf.uint8, name="images")])
     def of_pixels(images: tf.Tensor) -> Tensors:
-        return answer(_each(images, lambda image: pixels.fit({"image": image}, view)["image"]))
+        return answer(_each(images, lambda image: augment_and_resize.fit({"image": image}, view)["image"]))
 
     @partial(compile_graph, input_signature=[tf.TensorSpec(files_of, tf.string, name="encoded")])
     def of_files(encoded: tf.Tensor) -> Tensors:
         def fitted(files: tf.Tensor) -> tf.Tensor:
             first = tf.io.decode_image(files[0] if of_clips else files, channels=3, expand_animations=False)
             size = tf.cast(tf.shape(first)[:2], tf.int64)
-            return pixels.fit({"image": files, "size": size}, view)["image"]
+            return augment_and_resize.fit({"image": files, "size": size}, view)["image"]
 
         return answer(_each(encoded, fitted))
 

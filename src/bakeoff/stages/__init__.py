@@ -3,8 +3,8 @@
 import argparse
 import sys
 
-from bakeoff.errors import ConfigError, hide_interrupt_traceback
-from bakeoff.signals import repeat_dropped_interrupt
+from bakeoff.foundation.errors import ConfigError, hide_interrupt_traceback
+from bakeoff.foundation.signals import repeat_dropped_interrupt
 
 sys.excepthook = hide_interrupt_traceback  # imports take the first second, before `main` can catch Ctrl-C
 sys.unraisablehook = repeat_dropped_interrupt  # and some of Python's callbacks meanwhile would swallow it

@@ -5,21 +5,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff import workspace
-from bakeoff.building import workers as processes
-from bakeoff.durations import keep_duration, seconds_here
-from bakeoff.elsewhere.ray_connection import ON_VARIABLE
-from bakeoff.errors import errors_in_one_line
-from bakeoff.machine import cores
-from bakeoff.progress import print_line
+from bakeoff.dataset.building import workers as processes
+from bakeoff.experiments.cluster.ray_connection import ON_VARIABLE
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import errors_in_one_line
+from bakeoff.foundation.machine import cores
+from bakeoff.foundation.progress import print_line
+from bakeoff.foundation.timings import keep_duration, seconds_here
 from bakeoff.stages import read_options, stage_parser
 
 if TYPE_CHECKING:  # worker processes import this module first, and start to load theirs before this one loads the rest
-    from bakeoff.building.pool import MakePool
-    from bakeoff.building.report import Findings
-    from bakeoff.records.manifest import Manifest
-    from bakeoff.records.record import Source
-    from bakeoff.sources.dataset import Dataset, Part
+    from bakeoff.dataset.building.report_data import Findings
+    from bakeoff.dataset.building.worker_tasks import MakePool
+    from bakeoff.dataset.records.manifest import Manifest
+    from bakeoff.dataset.records.record import Source
+    from bakeoff.dataset.sources.dataset import Dataset, Part
 
 
 def build_records(
@@ -31,10 +31,10 @@ def build_records(
     make_pool: "MakePool | None" = None,
 ) -> "tuple[Manifest, Findings]":
     """Build the records of one source, or of several datasets as one."""
-    from bakeoff.building.build import build
-    from bakeoff.building.report import Findings
-    from bakeoff.building.writing import make_records
-    from bakeoff.sources.dataset import Dataset, Part
+    from bakeoff.dataset.building.build import build
+    from bakeoff.dataset.building.report_data import Findings
+    from bakeoff.dataset.building.write_shards import make_records
+    from bakeoff.dataset.sources.dataset import Dataset, Part
 
     if not isinstance(source, (Dataset, list)):
         return make_records(source, out, source_digest), Findings({}, (), ())
@@ -57,16 +57,16 @@ def main() -> None:
         options = read_options(parser)
         if not options.on and (options.workers or cores()) > 1:
             processes.start_server()
-        from bakeoff.config.source import choose_source
-        from bakeoff.sources.dataset import Dataset
+        from bakeoff.config.compose.data_source import choose_source
+        from bakeoff.dataset.sources.dataset import Dataset
 
         workspace.require_own_code()
         chosen = choose_source(workspace.PARAMS, workspace.CONF)
-        from bakeoff.building.page import counted
+        from bakeoff.dataset.building.report_html import counted
 
         make_pool = None
         if options.on and isinstance(chosen.source, (Dataset, list)):
-            from bakeoff.elsewhere.ray_building import open_pools
+            from bakeoff.experiments.cluster.ray_building import open_pools
 
             make_pool = elsewhere.enter_context(open_pools(options.on))
         manifest, findings = build_records(

@@ -6,25 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff import workspace
-from bakeoff.errors import errors_in_one_line
-from bakeoff.planning.whole import keep_stage
-from bakeoff.progress import print_line, progress
-from bakeoff.quiet import load_tensorflow
-from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.report import examples, headline, page, plots, weak_slices
-from bakeoff.report.about import About, describe_weights, warn_of_end
-from bakeoff.run.file import fitting_manifest, load
-from bakeoff.run.settings import Run, as_tree
+from bakeoff.dataset.records.record import TRAIN, VALIDATION
+from bakeoff.evaluation import examples_parquet, headline_json, plots_tsv, report_html, weak_slices
+from bakeoff.evaluation.header import About, describe_weights, warn_of_end
+from bakeoff.experiments.planning.time_estimate import keep_stage
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import errors_in_one_line
+from bakeoff.foundation.progress import print_line, progress
+from bakeoff.foundation.tf_loading import load_tensorflow
+from bakeoff.learning.checkpoints.fingerprint import DECIDING_GROUPS, NO_MATTER
+from bakeoff.learning.checkpoints.history import read_history, read_state
+from bakeoff.learning.plan.phases import batch_shape
+from bakeoff.learning.pretrained import lineage
+from bakeoff.learning.run_file.read_write import fitting_manifest, load
+from bakeoff.learning.run_file.settings import Run, as_tree
+from bakeoff.learning.training.augmented_samples import draw_augmented, is_augmented
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
-from bakeoff.tracking.measured import run_id_of
-from bakeoff.tracking.run_page import keep_page, report_page
-from bakeoff.training import lineage
-from bakeoff.training.augmented import draw_augmented, is_augmented
-from bakeoff.training.fingerprint import DECIDING_GROUPS, NO_MATTER
-from bakeoff.training.history import read_history, read_state
-from bakeoff.training.variant import batch_shape
+from bakeoff.tracking.report_copy import keep_page, report_page
+from bakeoff.tracking.results.measurements import run_id_of
 
 AUGMENTED = 8  # training examples on the page
 
@@ -32,11 +32,11 @@ AUGMENTED = 8  # training examples on the page
 def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any]:
     """Judge the trained network on every validation example; return what `metrics.json` holds."""
     load_tensorflow()
-    from bakeoff.input.store import Store, plain_errors_of
-    from bakeoff.report.evaluation import Evaluation
-    from bakeoff.report.facts import read_table, require_matches
-    from bakeoff.tasks.task import compile_answer, make_task
-    from bakeoff.training.weights import restore
+    from bakeoff.evaluation.evaluation import Evaluation
+    from bakeoff.evaluation.example_facts import read_table, require_matches
+    from bakeoff.learning.input.record_reader import Store, plain_errors_of
+    from bakeoff.learning.tasks.task import compile_answer, make_task
+    from bakeoff.learning.training.weights import restore
 
     manifest, state, settings = fitting_manifest(records, run.derived), read_state(trained), run.evaluate
     network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
@@ -93,15 +93,22 @@ def main() -> None:
         metrics = evaluate(run, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
         bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
         count = f"{run.derived.validation_examples:,} validation examples{bad}"
-        print_line(f"evaluate: {count}, {run.evaluate.weights} weights: {page.summarize_metrics(metrics)}")
+        print_line(f"evaluate: {count}, {run.evaluate.weights} weights: {report_html.summarize_metrics(metrics)}")
         print_line(f"  {weak_slices.read_statement(workspace.EVALUATION)}")
         files = ", ".join(
-            [page.FILE, examples.METRICS, headline.FILE, weak_slices.FILE, examples.FILE, f"{plots.FOLDER}/"]
+            [
+                report_html.FILE,
+                examples_parquet.METRICS,
+                headline_json.FILE,
+                weak_slices.FILE,
+                examples_parquet.FILE,
+                f"{plots_tsv.FOLDER}/",
+            ]
         )
-        print_line(f"  {files} and {examples.PICTURE}: {workspace.EVALUATION.as_posix()}/")
+        print_line(f"  {files} and {examples_parquet.PICTURE}: {workspace.EVALUATION.as_posix()}/")
         if copy := keep_page(workspace.EVALUATION, read_state(workspace.TRAINED)):
             name = f"{workspace.IN_FLIGHT}/{copy.parent.name}/{copy.name}"
-            print_line(f"  {page.FILE} with run, commit and date: {name}")
+            print_line(f"  {report_html.FILE} with run, commit and date: {name}")
         keep_stage("evaluate", run, state=read_state(workspace.TRAINED))
 
 

@@ -6,24 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff import workspace
-from bakeoff.errors import errors_in_one_line
-from bakeoff.files import building
-from bakeoff.input.shape import View
-from bakeoff.planning.whole import keep_stage
-from bakeoff.progress import print_line, progress
-from bakeoff.quiet import load_tensorflow
-from bakeoff.records.record import TRAIN, VALIDATION
-from bakeoff.run.devices import DEVICES
-from bakeoff.run.file import fitting_manifest, load
-from bakeoff.run.options import MAIN, RKNN
-from bakeoff.run.settings import Run
+from bakeoff.dataset.records.record import TRAIN, VALIDATION
+from bakeoff.experiments.planning.time_estimate import keep_stage
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import errors_in_one_line
+from bakeoff.foundation.files import building
+from bakeoff.foundation.progress import print_line, progress
+from bakeoff.foundation.tf_loading import load_tensorflow
+from bakeoff.learning.checkpoints.history import read_state
+from bakeoff.learning.input.view import View
+from bakeoff.learning.plan.phases import batch_shape
+from bakeoff.learning.pretrained import lineage
+from bakeoff.learning.run_file.devices import DEVICES
+from bakeoff.learning.run_file.evaluate_export_track import MAIN, RKNN
+from bakeoff.learning.run_file.read_write import fitting_manifest, load
+from bakeoff.learning.run_file.settings import Run
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
-from bakeoff.tracking.measured import keep_measured, run_id_of
-from bakeoff.training import lineage
-from bakeoff.training.history import read_state
-from bakeoff.training.variant import batch_shape
+from bakeoff.tracking.results.measurements import keep_measured, run_id_of
 
 REPORT, METRICS = "export.json", "metrics.json"
 BATCH = 16  # of what is compared; its size decides no result
@@ -32,14 +32,14 @@ BATCH = 16  # of what is compared; its size decides no result
 def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write the trained network as files; return what `export.json` holds, and how long answers take here."""
     load_tensorflow()
-    from bakeoff.export.files import representative_of, write_files
-    from bakeoff.export.lite_metadata import About
-    from bakeoff.export.report import compare_files, require_parity, sample_of
-    from bakeoff.export.rknn_file import TOOLKIT, find_python
+    from bakeoff.export.accuracy_report import compare_files, require_parity, sample_of
+    from bakeoff.export.rknn_build import TOOLKIT, find_python
     from bakeoff.export.rknn_report import write_rknn
-    from bakeoff.input.store import Store, plain_errors_of
-    from bakeoff.tasks.task import make_task
-    from bakeoff.training.weights import restore
+    from bakeoff.export.tflite_metadata import About
+    from bakeoff.export.write_formats import representative_of, write_files
+    from bakeoff.learning.input.record_reader import Store, plain_errors_of
+    from bakeoff.learning.tasks.task import make_task
+    from bakeoff.learning.training.weights import restore
 
     settings, manifest, state = run.export, fitting_manifest(records, run.derived), read_state(trained)
     if RKNN in settings.formats:
@@ -115,7 +115,7 @@ def _is_number(value: object) -> bool:
 
 def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> list[str]:
     """Return a line for the network, one for the rule of a detector's .tflite, and one for each file."""
-    from bakeoff.export.report import AS_A_FILE, describe_rule
+    from bakeoff.export.accuracy_report import AS_A_FILE, describe_rule
 
     headline = report["headline"]
 

@@ -3,21 +3,21 @@
 import sys
 from pathlib import Path
 
-from bakeoff import workspace
-from bakeoff.config.lr_picture import lr_svg
-from bakeoff.config.source import require_same_source
-from bakeoff.config.variant import read_variant
-from bakeoff.errors import errors_in_one_line
-from bakeoff.files import sync, write_whole
-from bakeoff.pipeline_config.pipeline import format_pipeline
-from bakeoff.planning.plan import check_best_by
-from bakeoff.planning.whole import keep_stage
-from bakeoff.progress import print_line
-from bakeoff.records.manifest import read_manifest
-from bakeoff.run.file import write
-from bakeoff.run.settings import Run
+from bakeoff.config.api_export.pipeline import format_pipeline
+from bakeoff.config.compose.data_source import require_same_source
+from bakeoff.config.compose.lr_plot import lr_svg
+from bakeoff.config.compose.variant import read_variant
+from bakeoff.dataset.records.manifest import read_manifest
+from bakeoff.experiments.planning.plan import check_best_by
+from bakeoff.experiments.planning.time_estimate import keep_stage
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import errors_in_one_line
+from bakeoff.foundation.files import sync, write_whole
+from bakeoff.foundation.progress import print_line
+from bakeoff.learning.plan.phases import plan_phases
+from bakeoff.learning.run_file.read_write import write
+from bakeoff.learning.run_file.settings import Run
 from bakeoff.stages import read_options, stage_parser
-from bakeoff.training.variant import plan_phases
 
 PICTURE, PIPELINE = "lr.svg", "pipeline.config"
 

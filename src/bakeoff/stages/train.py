@@ -9,48 +9,56 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff import workspace
-from bakeoff.elsewhere.ray_connection import ON_VARIABLE
-from bakeoff.elsewhere.ray_training import gather_workers
-from bakeoff.elsewhere.work_store import NoStore, WorkStore, keep_in_store
-from bakeoff.errors import errors_in_one_line
-from bakeoff.files import building
-from bakeoff.input.store import BadRecords
-from bakeoff.planning.pace import known_seconds, remember_paces
-from bakeoff.planning.room import require_gpu_room_for, require_room_for
-from bakeoff.planning.whole import ValidationTimes
-from bakeoff.progress import print_line, progress
-from bakeoff.records.manifest import Manifest
-from bakeoff.run.file import fitting_manifest, load
-from bakeoff.run.settings import Run, as_tree
-from bakeoff.runs.device import choose_devices, count_devices, device_tags, print_device
-from bakeoff.runs.report import Report
-from bakeoff.runs.time_left import Stretch
-from bakeoff.runs.workers import begin_again, crew_of, follow_leader
+from bakeoff.dataset.records.manifest import Manifest
+from bakeoff.experiments.checkpoint_store.training_hook import NoStore, WorkStore, keep_in_store
+from bakeoff.experiments.cluster.ray_connection import ON_VARIABLE
+from bakeoff.experiments.cluster.ray_training import gather_workers
+from bakeoff.experiments.planning.require_resources import require_gpu_room_for, require_room_for
+from bakeoff.experiments.planning.step_time import known_seconds, remember_paces
+from bakeoff.experiments.planning.time_estimate import ValidationTimes
+from bakeoff.experiments.runs.device import choose_devices, count_devices, device_tags, print_device
+from bakeoff.experiments.runs.status_writer import Report
+from bakeoff.experiments.runs.time_left import Stretch
+from bakeoff.experiments.runs.worker_processes import begin_again, crew_of, follow_leader
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import errors_in_one_line
+from bakeoff.foundation.files import building
+from bakeoff.foundation.progress import print_line, progress
+from bakeoff.learning.checkpoints.continue_from import Parent, parent_of, taken_up, write_identity
+from bakeoff.learning.checkpoints.fingerprint import identity, name_of
+from bakeoff.learning.checkpoints.history import History, describe_end, write_plots, write_state
+from bakeoff.learning.checkpoints.run_folder import SAMPLES, SavedState, Work
+from bakeoff.learning.input.record_reader import BadRecords
+from bakeoff.learning.plan.phases import plan_phases
+from bakeoff.learning.pretrained import lineage
+from bakeoff.learning.pretrained.weight_source import Origin, origin_of
+from bakeoff.learning.run_file.read_write import fitting_manifest, load
+from bakeoff.learning.run_file.settings import Run, as_tree
+from bakeoff.learning.training.memory_usage import (
+    BUILT,
+    LOOKED,
+    SHOWN,
+    Footprint,
+    device_peak_bytes,
+    peak_memory_bytes,
+    warning,
+)
+from bakeoff.learning.training.stopping import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
+from bakeoff.learning.training.workers import Place, WorkerLost, place_of
 from bakeoff.stages import read_options, stage_parser
 from bakeoff.tracking import tracker
-from bakeoff.tracking.artifacts import fetch_weights
-from bakeoff.tracking.measured import keep_measured, trace
-from bakeoff.tracking.run_names import SHOWN_OF_ID
-from bakeoff.tracking.system import source_tags
-from bakeoff.tracking.target import own_id
-from bakeoff.tracking.training_report import introduce, report_results
-from bakeoff.training import lineage
-from bakeoff.training.continuing import Parent, parent_of, taken_up, write_identity
-from bakeoff.training.ending import CTRL_C, Clock, Ends, Stop, TimeLimit, takes_its_shell_along
-from bakeoff.training.fingerprint import identity, name_of
-from bakeoff.training.footprint import BUILT, LOOKED, SHOWN, Footprint, device_peak_bytes, peak_memory_bytes, warning
-from bakeoff.training.history import History, describe_end, write_plots, write_state
-from bakeoff.training.origin import Origin, origin_of
-from bakeoff.training.variant import plan_phases
-from bakeoff.training.work import SAMPLES, SavedState, Work
-from bakeoff.training.workers import Place, WorkerLost, place_of
+from bakeoff.tracking.results.measurements import keep_measured, trace
+from bakeoff.tracking.results.run_id import SHOWN_OF_ID
+from bakeoff.tracking.store.fetch_artifacts import fetch_weights
+from bakeoff.tracking.store.target import own_id
+from bakeoff.tracking.sync.system_metrics import source_tags
+from bakeoff.tracking.training_events import introduce, report_results
 
 if TYPE_CHECKING:
-    from bakeoff.training.course import CountGradients, Outcome
-    from bakeoff.training.footprint import Shortage
-    from bakeoff.training.rig import Rig
-    from bakeoff.training.showing import Show
+    from bakeoff.learning.training.memory_usage import Shortage
+    from bakeoff.learning.training.run_phases import CountGradients, Outcome
+    from bakeoff.learning.training.sample_images import Show
+    from bakeoff.learning.training.setup import Rig
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
 
@@ -157,13 +165,13 @@ def train(
 def _train(
     run: Run, manifest: Manifest, records: Path, out: Path, start: Start, desk: Desk
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    from bakeoff.input.store import plain_errors_of
-    from bakeoff.training.course import Course, run_phases
-    from bakeoff.training.footprint import explain_shortage
-    from bakeoff.training.loop import Rhythm
-    from bakeoff.training.rig import Rig
-    from bakeoff.training.showing import Show, events_of, keep_samples
-    from bakeoff.training.starting import in_words, load_first_weights, write_report
+    from bakeoff.learning.input.record_reader import plain_errors_of
+    from bakeoff.learning.pretrained.load_report import in_words, load_first_weights, write_report
+    from bakeoff.learning.training.loop import Rhythm
+    from bakeoff.learning.training.memory_usage import explain_shortage
+    from bakeoff.learning.training.run_phases import Course, run_phases
+    from bakeoff.learning.training.sample_images import Show, events_of, keep_samples
+    from bakeoff.learning.training.setup import Rig
 
     rig = Rig.of(run, manifest, records, desk.bad, desk.place)
     crew = crew_of(rig, run, manifest)
@@ -229,7 +237,7 @@ def _take_up(run: Run, start: Start, work: Work, remarks: list[str]) -> SavedSta
 
 def _write_results(run: Run, rig: "Rig", work: Work, outcome: "Outcome", out: Path) -> dict[str, Any]:
     """Write weights and plots; return how the run ended."""
-    from bakeoff.training import weights
+    from bakeoff.learning.training import weights
 
     kept = rig.learner.kept
     weights.save(kept, out / weights.FINAL)

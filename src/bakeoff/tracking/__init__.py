@@ -1,1 +1,1 @@
-"""Runs -> MLflow, which gets copies; the files under models/ are the record. The only room that imports mlflow."""
+"""Runs -> MLflow, which gets copies; the files under models/ are the record. The only wing that imports mlflow."""

@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from bakeoff.progress import print_line
-from bakeoff.run.options import Mlflow, Track
-from bakeoff.tracking.git import make_patch
-from bakeoff.tracking.in_mlflow import describe_changes
-from bakeoff.tracking.journal import NOTE, Journal
-from bakeoff.tracking.journal_checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
-from bakeoff.tracking.journal_files import SAVED_MODEL, SUFFIX, exported_model, kept_weights
-from bakeoff.tracking.note import notes_of
-from bakeoff.tracking.result import Result, flatten, note_result, params_of, parse_yaml, read_text, result_here
-from bakeoff.tracking.run_names import RESTORED, SWEEP_EXPERIMENT
-from bakeoff.tracking.run_page import report_page
-from bakeoff.tracking.sender import is_far
-from bakeoff.tracking.target import Place, Target
-from bakeoff.tracking.watch import Watch
-from bakeoff.training.work import IDENTITY, Stock
-from bakeoff.workspace import EVALUATION, RUN, TRAINED, journals
+from bakeoff.foundation.progress import print_line
+from bakeoff.foundation.workspace import EVALUATION, RUN, TRAINED, journals
+from bakeoff.learning.checkpoints.run_folder import IDENTITY, Stock
+from bakeoff.learning.run_file.evaluate_export_track import Mlflow, Track
+from bakeoff.tracking.journal.artifacts import SAVED_MODEL, SUFFIX, exported_model, kept_weights
+from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
+from bakeoff.tracking.journal.journal import NOTE, Journal
+from bakeoff.tracking.notes import notes_of
+from bakeoff.tracking.report_copy import report_page
+from bakeoff.tracking.results.git import make_patch
+from bakeoff.tracking.results.results import Result, flatten, note_result, params_of, parse_yaml, read_text, result_here
+from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
+from bakeoff.tracking.store.mlflow_names import describe_changes
+from bakeoff.tracking.store.target import Place, Target
+from bakeoff.tracking.sync.process import is_far
+from bakeoff.tracking.sync.watch import Watch
 
 __all__ = ["Tracker", "attach", "expect_earlier_points", "flatten", "new_run_id", "start"]
 

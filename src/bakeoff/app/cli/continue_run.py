@@ -1,0 +1,168 @@
+"""`bakeoff continue`: a run whose work in flight is gone, from its newest checkpoint in MLflow."""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.app.cli.terminal import RUN
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import ConfigError, WorkspaceError
+from bakeoff.foundation.progress import print_line
+
+if TYPE_CHECKING:
+    from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+    from bakeoff.tracking.fetch_checkpoints import StoredWork
+
+NAMED = 5  # differences
+SHOWN = 12  # characters of a digest
+RENDER = (sys.executable, "-m", "bakeoff", "repro", "render_config")
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser("continue")
+    add = parser.add_argument
+    add("which", metavar="RUN", help=RUN)
+    add(
+        "--anyway",
+        action="store_true",
+        help="accept other code or libraries; weights may then differ in their last bits",
+    )
+    add("--fetch", action="store_true", help="only fetch the checkpoint, whatever params.yaml says")
+    parser.set_defaults(run=continue_run)
+
+
+def continue_run(arguments: argparse.Namespace) -> None:
+    from bakeoff.tracking.fetch_checkpoints import find_work
+    from bakeoff.tracking.store.target import Target
+
+    work = find_work(Target.from_settings(track_settings(workspace.PARAMS, workspace.CONF)), arguments.which)
+    fetched = workspace.fetched()
+    fetched.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=fetched, prefix="continue-") as folder:
+        there = work.identity(Path(folder))
+        itself = here(there)
+        for line in refuse_other_code(there, itself, arguments.which, anyway=arguments.anyway):
+            print_line(f"continue: {line}")
+        name, step, files = newest_whole(work, Path(folder))
+        if not arguments.fetch:
+            refuse_other_training(itself, _render(), arguments.which)
+        brought = bring(work, itself, name, files, Path(folder))
+    if not brought:
+        print_line("continue: this machine has a checkpoint that is as new; `bakeoff repro` resumes from it")
+        return
+    work.take_over()
+    steps = itself["derived"]["phases"][-1]
+    last = steps["first_step"] + steps["steps"]
+    print_line(f"continue: {work.name}, run {work.short}: after step {step:,} of {last:,}, from {work.target.shown}")
+    if work.is_running:
+        print_line("  MLflow says that it still runs; if another machine does train it, stop it there first")
+    print_line("  `bakeoff repro` resumes it, as the same run of MLflow")
+
+
+def track_settings(params: Path, conf: Path) -> "Mlflow":
+    """Return the store that params.yaml names."""
+    from bakeoff.config.compose.compose import compose
+    from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+    from bakeoff.learning.run_file.parse import parse_kind
+    from bakeoff.learning.run_file.settings import GROUPS
+
+    composed = compose(params, conf)
+    settings = parse_kind(GROUPS["track"], composed.tree.get("track", {}), "track", composed.problems)
+    composed.problems.raise_any()
+    if not isinstance(settings, Mlflow):
+        raise ConfigError(f"{params.as_posix()}: track: is none, which names no store; set track: {{use: mlflow}}")
+    return settings
+
+
+def here(there: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run's identity is by the code and the libraries of this workspace."""
+    from bakeoff.foundation.result_code import deciding_digest
+    from bakeoff.foundation.versions import library_version
+    from bakeoff.learning.checkpoints.fingerprint import LIBRARIES
+
+    return {**there, "versions": {name: library_version(name) for name in LIBRARIES}, "code": deciding_digest("train")}
+
+
+def refuse_other_code(there: Mapping[str, Any], itself: Mapping[str, Any], which: str, *, anyway: bool) -> list[str]:
+    """Return what is to be said of it, if it is allowed."""
+    from bakeoff.learning.run_file.parse import differences
+
+    others = [
+        f"{one.key} {str(one.one)[:SHOWN]} there, {str(one.other)[:SHOWN]} here" for one in differences(there, itself)
+    ]
+    if others and not anyway:
+        raise WorkspaceError(
+            f"{which}: its checkpoints are of other code or libraries: {'; '.join(others)}; check out the run's commit "
+            "(tag bakeoff.git_commit in MLflow) and install its lock, or give --anyway: weights may then differ in bits"
+        )
+    return [f"{line}; weights may differ in bits from those of a run that was not interrupted" for line in others]
+
+
+def refuse_other_training(itself: Mapping[str, Any], rendered: Mapping[str, Any], which: str) -> None:
+    from bakeoff.learning.run_file.parse import differences
+
+    others = [f"{one.key} {one.one!r} there, {one.other!r} here" for one in differences(itself, rendered)]
+    if others:
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        raise ConfigError(
+            f"{which}: is another training than that of params.yaml and data/records: "
+            f"{'; '.join(others[:NAMED])}{more}; set these as they were there, or bring the data that it was trained on"
+        )
+
+
+def newest_whole(work: "StoredWork", folder: Path) -> tuple[str, int, list[Path]]:
+    """Fetch the newest checkpoint that is whole; return its name, its step and the files, what it needs first."""
+    from bakeoff.learning.checkpoints.checkpoint import Damaged
+    from bakeoff.tracking.fetch_checkpoints import NotThere
+
+    waiting = work.checkpoints
+    while waiting:
+        tried = waiting.pop(0)
+        try:
+            return tried.name, tried.step, work.fetch(tried, folder)
+        except (Damaged, NotThere) as error:
+            message = str(error).removeprefix(f"{folder.as_posix()}/")
+            if not waiting:
+                raise WorkspaceError(f"run {work.short}: no checkpoint in MLflow is whole: {message}") from None
+            print(f"warning: {message}; the checkpoint before is taken, of step {waiting[0].step:,}", file=sys.stderr)
+    raise AssertionError("find_work gives none without a checkpoint")
+
+
+def bring(work: "StoredWork", itself: Mapping[str, Any], name: str, files: list[Path], fetched: Path) -> bool:
+    """Put a checkpoint where training resumes from, unless one that is as new is there; return whether it was put."""
+    from filelock import FileLock, Timeout
+
+    from bakeoff.experiments.checkpoint_store.copies import has_as_new, put_in_place
+    from bakeoff.foundation.files import write_whole
+    from bakeoff.learning.checkpoints.continue_from import write_identity
+    from bakeoff.learning.checkpoints.fingerprint import name_of
+
+    folder = workspace.in_flight(name_of(itself))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / "lock", timeout=0):
+            if has_as_new(folder, name):
+                return False
+            write_identity(itself, folder)
+            write_whole(folder / "run", work.run_id, lasting=True)
+            put_in_place(files, fetched, folder)
+    except Timeout:
+        raise WorkspaceError(f"{folder.name}: is being trained here right now; stop it or wait for it") from None
+    return True
+
+
+def _render() -> Mapping[str, Any]:
+    """Build records and render params.yaml, where DVC says so; return the identity of the training."""
+    from bakeoff.learning.run_file.read_write import fitting_manifest, load
+    from bakeoff.stages.train import Start
+
+    if subprocess.run(RENDER, check=False).returncode:
+        raise WorkspaceError(f"{workspace.PARAMS.as_posix()}: cannot be rendered; what is wrong stands above")
+    run = load(workspace.RUN)
+    if run.train.fresh:
+        raise ConfigError(f"{workspace.PARAMS.as_posix()}: train.fresh: true starts over; set it to false to resume")
+    return Start.of(run, fitting_manifest(workspace.RECORDS, run.derived)).identity

@@ -1,0 +1,68 @@
+"""`bakeoff evaluate`: runs and files of models, judged on any split of any data."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.app.cli.terminal import RUN
+from bakeoff.foundation.errors import WorkspaceError, choices
+from bakeoff.foundation.progress import print_line
+from bakeoff.foundation.tf_loading import load_tensorflow
+
+if TYPE_CHECKING:
+    from bakeoff.inference.evaluate.evaluate import Verdict
+
+SPLITS = ("train", "validation", "test")  # as the records have them, whose file takes long to load
+TEST = SPLITS[-1]
+
+
+def add_to(commands: Any) -> None:
+    evaluate = commands.add_parser("evaluate")
+    add = evaluate.add_argument
+    add(
+        "which", nargs="*", metavar="RUN",
+        help=f"{RUN}; or weights, a SavedModel, a .tflite or .onnx; default: what this workspace trained",
+    )  # fmt: skip
+    add("--split", default=TEST, metavar="SPLIT", help=f"split: one of {', '.join(SPLITS)} ({TEST})")
+    add(
+        "--data",
+        metavar="OPTION",
+        help="an option of conf/data/ instead of data/records; its records are kept separately",
+    )
+    add("--allow-overlap", action="store_true", help="also evaluate on examples that the model has seen in training")
+    evaluate.set_defaults(run=evaluate_models)
+
+
+def evaluate_models(arguments: argparse.Namespace) -> None:
+    if arguments.split not in SPLITS:
+        raise WorkspaceError(f"--split: must be a split, got {arguments.split!r}; {choices(arguments.split, SPLITS)}")
+    from bakeoff.inference.evaluate.models import find_candidates
+
+    candidates = find_candidates(arguments.which)
+    load_tensorflow()
+    from bakeoff.inference.evaluate.evaluate import judge_candidate
+
+    for candidate in candidates:
+        show_verdict(judge_candidate(candidate, arguments.data, arguments.split, allow_overlap=arguments.allow_overlap))
+
+
+def show_verdict(verdict: "Verdict") -> None:
+    from bakeoff.evaluation.report_html import summarize_metrics
+    from bakeoff.inference.evaluate.split_usage import describe_uses
+
+    material, name = verdict.material, verdict.candidate.name
+    count = f"{material.split.examples:,} {material.name} examples of {material.where}"
+    print_line(f"evaluate: {name}, {count}: {summarize_metrics(verdict.metrics)}")
+    if not material.is_seen:
+        print_line(f"  this split was {describe_uses(verdict.uses)}")
+        if not verdict.is_known:
+            unknown = "the records that it was trained on are not here, so nobody knows whether it saw these examples"
+            print(f"warning: {name}: {unknown}", file=sys.stderr)
+        if verdict.overlap and verdict.overlap.examples:
+            print(f"warning: {verdict.overlap.examples:,} of the examples were seen in training", file=sys.stderr)
+    where = (
+        f"evaluation_{material.title}/ of the run in MLflow"
+        if verdict.is_tracked
+        else "not in MLflow, which has no such run"
+    )
+    print_line(f"  report.html, metrics.json and examples.parquet: {verdict.folder.as_posix()}/ ({where})")

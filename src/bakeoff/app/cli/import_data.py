@@ -1,0 +1,107 @@
+"""`bakeoff import ZIP-OR-FOLDER`: what an exporter wrote becomes a folder of data/raw and an option of conf/data."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.app.cli.terminal import print_columns
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.progress import print_line
+
+if TYPE_CHECKING:
+    from bakeoff.importing.datasets.detect_format import Survey
+    from bakeoff.importing.datasets.import_dataset import Brought
+
+KINDS = ("coco", "box_csv", "pascal_voc", "yolo", "image_folders", "clips")
+MOST_GB = 10.0
+PROPOSALS = "proposals.csv"  # as `bakeoff propose` writes it
+MOST_CLASSES = 40  # lines of the table
+
+
+def add_to(commands: Any) -> None:
+    command = commands.add_parser("import")
+    add = command.add_argument
+    # Made absolute at once: the command itself runs in the workspace's own folder.
+    command.add_path(
+        "source",
+        metavar="ZIP|FOLDER",
+        type=lambda text: Path(text).absolute(),
+        help="the zip or folder, as it was exported",
+    )
+    add("--name", help="name of the option (default: the file's name)")
+    add("--into", type=Path, metavar="DIR", help="new folder (default: data/raw/NAME)")
+    add("--as", dest="kind", choices=KINDS, help="layout of the export, if several fit")
+    add(
+        "--max-gb",
+        type=float,
+        default=MOST_GB,
+        metavar="N",
+        help=f"refuse exports that unpack to more than this ({MOST_GB:g})",
+    )
+    command.set_defaults(run=import_data)
+
+
+def import_data(arguments: argparse.Namespace) -> None:
+    from bakeoff.importing.datasets.import_dataset import Request, bring_in, choose_name
+
+    if not arguments.max_gb > 0:
+        raise ConfigError(f"--max-gb: must be above 0, got {arguments.max_gb:g}")
+    name = choose_name(arguments.name, arguments.source)
+    folder = arguments.into or workspace.RAW / name
+    most_bytes = int(arguments.max_gb * 1e9)
+    brought = bring_in(Request(arguments.source, name, folder, arguments.kind, most_bytes))
+    print_line(f"import: {brought.folder.as_posix()}/ from {arguments.source.name}: {brought.survey.layout.name}")
+    print_columns(_list_counts(brought.survey))
+    for line in _list_remarks(brought):
+        print_line(line)
+    print_line(f"written: {brought.option.as_posix()}")
+    print_line(f"next: params.yaml: data: {{use: {name}}}")
+    print_line(f"      dvc add {brought.folder.as_posix()}")
+    print_line("      dvc repro build_records")
+
+
+def _list_counts(survey: "Survey") -> Iterator[tuple[str, ...]]:
+    from bakeoff.dataset.records.record import SPLITS
+    from bakeoff.dataset.sources.paths import make_printable
+    from bakeoff.importing.datasets.detect_format import UNSAID
+
+    sides = [side for side in (*SPLITS, UNSAID) if survey.images[side]]
+    yield ("", *sides)
+    unit = "clips" if survey.layout.kind == "clips" else "images"
+    yield (f"  {unit}", *(f"{survey.images[side]:,}" for side in sides))
+    for label in survey.classes[:MOST_CLASSES]:
+        yield (f"  {make_printable(label)}", *(f"{survey.objects[label, side]:,}" for side in sides))
+    if len(survey.classes) > MOST_CLASSES:
+        yield (f"  and {len(survey.classes) - MOST_CLASSES} classes more", *("" for _ in sides))
+
+
+def _list_remarks(brought: "Brought") -> Iterator[str]:
+    from bakeoff.importing.datasets.detect_format import UNSAID
+
+    survey = brought.survey
+    split = survey.layout.settings.get("split", {})
+    if split.get("by") == "blocks":
+        yield "  all is of one film: validation is the end of it (split.by: blocks)"
+    elif split.get("by") == "fraction":
+        yield "  it names training alone: a share of every class is drawn for validation (split.by: fraction)"
+    elif survey.images[UNSAID]:
+        yield "  it names no split: a share of every class is drawn for validation (split, docs/records.md)"
+    if "group" in split:
+        yield f"  what {split['group']!r} finds alike in names stays on one side (split.group)"
+    if survey.rejected:
+        share = survey.rejected / (survey.rejected + survey.total)
+        yield f"  {survey.rejected:,} ({share:.1%}) cannot be used, and build_records will reject them:"
+        yield from (f"    {problem}" for problem in survey.problems)
+        if survey.rejected > len(survey.problems):
+            yield f"    and {survey.rejected - len(survey.problems):,} more"
+    if survey.ignored:
+        yield f"  {survey.ignored:,} other files are left alone"
+    if brought.left_out:
+        yield f"  {brought.left_out:,} hidden files and files of macOS or Windows were not copied"
+    if (brought.folder / PROPOSALS).is_file():
+        yield f"  {PROPOSALS} is in it: a model proposed labels; correct them before you train"
+    for other in brought.others:
+        layout = other.layout
+        yield f"  {layout.name} fits, too, with {other.total:,} examples: for that add --as {layout.kind} and --name"

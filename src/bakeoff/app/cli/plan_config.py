@@ -1,0 +1,211 @@
+"""`bakeoff plan` and `bakeoff config`: what a variant will take and do, and where each of its values comes from."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.app.cli.predict import from_here
+from bakeoff.app.cli.table import print_folded, print_wrapped
+from bakeoff.app.cli.terminal import RUN, print_columns
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.formatting import format_duration, format_names, format_size
+from bakeoff.foundation.progress import print_line
+
+if TYPE_CHECKING:
+    from bakeoff.config.compose.variant import Variant
+    from bakeoff.experiments.planning.plan import Plan, PlannedPhase
+
+CLASSES_SHOWN = 12
+
+
+def add_plan(commands: Any) -> None:
+    plan = commands.add_parser("plan")
+    add = plan.add_argument
+    add("overrides", nargs="*", metavar="OVERRIDE", help="a Hydra override, such as lr.peak=0.1")
+    add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
+    plan.add_path(
+        "--show", nargs="?", const="", type=from_here, metavar="FILE",
+        help="draw training examples as the network gets them, with their ground truth (.bakeoff/augmented.jpg)",
+    )  # fmt: skip
+    add("--json", action="store_true", help="print JSON, for scripts")
+    plan.set_defaults(run=show_plan)
+
+
+def show_plan(arguments: argparse.Namespace) -> None:
+    from bakeoff.experiments.planning.stage_status import reading_known
+
+    shown = _draw_examples(arguments.overrides, arguments.show) if arguments.show is not None else {}
+    with reading_known() as known:
+        from bakeoff.experiments.planning.plan import (
+            make_plan,  # takes as long to load as DVC does, which starts beside it
+        )
+
+        plan = make_plan(arguments.overrides, probe=arguments.probe, known=known)
+    if arguments.json:
+        print(json.dumps(plan.as_json() | shown, indent=1))
+        return
+    print_folded([*_plan_rows(plan), *shown.items()])
+    for warning in plan.warnings:
+        print_wrapped(f"warning: {warning}")
+
+
+def _draw_examples(overrides: list[str], file: str) -> dict[str, str]:
+    from bakeoff.experiments.planning.augmentation_preview import FILE, draw_sheet
+
+    path = Path(file) if file else FILE
+    draw_sheet(overrides, path)
+    return {"shown": path.as_posix()}
+
+
+def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
+    yield "variant", ", ".join(f"{group} {option}" for group, option in plan.variant.items())
+    yield "examples", ", ".join(f"{number:,} {split}" for split, number in plan.examples.items())
+    background = " and the background" if plan.background else ""
+    yield "classes", f"{len(plan.classes)}{background}: {format_names(plan.classes, CLASSES_SHOWN)}"
+    yield "parameters", f"{plan.parameters:,}"
+    yield "batch", f"{plan.batch_size}, {plan.batch_why}"
+    yield "steps", f"{plan.steps:,}, {plan.epochs:g} epochs"
+    for phase in plan.phases:
+        yield from _phase_rows(phase, several=len(plan.phases) > 1)
+    estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes
+    yield "memory", f"about {format_size(estimate)}, {estimate / budget:.0%} of {format_size(budget)}"
+    yield "  made of", ", ".join(f"{part} {format_size(held)}" for part, held in plan.memory_parts.items() if held)
+    if plan.tiles:
+        yield "tiles", plan.tiles
+    yield "disk", f"about {format_size(plan.disk_bytes)} for checkpoints and weights"
+    if plan.seconds_per_step:
+        paces = plan.seconds_per_step.items()
+        yield (
+            "pace",
+            ", ".join(f"{seconds:.3g} s a step{f' of {name}' if len(paces) > 1 else ''}" for name, seconds in paces),
+        )
+    yield "time", f"{describe_time(plan)} ({plan.seconds_from})"
+    if plan.device:
+        yield from _device_rows(plan.device)
+    yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
+
+
+def _device_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    size, threads = format_size(facts["bytes"]), facts["threads"]
+    pace = f"{facts['latency_ms']:.1f} ms an answer with {threads} {'thread' if threads == 1 else 'threads'}"
+    measured = "on this machine, with random weights"
+    yield "device", f"{facts['device']} takes this network; as {facts['form']} about {size}, {pace} {measured}"
+    if facts["edge_tpu"]:
+        yield "  operations", facts["edge_tpu"]
+
+
+def describe_time(plan: "Plan") -> str:
+    """Return the sum and its parts."""
+    from bakeoff.experiments.planning.time_estimate import NAMES, TRAIN
+
+    open_end = {TRAIN: " and its steps"} if plan.seconds is None else {}
+    parts = [
+        f"{NAMES.get(name, name)} {format_duration(seconds)}{open_end.get(name, '')}"
+        for name, seconds in plan.stage_seconds.items()
+    ]
+    about = "about" if plan.seconds is not None else "at least"
+    return f"{about} {format_duration(sum(plan.stage_seconds.values()))}: {', '.join(parts)}"
+
+
+def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, str]]:
+    if several:
+        yield f"phase {phase.name}", f"{phase.steps:,} steps of {phase.batch_size}, {phase.epochs:.4g} epochs"
+    yield "  per epoch", f"{phase.steps_per_epoch:.4g} steps"
+    yield "  trained", f"{phase.trainable_parameters:,} parameters, {phase.frozen_parameters:,} stay as they are"
+    yield "  rate", ", ".join(f"{rate:.3g} at {where}" for where, rate in phase.rates.items())
+
+
+def add_config(commands: Any) -> None:
+    config = commands.add_parser("config")
+    config.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help=f"{RUN}; or a file, against another or the workspace; "
+        "KEY=VALUE changes the workspace's variant in Hydra's words",
+    )  # fmt: skip
+    config.add_argument("--json", action="store_true", help="print JSON, for scripts")
+    config.set_defaults(run=show_config)
+
+
+def show_config(arguments: argparse.Namespace) -> None:
+    overrides = [name for name in arguments.names if "=" in name or name.startswith("~")]
+    names = [name for name in arguments.names if name not in overrides]
+    if names:
+        _show_differences(names, overrides, as_json=arguments.json)
+    else:
+        _show_values(overrides, as_json=arguments.json)
+
+
+def _show_values(overrides: list[str], *, as_json: bool) -> None:
+    from bakeoff.config.compose.variant import values_of
+
+    variant = _read_variant(overrides)
+    values = values_of(variant.whole(), variant.draft, variant.composed)
+    if as_json:
+        print(json.dumps({value.key: {"value": value.value, "from": value.origin} for value in values}, indent=1))
+        return
+    print_columns((value.key, _as_text(value.value), value.origin) for value in values)
+
+
+def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
+    from bakeoff.learning.run_file.parse import differences
+    from bakeoff.learning.run_file.settings import as_tree
+
+    if len(names) > 2 or (len(names) == 2 and overrides):
+        raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")
+    trees = [_load_run_yaml(name) for name in names]
+    if len(names) == 1:
+        trees.append(as_tree(_read_variant(overrides).whole()))
+        names = [*names, "workspace"]
+    pairs = differences(*trees)
+    if as_json:
+        print(json.dumps({pair.key: {names[0]: pair.one, names[1]: pair.other} for pair in pairs}, indent=1))
+        return
+    if not pairs:
+        print_line(f"{names[0]} and {names[1]} are the same variant")
+        return
+    print_columns([("", *names), *((pair.key, _as_text(pair.one), _as_text(pair.other)) for pair in pairs)])
+
+
+def _read_variant(overrides: list[str]) -> "Variant":
+    from bakeoff.config.compose.variant import read_variant
+
+    facts = workspace.facts()
+    return read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=facts, overrides=overrides)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _load_run_yaml(name: str) -> dict[str, Any]:
+    """Return the run.yaml that a name stands for: of a file, a git revision, a DVC experiment or any other run."""
+    from bakeoff.learning.run_file.read_write import unsealed
+    from bakeoff.learning.run_file.yaml_file import read_mapping
+    from bakeoff.tracking.results import git
+
+    if Path(name).is_file():
+        return unsealed(read_mapping(Path(name)))
+    text = git.file_at(name, workspace.RUN.as_posix())
+    if text is None:
+        text = _run_yaml_of(name)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name.replace('/', '_')}.yaml"
+        path.write_text(text, encoding="utf-8")
+        return unsealed(read_mapping(path))
+
+
+def _run_yaml_of(name: str) -> str:
+    from bakeoff.tracking.find_run import find_run, target_here
+    from bakeoff.tracking.resolve_name import find_tracked
+    from bakeoff.tracking.store.fetch_artifacts import CONFIG
+
+    names = find_tracked(name, target_here(), " or a file")
+    tracked = find_run(names.run_id)
+    content = tracked.read(CONFIG) if tracked else None
+    if content is None:
+        raise WorkspaceError(f"{names.label}: neither its journal nor MLflow gives its {CONFIG}")
+    return content.decode(encoding="utf-8")

@@ -1,0 +1,171 @@
+"""`bakeoff stop` and `bakeoff clean`: end a run after the step it is at, and remove what is not wanted any more."""
+
+import argparse
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.app.cli.terminal import RUN, confirm, print_columns
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.formatting import format_duration, format_names, format_size
+from bakeoff.foundation.progress import print_line
+from bakeoff.foundation.workspace import STOP_FILE
+
+if TYPE_CHECKING:
+    from bakeoff.experiments.runs.cleanup import Leftover
+    from bakeoff.experiments.runs.list_runs import KnownRun
+
+POLL_SECONDS = 0.2
+SOME_FAILED = 1
+END = "asked to stop after the step it is at; it is saved, and can train more"
+NOT_BEGIN = "waits for its turn, and was asked not to begin"
+HEAD = ("", "what", "state", "updated", "size", "named by", "")
+NAMES_SHOWN = 3
+
+
+def add_stop(commands: Any) -> None:
+    stop = commands.add_parser("stop")
+    add = stop.add_argument
+    add("which", nargs="?", metavar="RUN", help=f"{RUN}; default: the one that runs")
+    add("--all", action="store_true", help="stop every run in progress")
+    add("--wait", action="store_true", help="wait until they have ended")
+    stop.set_defaults(run=stop_runs)
+
+
+def stop_runs(arguments: argparse.Namespace) -> None:
+    from bakeoff.experiments.runs.status import State
+
+    runs = _choose(arguments.which, everything=arguments.all)
+    for run in runs:
+        (run.folder / STOP_FILE).touch()
+        print_line(f"{run.label}: {NOT_BEGIN if run.waits else END}")
+    if arguments.wait and State.FAILED in [_wait_for(run).state for run in runs]:
+        sys.exit(SOME_FAILED)
+
+
+def _choose(which: str | None, *, everything: bool) -> list["KnownRun"]:
+    from bakeoff.app.cli.run_table import line_of
+    from bakeoff.experiments.runs.list_runs import known_runs
+    from bakeoff.tracking.resolve_name import candidates, resolve
+
+    runs = known_runs()
+    live = [run for run in runs if run.state.is_live]
+    if which and everything:
+        raise WorkspaceError(f"{which}: must not be given with --all, which means every run")
+    if which:
+        one_is_live = len(candidates(which, live)) == 1  # of several runs of one variant it is meant
+        run = resolve(which, live if one_is_live else runs)
+        if not run.state.is_live:
+            raise WorkspaceError(f"{line_of(run)}; it is not under way, so there is nothing to stop")
+        return [run]
+    if not live and everything:
+        print_line("no run is under way")
+    elif not live:
+        raise WorkspaceError("no run is under way, so there is nothing to stop; `bakeoff status` lists those that were")
+    live = live if everything else [run for run in live if not run.waits] or live
+    if len(live) > 1 and not everything:
+        those = ", ".join(f"{run.label} {run.state}" for run in live)
+        raise WorkspaceError(f"{len(live)} runs are under way: {those}; name one, or --all")
+    return live
+
+
+def _wait_for(run: "KnownRun") -> "KnownRun":
+    """Wait for its end; of one that waits it comes at the latest when its turn does."""
+    from bakeoff.app.cli.run_table import line_of
+    from bakeoff.experiments.runs.list_runs import read_run
+
+    while run.folder.is_dir() and (run := read_run(run.folder)).state.is_live:
+        time.sleep(POLL_SECONDS)
+    print_line(line_of(run))
+    return run
+
+
+def add_clean(commands: Any) -> None:
+    from bakeoff.experiments.runs.status import State
+
+    clean = commands.add_parser("clean")
+    add = clean.add_argument
+    add("which", nargs="*", metavar="RUN", help=f"remove these, whatever the rules say: {RUN}")
+    add("--keep", type=int, metavar="N", help="keep the N newest runs (1)")
+    add("--older-than", metavar="AGE", help="only work without activity for this long: 30d, 12h, 2w")
+    states = [state.value for state in State if not state.is_live]
+    add(
+        "--state", action="append", choices=states, metavar="STATE",
+        help=f"only runs in this state; give it again for more: {', '.join(states)}; "
+        "without it those that SUCCEEDED and those that have nothing to resume from",
+    )  # fmt: skip
+    add("--yes", action="store_true", help="remove without asking")
+    clean.set_defaults(run=clean_up)
+
+
+def clean_up(arguments: argparse.Namespace) -> None:
+    leftovers = _find(arguments)
+    going = [leftover for leftover in leftovers if leftover.stays is None]
+    if not leftovers:
+        print_line("nothing is in .bakeoff/runs or .bakeoff/fetched")
+        return
+    print_columns([HEAD, *map(_row, leftovers)])
+    if not going:
+        print_line("nothing to remove by these rules")
+        return
+    wanted = f"{len(going)} of {len(leftovers)}, {format_size(sum(leftover.bytes for leftover in going))}"
+    if not arguments.yes and not confirm(f"remove {wanted}? (yes/no) "):
+        print_line(f"nothing was removed; --yes removes {wanted}")
+        return
+    freed = 0
+    for leftover in going:
+        if leftover.remove():
+            freed += leftover.bytes
+        else:
+            print_line(f"{_name(leftover)}: a process trains it right now, so it stays")
+    print_line(f"freed {format_size(freed)}")
+
+
+def _find(arguments: argparse.Namespace) -> list["Leftover"]:
+    from bakeoff.experiments.runs.cleanup import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
+    from bakeoff.experiments.runs.list_runs import known_runs
+    from bakeoff.experiments.runs.status import State
+    from bakeoff.tracking.resolve_name import resolve
+
+    runs, names = [run for run in known_runs() if not run.waits], named_by()
+    if arguments.which:
+        if arguments.keep is not None or arguments.older_than or arguments.state:
+            raise WorkspaceError("clean: must be given either runs or rules, got both")
+        chosen = {run.fingerprint: run for run in (resolve(which, runs) for which in arguments.which)}
+        named = list(chosen.values())
+        return [*these_runs(named, runs, names), *_in_store(named, runs, 0.0)]
+    if arguments.keep is not None and arguments.keep < 0:
+        raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
+    age = seconds_of(arguments.older_than) if arguments.older_than else 0.0
+    rules = Rules(
+        keep=1 if arguments.keep is None else arguments.keep,
+        older_than=age,
+        states=tuple(State(state) for state in arguments.state or ()),
+    )
+    others = [] if arguments.state else [*other_leftovers(age), *_in_store(None, runs, age)]
+    return [*old_runs(runs, rules, names), *others]
+
+
+def _in_store(chosen: list["KnownRun"] | None, runs: list["KnownRun"], age: float) -> list["Leftover"]:
+    """Return what the store of work in flight has of the runs that were chosen, or of all by the rules."""
+    from bakeoff.experiments.checkpoint_store.list_runs import stored_runs, these_stored
+    from bakeoff.experiments.checkpoint_store.store import VARIABLE, open_store
+
+    if not (named := os.environ.get(VARIABLE)):
+        return []
+    store, now = open_store(named), time.time()
+    leftovers = stored_runs(store, runs, now, age) if chosen is None else these_stored(store, chosen, now)
+    return list(leftovers)
+
+
+def _row(leftover: "Leftover") -> tuple[str, ...]:
+    state = leftover.run.state.value if leftover.run else ""
+    updated = f"{format_duration(max(0, time.time() - leftover.updated))} ago"
+    size, names = format_size(leftover.bytes), format_names(leftover.named_by, NAMES_SHOWN)
+    fate = f"stays: {leftover.stays}" if leftover.stays else "goes"
+    return (_name(leftover), leftover.what, state, updated, size, names, fate)
+
+
+def _name(leftover: "Leftover") -> str:
+    return leftover.run.short if leftover.run else leftover.path.name[:24]

@@ -1,0 +1,93 @@
+"""The terminal of a command: columns, a yes or no, and what ends it."""
+
+import atexit
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType
+
+from bakeoff.foundation.errors import TakenAway
+from bakeoff.foundation.progress import print_line
+from bakeoff.foundation.signals import TAKES_AWAY, end_all_below
+
+STANDARD, ERRORS = 1, 2  # outputs
+RUN = "a run by any of its names: the short one of every list, an id, an experiment, a variant, a commit (docs/runs.md)"
+NOBODY_READS = (errno.EIO, errno.EPIPE)  # of a terminal that was closed, of a pipe
+
+
+def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
+    for line in align(rows):
+        print_line(line)
+
+
+def align(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Make each column as wide as its widest cell, the last as it comes."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def confirm(question: str) -> bool:
+    """Whether one says yes; nobody does where there is no terminal."""
+    if not _is_terminal():
+        return False
+    try:
+        return input(question).strip().lower() == "yes"
+    except EOFError:
+        return False
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def end_as_by_ctrl_c() -> None:
+    """Let what ends a service, a terminal or a machine's time end what a command has started, too.
+
+    Windows has not all of these signals, and what nohup ignores stays ignored.
+    """
+    handlers: dict[int, Callable[[int, FrameType | None], None]] = dict.fromkeys(TAKES_AWAY, _machine_is_taken_away)
+    if hasattr(signal, "SIGHUP"):
+        handlers[signal.SIGHUP] = _terminal_is_gone
+    for number, handler in handlers.items():
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, handler)
+
+
+def print_while_heard(line: str) -> None:
+    """As `say`; if nobody can hear it any more, that is as Ctrl-C."""
+    try:
+        print_line(line)
+    except OSError as error:
+        if error.errno not in NOBODY_READS:
+            raise
+        _speak_to_nobody(STANDARD)
+        raise KeyboardInterrupt from None
+
+
+def _machine_is_taken_away(number: int, frame: FrameType | None) -> None:
+    atexit.register(end_all_below)  # also what tells MLflow of the end is not left on this machine
+    raise TakenAway(signal.Signals(number).name)
+
+
+def _terminal_is_gone(number: int, frame: FrameType | None) -> None:
+    """A message on the way to the end must not fail, or what runs would be left behind."""
+    _speak_to_nobody(*(output for output in (STANDARD, ERRORS) if _is_gone(output)))
+    raise KeyboardInterrupt
+
+
+def _is_gone(output: int) -> bool:
+    try:
+        os.write(output, b"")
+    except OSError:
+        return True
+    return False
+
+
+def _speak_to_nobody(*outputs: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for output in outputs:
+        os.dup2(nowhere, output)
+    os.close(nowhere)

@@ -1,0 +1,64 @@
+"""What the page has done: the commands of errands, how they stand and what they printed."""
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bakeoff.app.web import background_commands
+from bakeoff.app.web.background_commands import Errand
+from bakeoff.app.web.responses import plain, show_page
+from bakeoff.app.web.safe_paths import NotThere
+from bakeoff.foundation.html import template
+
+SHOWN = 3  # on every page
+
+
+def find_errand(name: str) -> Errand:
+    errand = background_commands.load(name)
+    if errand is None:
+        raise NotThere(f"{name!r}: no such errand; it may have been removed")
+    return errand
+
+
+def answer_with(errand: Errand) -> Response:
+    """Return the address of the page that shows an errand, for a script."""
+    return JSONResponse({"errand": errand.id, "goto": f"/activity/{errand.id}"})
+
+
+def strip_parts() -> dict[str, str]:
+    """Return the last errands, as every page shows them."""
+    return {
+        "activity": str(
+            template.render("web_activity_strip.html.jinja", errands=background_commands.list_recent(SHOWN))
+        )
+    }
+
+
+def errand_parts(name: str) -> dict[str, str]:
+    errand = find_errand(name)
+    return strip_parts() | {"errand": str(template.render("web_errand_part.html.jinja", errand=errand))}
+
+
+@plain
+def show_activity(request: Request) -> Response:
+    return show_page("web_activity.html.jinja", "", "What was done here", errands=background_commands.list_recent())
+
+
+@plain
+def show_errand(request: Request) -> Response:
+    errand = find_errand(request.path_params["name"])
+    return show_page("web_errand.html.jinja", "", errand.title, errand=errand)
+
+
+@plain
+def send_errand(request: Request) -> Response:
+    """Return the state of an errand, for a script."""
+    errand = find_errand(request.path_params["name"])
+    return JSONResponse({"state": errand.state, "after": errand.after, "words": errand.last_line})
+
+
+ROUTES = [
+    Route("/activity", show_activity),
+    Route("/activity/{name}", show_errand),
+    Route("/activity/{name}/state", send_errand),
+]

@@ -1,0 +1,72 @@
+"""Two runs or more side by side, and whether one is better, as `compare` and `better` print it."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bakeoff.app.web.responses import plain, show_page, show_report
+from bakeoff.app.web.runs import find_run, make_row
+from bakeoff.foundation.errors import WorkspaceError
+
+MOST = 12  # runs at once
+MOST_VERDICTS = 4
+SECONDS = 120
+
+
+@plain
+def show_comparison(request: Request) -> Response:
+    names = _names(request)
+    runs = [find_run(name) for name in names]
+    ids = [run.run_id or run.fingerprint for run in runs]
+    verdicts = [_judge(ids[0], other) for other in ids[1 : 1 + MOST_VERDICTS]]
+    lines = [f"bakeoff compare {shlex.join(ids)}", *(f"bakeoff better {ids[0]} {other}" for other in ids[1:])]
+    return show_page(
+        "web_comparison.html.jinja", "/", f"{len(ids)} runs compared", rows=[make_row(run) for run in runs],
+        verdicts=verdicts, lines=lines[: 1 + MOST_VERDICTS],
+        table="/compare/table?" + urlencode([("run", name) for name in names]),
+    )  # fmt: skip
+
+
+@plain
+def show_table(request: Request) -> Response:
+    """Return the page that `bakeoff compare --html` writes."""
+    from bakeoff.experiments.compare.load_runs import gather
+    from bakeoff.experiments.compare.report_html import write_page
+    from bakeoff.experiments.compare.select_runs import select_named
+    from bakeoff.experiments.compare.table import make_table
+
+    ids = [run.run_id for run in map(find_run, _names(request))]
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "compare.html"
+        write_page(file, make_table(select_named(gather(), ids)))
+        return show_report(file)
+
+
+def _names(request: Request) -> list[str]:
+    names = list(dict.fromkeys(request.query_params.getlist("run")))
+    if not 2 <= len(names) <= MOST:
+        raise WorkspaceError(f"compare: must be given 2 to {MOST} runs, got {len(names)}; go back and tick others")
+    return names
+
+
+def _judge(one: str, other: str) -> tuple[str, list[str]]:
+    """Return whether the other is better, and the sentences that `bakeoff better` prints."""
+    command = [sys.executable, "-m", "bakeoff", "better", one, other]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    if done.returncode:
+        return "not known", [done.stderr.strip() or "bakeoff better failed"]
+    verdicts = {"A is better": f"{one[:8]} is better", "B is better": f"{other[:8]} is better"}
+    first = next((lines[number] for number in range(2, len(lines))), "")
+    verdict = next((text for start, text in verdicts.items() if first.startswith(start)), "no difference shown")
+    return verdict, lines[:4]
+
+
+ROUTES = [Route("/compare", show_comparison), Route("/compare/table", show_table)]

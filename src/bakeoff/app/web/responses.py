@@ -1,0 +1,142 @@
+"""What the page answers with: a template, a file, or a message about what is wrong."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from bakeoff.app.web.safe_paths import NotThere
+from bakeoff.foundation.errors import BakeoffError, name_fault
+from bakeoff.foundation.html import template
+
+STATIC = Path(__file__).parent / "static"
+TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+MOST_JSON = 2_000_000  # bytes of a request
+TABS = (("/", "Models"), ("/train", "Train"), ("/data", "Data"), ("/labels", "Labels"))
+# Pages that other commands wrote. They run one script, whose digest they hold, and reach nothing.
+REPORT_POLICY = (
+    "sandbox allow-scripts allow-popups; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; frame-ancestors 'self'"
+)
+Tree = dict[str, Any]
+View = Callable[[Request], Awaitable[Response]]
+
+
+class Conflict(BakeoffError):
+    """Somebody else changed it in between; `tree` is how it is now."""
+
+    def __init__(self, text: str, tree: Tree) -> None:
+        self.tree = tree
+        super().__init__(text)
+
+
+def show_page(name: str, tab: str, title: str, /, *, code: int = 200, **values: Any) -> Response:
+    """Return a filled template. `tab` is the address of the part of the page that it belongs to."""
+    html = template.render(name, title=title, tabs=TABS, tab=tab, **values)
+    return HTMLResponse(html.encode("utf-8", "backslashreplace"), code)
+
+
+def show_report(path: Path) -> Response:
+    """Return a page that a stage or a command wrote, which needs no other file."""
+    return HTMLResponse(path.read_bytes(), headers={"content-security-policy": REPORT_POLICY})
+
+
+def plain(function: Callable[[Request], Response]) -> View:
+    """Make a view of a function that reads files, so that others need not wait for it."""
+
+    @wraps(function)
+    async def view(request: Request) -> Response:
+        return await run_in_threadpool(function, request)
+
+    return view
+
+
+def changes(function: Callable[[Request, Tree], Response]) -> View:
+    """Make a view of a function that gets the JSON of a request."""
+
+    @wraps(function)
+    async def view(request: Request) -> Response:
+        return await run_in_threadpool(function, request, await read_json(request))
+
+    return view
+
+
+async def read_json(request: Request) -> Tree:
+    """Return the object that a request holds."""
+    content = bytearray()
+    async for piece in request.stream():
+        content += piece
+        if len(content) > MOST_JSON:
+            raise Refused(f"a request must have at most {MOST_JSON:,} bytes")
+    try:
+        tree = json.loads(content or b"{}")
+    except (ValueError, RecursionError):
+        raise Refused("a request must be JSON; reload the page") from None
+    if not isinstance(tree, dict):
+        raise Refused("a request must be an object of JSON; reload the page")
+    return tree
+
+
+class Refused(BakeoffError):
+    """A request that no page of this version sends."""
+
+
+def text_of(tree: Mapping[str, Any], key: str, default: str = "") -> str:
+    """Return a text of a request, without blanks around it."""
+    value = tree.get(key, default)
+    if not isinstance(value, str):
+        raise Refused(f"{key}: must be a text, got {type(value).__name__}; reload the page")
+    return value.strip()
+
+
+def texts_of(tree: Mapping[str, Any], key: str) -> list[str]:
+    value = tree.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise Refused(f"{key}: must be a list of texts; reload the page")
+    return value
+
+
+def wants_json(request: Request) -> bool:
+    return request.method != "GET" or "application/json" in request.headers.get("accept", "")
+
+
+async def show_problem(request: Request, error: Exception) -> Response:
+    """Return a message about what is wrong: as a page, or as JSON for a script."""
+    code = 404 if isinstance(error, NotThere) else 409 if isinstance(error, Conflict) else 400
+    if wants_json(request):
+        more = error.tree if isinstance(error, Conflict) else {}
+        return JSONResponse({"problem": str(error), **more}, code)
+    return show_page("web_problem.html.jinja", "", "That did not work", code=code, problem=str(error))
+
+
+async def show_fault(request: Request, error: Exception) -> Response:
+    """Return a message about what the machine lacks, such as room on its disk. Other errors are bugs and are logged."""
+    fault = name_fault(error)
+    if fault is None:
+        raise error
+    if wants_json(request):
+        return JSONResponse({"problem": fault}, 507)
+    return show_page("web_problem.html.jinja", "", "That did not work", code=507, problem=fault)
+
+
+async def show_missing(request: Request, error: Exception) -> Response:
+    problem = f"{request.url.path}: there is no such page"
+    if wants_json(request):
+        return JSONResponse({"problem": problem}, 404)
+    return show_page("web_problem.html.jinja", "", "No such page", code=404, problem=problem)
+
+
+@plain
+def show_static(request: Request) -> Response:
+    """Return one of the page's own scripts or its style."""
+    name = request.path_params["name"]
+    files = {path.name: path for path in (*STATIC.iterdir(), template.FOLDER / template.STYLE)}
+    path = files.get(name)
+    if path is None or path.suffix not in TYPES:
+        raise NotThere(f"/static/{name}: no such file")
+    return Response(path.read_bytes(), media_type=TYPES[path.suffix], headers={"cache-control": "no-cache"})

@@ -1,0 +1,80 @@
+"""A run -> a zip to carry to a robot: model.tflite, SavedModel, labels, the report, and a README on how to use it."""
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bakeoff.app.web.safe_paths import own_folder
+from bakeoff.experiments.runs.cleanup import named_by
+from bakeoff.experiments.runs.list_runs import KnownRun
+from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.html import template
+from bakeoff.tracking.results import git
+from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, result_here
+
+LOCK, FACTS, LABELS, LITE = "dvc.lock", "export.json", "labels.txt", "model.tflite"
+
+
+def pack(run: KnownRun) -> tuple[Path, str]:
+    """Write the zip, and return it and what to call it. Raises WorkspaceError where nothing was exported."""
+    short = (run.run_id or run.fingerprint)[:8]
+    files = find_exported(run)
+    if not files:
+        raise WorkspaceError(
+            f"{short}: its exported files are neither in models/export nor in DVC's cache; train it to its end, or "
+            f"`dvc exp apply` its experiment and `dvc repro export`"
+        )
+    folder = own_folder("downloads")
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(suffix=".zip", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for inside, path in sorted(files.items()):
+                archive.write(path, f"{short}/{inside}")
+            for inside, text in _list_texts(run, files):
+                archive.writestr(f"{short}/{inside}", text)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name), f"bakeoff-{short}.zip"
+
+
+def find_exported(run: KnownRun) -> dict[str, Path]:
+    """Return the files of models/export of a run, from the workspace or from DVC's cache, by their names in it."""
+    if run.run_id and result_here().run_id == run.run_id and workspace.EXPORTED.is_dir():
+        root = workspace.EXPORTED
+        return {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+    own = run.status.experiment if run.status else None
+    for revision in filter(None, dict.fromkeys([own, *named_by().get(run.fingerprint, ())])):
+        if files := _find_in_cache(git.file_at(revision, LOCK)):
+            return files
+    return {}
+
+
+def _find_in_cache(lock: str | None) -> dict[str, Path]:
+    """Return the exported files that a dvc.lock names; nothing if one of them is not in the cache."""
+    stages: Any = parse_yaml(lock).get("stages") or {}
+    outs = (stages.get("export") or {}).get("outs") or []
+    digest = next((out.get("md5") for out in outs if out.get("path") == workspace.EXPORTED.as_posix()), None)
+    entries = (dvc.cached_folder(digest) if digest else None) or {}
+    cached = {name: dvc.cached_file(entry) for name, entry in entries.items()}
+    return {} if None in cached.values() else {name: path for name, path in cached.items() if path}
+
+
+def _list_texts(run: KnownRun, files: dict[str, Path]) -> Iterator[tuple[str, str]]:
+    report = read_text(workspace.results() / f"{run.fingerprint}.html")
+    if report:
+        yield "report.html", report
+    facts = parse_json(read_text(files[FACTS])) if FACTS in files else {}
+    labels = (read_text(files[LABELS]) or "").splitlines() if LABELS in files else []
+    yield "README.txt", str(
+        template.render(
+            "robot.txt.jinja", run=run, status=run.status, facts=facts, labels=labels, has_lite=LITE in files,
+            input=json.dumps(facts.get("input")) if facts.get("input") else "",
+        )
+    )  # fmt: skip

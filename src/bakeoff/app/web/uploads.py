@@ -1,0 +1,137 @@
+"""Files that a browser sends -> `.bakeoff/web/uploads/<key>/`, piece by piece, so that a break loses one piece at most.
+
+A file that is not whole ends in .partial. What an import has taken over is removed, and so is what nobody resumed.
+"""
+
+import re
+import shutil
+import time
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bakeoff.app.web.responses import Conflict, Refused, plain
+from bakeoff.app.web.safe_paths import own_folder, require_inside
+from bakeoff.foundation.errors import DataError, WorkspaceError, is_disk_full
+from bakeoff.importing.datasets.copying import KEPT_FREE
+
+KEY = re.compile(r"[a-z0-9-]{8,64}")
+PARTIAL = ".partial"
+MOST_BYTES = 10_000_000_000  # of an upload
+MOST_FILES = 100_000
+MOST_OF_A_PIECE = 64 << 20
+SECONDS_KEPT = 86_400.0
+
+
+def folder_of(key: str) -> Path:
+    if not KEY.fullmatch(key):
+        raise Refused("an upload must have a key of 8 to 64 letters and digits; reload the page")
+    return own_folder("uploads") / key
+
+
+def _place(request: Request) -> tuple[Path, Path]:
+    """Return the folder of an upload and the file in it that a request is for."""
+    folder, name = folder_of(request.path_params["key"]), request.path_params["path"]
+    if any(part.startswith(".") for part in Path(name).parts) or name.endswith(PARTIAL):
+        raise DataError(f"{name!r}: hidden files are not taken; rename it")
+    return folder, require_inside(folder, name)
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "")
+    if not text.isdecimal() or len(text) > 15:
+        raise Refused(f"{name}: must be a whole number; reload the page")
+    return int(text)
+
+
+@plain
+def send_offset(request: Request) -> Response:
+    """Return how much of a file is here already."""
+    _, file = _place(request)
+    partial = file.with_name(file.name + PARTIAL)
+    sizes = [path.stat().st_size for path in (file, partial) if path.is_file()]
+    return JSONResponse({"offset": sizes[0] if sizes else 0})
+
+
+async def take_piece(request: Request) -> Response:
+    """Append a piece to a file; the last one makes it whole."""
+    folder, file = _place(request)
+    offset, size = _number(request, "offset"), _number(request, "size")
+    partial = file.with_name(file.name + PARTIAL)
+    here = file.stat().st_size if file.is_file() else partial.stat().st_size if partial.is_file() else 0
+    if here != offset:
+        raise Conflict(f"{file.name}: {here:,} bytes are here, and the piece begins at {offset:,}", {"offset": here})
+    if file.is_file():
+        return JSONResponse({"offset": here, "whole": True})
+    if offset == 0:
+        _require_room(folder, file.name, size)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with partial.open("ab") as out:
+            async for data in request.stream():
+                here += len(data)
+                if here > size or here - offset > MOST_OF_A_PIECE:
+                    raise DataError(
+                        f"{file.name}: more came than the {size:,} bytes that were announced; send it again"
+                    )
+                out.write(data)
+    except OSError as error:
+        if is_disk_full(error):
+            partial.unlink(missing_ok=True)
+        raise
+    except DataError:
+        partial.unlink(missing_ok=True)
+        raise
+    if here == size:
+        partial.replace(file)
+    return JSONResponse({"offset": here, "whole": here == size})
+
+
+def _require_room(folder: Path, name: str, size: int) -> None:
+    tidy()
+    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    if len(files) >= MOST_FILES:
+        raise DataError(f"an upload must have at most {MOST_FILES:,} files; pack a zip, or divide it")
+    held = sum(path.stat().st_size for path in files)
+    if held + size > MOST_BYTES:
+        raise DataError(
+            f"{name}: is {(held + size) / 1e9:,.1f} GB, more than the {MOST_BYTES / 1e9:g} GB that a browser may send; "
+            "put it into data/raw/ by hand"
+        )
+    root = own_folder("uploads")
+    root.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(root).free
+    if size + KEPT_FREE > free:
+        raise WorkspaceError(
+            f"no space left on the disk: {name} needs {size / 1e9:,.2f} GB, {free / 1e9:,.2f} GB are free; free some"
+        )
+
+
+def take_whole(key: str, name: str) -> Path:
+    """Return a file or a folder that has come whole. Raises DataError."""
+    folder = folder_of(key)
+    path = require_inside(folder, name)
+    if not path.exists() or any(path.rglob(f"*{PARTIAL}") if path.is_dir() else ()):
+        raise DataError(f"{name}: has not come whole; choose the same file again, and it resumes where it broke off")
+    return path
+
+
+def forget(key: str) -> None:
+    shutil.rmtree(folder_of(key), ignore_errors=True)
+
+
+def tidy() -> None:
+    """Remove uploads that nobody resumed for a day."""
+    root = own_folder("uploads")
+    for folder in root.iterdir() if root.is_dir() else ():
+        newest = max((path.stat().st_mtime for path in (folder, *folder.rglob("*"))), default=0.0)
+        if time.time() - newest > SECONDS_KEPT:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+ROUTES = [
+    Route("/uploads/{key}/{path:path}", send_offset, methods=["GET"]),
+    Route("/uploads/{key}/{path:path}", take_piece, methods=["PUT"]),
+]

@@ -1,0 +1,227 @@
+"""What is wrong, or odd, only when several keys, the network and the records are seen together."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bakeoff.config.compose.allowed_paths import require_in
+from bakeoff.config.compose.anchor_fit import advise
+from bakeoff.config.compose.network_facts import Facts
+from bakeoff.config.compose.tile_cost import check_tiles, enlarge_boxes
+from bakeoff.dataset.records.manifest import Manifest
+from bakeoff.dataset.records.record import TRAIN
+from bakeoff.foundation.errors import ConfigError, show
+from bakeoff.foundation.workspace import RAW, WEIGHTS
+from bakeoff.learning.lr.schedule import MOST_STEPS
+from bakeoff.learning.networks import NETWORKS
+from bakeoff.learning.networks.network import Network, Pretrained, select, unmatched
+from bakeoff.learning.networks.tiles import tiles_of
+from bakeoff.learning.plan.phases import Span
+from bakeoff.learning.plan.settings import Init, Train
+from bakeoff.learning.pretrained.weight_source import RUN_ID, find_place, origin_of
+from bakeoff.learning.run_file.devices import DETECTION, DEVICES, VIDEO, nearest_device
+from bakeoff.learning.run_file.evaluate_export_track import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export
+from bakeoff.learning.run_file.parse import Problems
+from bakeoff.learning.run_file.settings import Draft
+
+NO_FILE = ("none", "imagenet")  # first weights that are not in a file
+NAMED = 5  # files in a message
+
+
+@dataclass(frozen=True)
+class Records:
+    """What is known of the records; nothing where there are none."""
+
+    manifest: Manifest | None
+    boxes: np.ndarray | None = None  # (n, 4) of the training split, for detection
+    sizes: np.ndarray | None = None  # (n, 2) of some pictures, where the network cuts them into tiles
+
+
+def check(
+    draft: Draft,
+    records: Records,
+    facts: Facts | None,
+    spans: Sequence[Span],
+    problems: Problems,
+    is_set: Callable[[str], bool],
+) -> None:
+    """Note every mistake that shows in what could be read of the variant; `is_set` tells values from defaults."""
+    manifest = records.manifest
+    if draft.model and manifest:
+        _check_task(draft.model, manifest, problems)
+    if draft.model and draft.export:
+        _check_formats(draft.export, draft.model, problems)
+        _check_device(draft.export, draft.model, problems)
+    if draft.train and spans:
+        _check_rhythm(draft.train, spans, problems, is_set)
+        _check_batches(draft.train, spans, manifest, problems)
+        if draft.train.workers > 1 and draft.memory and draft.memory.shuffle != "global":
+            rule = f"must be global with train.workers={draft.train.workers}, got {draft.memory.shuffle!r}"
+            problems.add("memory.shuffle", f"{rule}; a buffer reads every example on each machine")
+    if draft.train and (lacks := draft.train.init.lacks):
+        rule = f"is none, so the network starts from random weights; this recipe was made to start from {lacks}"
+        problems.warn("train.init.weights", rule)
+    if draft.train and draft.model and draft.model.task != "detection":
+        for name in draft.train.augment.mixes:
+            problems.add(f"train.augment.{name}", f"must be null for {draft.model.task}; it mixes pictures with boxes")
+    if draft.train:
+        _check_nothing_lost(draft.train.init, problems, is_set)
+    if draft.evaluate and draft.evaluate.slices.table is not None:
+        _check_table(Path(draft.evaluate.slices.table), problems)
+    if draft.train and draft.model and facts:
+        _check_patterns(draft.train, draft.model, facts, problems)
+        if manifest:
+            _check_start(draft.train.init, draft.model, facts, manifest, problems)
+    boxes = records.boxes
+    if (tiles := tiles_of(draft.model)) and records.sizes is not None and boxes is not None:
+        check_tiles(tiles, records.sizes, problems.warn)
+        boxes = enlarge_boxes(boxes, tiles, records.sizes)
+    if draft.model and boxes is not None and (advice := advise(draft.model, boxes)):
+        problems.warn("model.anchors", advice)
+
+
+def _check_nothing_lost(init: Init, problems: Problems, is_set: Callable[[str], bool]) -> None:
+    """Who says `weights: none` means it, whatever the recipe would load; who says nothing may have forgotten them."""
+    if init.weights != "none" or is_set("train.init.weights"):
+        return
+    if init.warm_start:
+        problems.add("train.init.warm_start", f"must be empty while init.weights is none, got {list(init.warm_start)}")
+    if init.names is not None:
+        problems.add("train.init.names", f"must be null while init.weights is none, got {show(init.names)}")
+
+
+def _check_task(model: Network, manifest: Manifest, problems: Problems) -> None:
+    if model.task != manifest.task:
+        fitting = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if cls.task == manifest.task))
+        tasks = f"is for {model.task}, the records are for {manifest.task}"
+        problems.add("model", f"{tasks}; choose an option of kind {fitting}")
+    if manifest.multi_label and getattr(model, "background", False):
+        rule = "must be false where examples have several labels: one without any is background"
+        problems.add("model.background", rule)
+
+
+def _check_formats(export: Export, model: Network, problems: Problems) -> None:
+    """Training may take days, and export comes after it."""
+    lacking = getattr(model, "beyond_lite", ())
+    if lacking and export.lite_formats:
+        rule = f"must be {SAVED_MODEL}, {ONNX} or both for {type(model).__name__}, got {list(export.formats)}"
+        problems.add("export.formats", f"{rule}; TensorFlow Lite has no {', '.join(lacking)}")
+    if RKNN in export.formats and model.task == VIDEO:
+        problems.add("export.formats", f"must not hold {RKNN} for clips, which {type(model).__name__} takes")
+    is_refused = export.device is not None and DEVICES[export.device].find_obstacle(model)
+    if export.layout not in getattr(model, "layouts", (OWN_LAYOUT,)) and not is_refused:
+        kinds = ", ".join(kind for kind, other in NETWORKS.items() if export.layout in getattr(other, "layouts", ()))
+        problems.add(
+            "export.layout",
+            f"must be {OWN_LAYOUT} for {type(model).__name__}, got {export.layout!r}; only networks of kind {kinds} "
+            f"have it, the nearest that can is model: {{use: point_nano, input_size: {_nearest_size(model)}}}",
+        )
+
+
+def _nearest_size(model: Network) -> int:
+    return max(32, round(model.input_size / 32) * 32)
+
+
+def _check_device(export: Export, model: Network, problems: Problems) -> None:
+    """A network that the device cannot run is named now, with the nearest that can."""
+    if export.device is None:
+        return
+    device = DEVICES[export.device]
+    if not (obstacle := device.find_obstacle(model)):
+        if model.task == DETECTION and export.layout not in device.layouts:
+            rule = f"must be {' or '.join(device.layouts)} for {export.device}, got {export.layout!r}"
+            problems.add("export.layout", rule)
+        return
+    kinds = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if device.takes_kind(cls)))
+    lacks_layout = model.task in device.tasks and not device.takes_kind(model)
+    fitting = f"choose an option of kind {kinds}; " if kinds and lacks_layout else ""
+    nearest = f"the nearest device that takes this network is {nearest_device(model)}"
+    problems.add("export.device", f"{export.device} {obstacle}; {fitting}{nearest}")
+
+
+def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, is_set: Callable[[str], bool]) -> None:
+    steps, key = spans[-1].end_step, "train.checkpoint_every_steps"
+    if steps > MOST_STEPS:
+        problems.add("train", f"must be at most {MOST_STEPS:,} steps, got {steps:,}; choose fewer epochs")
+    if train.checkpoint_every_steps > steps and is_set(key):
+        problems.add(key, f"must be at most the run's {steps} steps, got {train.checkpoint_every_steps}")
+
+
+def _check_batches(train: Train, spans: Sequence[Span], manifest: Manifest | None, problems: Problems) -> None:
+    for place, span in enumerate(spans):
+        own = bool(train.phases) and train.phases[place].batch_size is not None
+        key = f"train.phases[{place}].batch_size" if own else "train.batch_size"
+        if train.device_number is not None and span.batch_size % train.device_number:
+            problems.add(key, f"must be divisible by train.devices={train.devices}, got {span.batch_size}")
+        if span.batch_size % train.workers:
+            problems.add(key, f"must be divisible by train.workers={train.workers}, got {span.batch_size}")
+        examples = manifest.splits[TRAIN].examples if manifest else span.batch_size
+        if span.batch_size > examples:
+            problems.add(key, f"must be at most the {examples} training examples, got {span.batch_size}")
+
+
+def _check_patterns(train: Train, model: Network, facts: Facts, problems: Problems) -> None:
+    every = [variable.path for variable in facts.variables]
+    learned = [variable.path for variable in facts.variables if variable.trainable]
+    lists = {"train.init.warm_start": (every, train.init.warm_start), "train.trainable": (learned, train.trainable)}
+    lists |= {
+        f"train.phases[{place}].trainable": (learned, phase.trainable) for place, phase in enumerate(train.phases)
+    }
+    for key, (paths, patterns) in lists.items():
+        for pattern, near in unmatched(paths, patterns, model.parts).items():
+            nearest = f"nearest: {', '.join(near)}; " if near else ""
+            problems.add(key, f"{pattern!r} matches no variable; {nearest}parts: {', '.join(model.parts)}")
+
+
+def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, problems: Problems) -> None:
+    """Weights have to be there; those of another run know its classes, and a head for others cannot be carried over."""
+    if init.weights == "imagenet" and not isinstance(model, Pretrained):
+        problems.add("train.init.weights", "must be another start, for this network has no weights of ImageNet")
+    if not RUN_ID.fullmatch(init.weights):  # the store is asked when the run starts
+        try:
+            origin_of(init, Path)
+        except ConfigError as error:
+            key, _, rule = str(error).partition(": ")
+            problems.add(key, rule)
+            return
+        check_first_weights(init, problems)
+    start = find_place(init.weights)
+    state = (start if start.is_dir() else start.parent) / "state.json"
+    if not state.is_file():
+        return
+    try:
+        classes = json.loads(state.read_text(encoding="utf-8")).get("classes")
+    except (ValueError, AttributeError):
+        problems.add("train.init.weights", f"{state.as_posix()} cannot be read")
+        return
+    loaded = select([variable.path for variable in facts.variables], init.warm_start or ("*",), model.parts)
+    head = set(select(loaded, ("head",), model.parts))
+    if head and classes is not None and list(classes) != list(manifest.classes):
+        rest = ", ".join(part for part in model.parts if part != "head" and "." not in part)
+        problems.add(
+            "train.init.weights",
+            f"was trained for the classes {', '.join(classes)}, the records have {', '.join(manifest.classes)}; "
+            f"leave the head out: init.warm_start: [{rest}]",
+        )
+
+
+def _check_table(path: Path, problems: Problems) -> None:
+    """Evaluation comes after a training of hours, and reads the columns then."""
+    if path.is_file():
+        require_in(RAW, path, "evaluate.slices.table", "a file", problems)
+    else:
+        there = ", ".join(sorted(other.as_posix() for other in RAW.rglob("*.csv"))[:NAMED]) or "none"
+        problems.add("evaluate.slices.table", f"no such file {path.as_posix()!r}; CSV files in data/raw/: {there}")
+
+
+def check_first_weights(init: Init, problems: Problems) -> None:
+    """Note files of first weights of which DVC would see no edit; runs and ImageNet's are known by what they hold."""
+    path = find_place(init.weights)
+    is_run = RUN_ID.fullmatch(init.weights) and not path.exists()
+    if init.weights not in NO_FILE and not is_run:
+        require_in(WEIGHTS, path, "train.init.weights", "a file or folder", problems)
+    if init.names is not None:
+        require_in(WEIGHTS, Path(init.names).expanduser(), "train.init.names", "a file", problems)

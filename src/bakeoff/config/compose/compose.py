@@ -1,0 +1,114 @@
+"""params.yaml + conf/ -> one tree of plain values, as Hydra composes it; and for every key, where it was set."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bakeoff.config.compose.fast_compose import PRIMARY, NotPlain, lists_groups_only, merge, merge_option, require_plain
+from bakeoff.config.compose.option_lookup import EXPERIMENT, Choice, Chooser, Layer
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.run_file.parse import Problems
+from bakeoff.learning.run_file.yaml_file import Document, Place, read_mapping
+
+
+class Composed:
+    """The composed groups; one with a mistake in its choice or its files is missing, the mistake is in `problems`."""
+
+    def __init__(self, params: Path) -> None:
+        self.tree: dict[str, Any] = {}
+        self.problems = Problems(self.place_of)
+        self.chosen: dict[str, Choice] = {}
+        self.preset: str | None = None
+        self.user_layers: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line, params.yaml
+
+    def layer_of(self, key: str) -> Layer | None:
+        """Return the file that sets the key; None if its value is a default."""
+        group, *inner = _place(key)
+        layers = self.chosen[str(group)].layers if group in self.chosen else ()
+        return next((layer for layer in layers if layer.line_of(tuple(inner)) is not None), None)
+
+    def origin_of_choice(self, group: str) -> str:
+        """Return who chose the group's option: a line of params.yaml, or the preset."""
+        return f"experiment {self.preset}" if self.chosen[group].by_preset else self.place_of(f"{group}.use")
+
+    def place_of(self, key: str) -> str:
+        """Return `file:line` where the key is set, or the file where it would be."""
+        group, *inner = _place(key)
+        for depth in range(len(inner), 0, -1):  # what is missing stands where it would belong
+            for layer in self.chosen[str(group)].layers if group in self.chosen else ():
+                if layer.line_of(tuple(inner[:depth])) is not None:
+                    return layer.locate(tuple(inner[:depth]))
+        if inner and inner != ["use"] and group in self.chosen:
+            option = next(layer for layer in self.chosen[str(group)].layers if not layer.prefix)
+            return option.path.as_posix()
+        for place in ((group, *inner), (group,)):
+            for layer in self.user_layers:
+                if layer.line_of(place) is not None:
+                    return layer.locate(place)
+        return self.user_layers[-1].path.as_posix()
+
+
+def compose(
+    params: Path,
+    conf: Path,
+    *,
+    groups: Iterable[str] | None = None,
+    overrides: Sequence[str] = (),
+    instead: Mapping[str, str] | None = None,
+) -> Composed:
+    """Return the variant that params.yaml and Hydra's overrides choose, or only some of its groups.
+
+    `instead` names options to use in place of those that params.yaml chooses.
+    """
+    composed = Composed(params)
+    problems = composed.problems
+    every_group = _groups(conf)
+    wanted = every_group if groups is None else list(groups)
+    chooser = Chooser(params, conf, every_group, problems, overrides, instead or {})
+    composed.user_layers = chooser.layers
+    chooser.check_keys()
+    preset = chooser.preset() if groups is None else None
+    composed.preset = preset.name if preset else None
+    for group in wanted:
+        before = len(problems.lines)
+        choice = chooser.choice(group, preset)
+        if choice is not None and len(problems.lines) == before:
+            composed.chosen[group] = choice
+    trees = _compose_groups(conf, every_group, composed) if composed.chosen else {}
+    values = {key: value for key, value in chooser.settings.values.items() if key not in {*every_group, EXPERIMENT}}
+    composed.tree = values | trees | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
+    return composed
+
+
+def _compose_groups(conf: Path, every_group: Sequence[str], composed: Composed) -> dict[str, Any]:
+    """Return the chosen groups, changed as params.yaml says; what fails is left out."""
+    options = {group: choice.use for group, choice in composed.chosen.items()}
+    changes = {group: choice.changes for group, choice in composed.chosen.items()}
+    try:
+        if not lists_groups_only(conf / f"{PRIMARY}.yaml", every_group, EXPERIMENT):
+            raise NotPlain
+        merged = {group: merge_option(choice.use, choice.documents) for group, choice in composed.chosen.items()}
+        return {group: require_plain(merge(values, *changes[group])) for group, values in merged.items()}
+    except NotPlain:
+        from bakeoff.config.compose.hydra_compose import compose_groups
+
+        left_out = [group for group in every_group if group not in options]
+        return compose_groups(conf, options, left_out, changes, composed.problems)
+
+
+def _groups(conf: Path) -> list[str]:
+    path = conf / f"{PRIMARY}.yaml"
+    defaults = read_mapping(path).get("defaults")
+    names = (
+        [next(iter(entry), "") for entry in defaults if isinstance(entry, dict)] if isinstance(defaults, list) else []
+    )
+    if not names or not all(re.fullmatch(r"\w+", name) for name in names):
+        raise ConfigError(f"{path.as_posix()}: defaults: must list the groups, such as `- model: ???`")
+    return [name for name in names if name != EXPERIMENT]
+
+
+def _place(key: str) -> Place:
+    """`model.anchors.aspect_ratios[1]` -> ("model", "anchors", "aspect_ratios", 1)."""
+    parts = re.findall(r"[^.\[\]]+", key)
+    return tuple(int(part) if re.fullmatch("[0-9]{1,9}", part) else part for part in parts) or (key,)

@@ -1,0 +1,147 @@
+"""What is known of networks and of this machine, found once and kept in one folder.
+
+Building a network needs TensorFlow, which takes seconds to load; who only wants to plan reads the kept facts. And a
+variant must be rendered to the same numbers tomorrow, when other programs run: deleting
+`.bakeoff/networks/machine-*.json` looks at the machine afresh.
+"""
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, TypeVar
+
+import bakeoff.learning.networks
+from bakeoff.foundation import machine
+from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.tf_loading import load_tensorflow
+from bakeoff.foundation.versions import installed_version
+from bakeoff.learning.input.memory_budget import AUTO, FLOAT_BYTES, Limits, Memory
+from bakeoff.learning.networks.network import Network, select
+
+GRAIN = 100 * 10**6  # a budget from a share of the machine is a whole number of these
+Known = TypeVar("Known")
+
+
+@dataclass(frozen=True)
+class Variable:
+    path: str  # "backbone.stem/kernel"
+    shape: tuple[int, ...]
+    trainable: bool  # false for the statistics of batch norms
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Facts:
+    variables: tuple[Variable, ...]
+    activation_bytes: int  # of all layers' outputs for one example, as training keeps them for the gradients
+
+    @property
+    def parameters(self) -> int:
+        return sum(variable.size for variable in self.variables)
+
+    def trainable(self, patterns: tuple[str, ...], network: Network) -> int:
+        """Return how many parameters are trained if only what the patterns name is; none name everything."""
+        learned = [variable for variable in self.variables if variable.trainable]
+        chosen = set(select([variable.path for variable in learned], patterns or ("*",), network.parts))
+        return sum(variable.size for variable in learned if variable.path in chosen)
+
+
+@dataclass(frozen=True)
+class Machine:
+    free_bytes: int
+    total_bytes: int
+    cores: int
+    device_free_bytes: int  # of the accelerator with the least; 0: there is none
+
+
+def find_once(path: Path, read: Callable[[Any], Known], find: Callable[[], Known]) -> Known:
+    """Return what the file keeps, or find it and keep it there; `read` makes it of the file's JSON."""
+    try:
+        return read(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError):
+        known: Any = find()  # nothing yet, or cut off by a crash
+    write_whole(path, json.dumps(asdict(known)))
+    return known
+
+
+def facts_of(network: Network, num_classes: int, kept_in: Path) -> Facts:
+    """Return the facts that the folder keeps, or build the network for them."""
+
+    def read(tree: Any) -> Facts:
+        variables = [Variable(entry["path"], tuple(entry["shape"]), entry["trainable"]) for entry in tree["variables"]]
+        return Facts(tuple(variables), tree["activation_bytes"])
+
+    path = kept_in / f"{_fingerprint(network, num_classes)}.json"
+    return find_once(path, read, lambda: _build_for_facts(network, num_classes))
+
+
+def _build_for_facts(network: Network, num_classes: int) -> Facts:
+    load_tensorflow()
+    model: Any = network.build(num_classes)
+    trained = {id(variable) for variable in model.trainable_variables}
+    variables = tuple(
+        Variable(variable.path, tuple(variable.shape), id(variable) in trained)
+        for variable in model.weights
+        if "seed_generator" not in variable.path
+    )
+    outputs = [tensor for layer in model.layers for node in layer._inbound_nodes for tensor in node.output_tensors]
+    return Facts(variables, FLOAT_BYTES * sum(prod(size for size in tensor.shape if size) for tensor in outputs))
+
+
+def _fingerprint(network: Network, num_classes: int) -> str:
+    """Return another for other settings, other code of the networks and another Keras."""
+    digest = hashlib.sha256(f"{network!r} {num_classes} {installed_version('keras')}".encode())
+    for file in sorted(Path(bakeoff.learning.networks.__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def inspect_machine() -> Machine:
+    return Machine(
+        free_bytes=machine.available_memory(),
+        total_bytes=machine.total_memory(),
+        cores=machine.cores(),
+        device_free_bytes=min(machine.free_on_gpus() or [0]),
+    )
+
+
+def stated_limits(memory: Memory) -> Limits:
+    """Return what a run may use by a budget that is not `auto`."""
+    assert memory.budget_bytes is not None
+    return Limits(memory.budget_bytes, memory.device_budget_bytes or 0)
+
+
+def limits_on_this_machine(
+    memory: Memory, kept_in: Path, warn: Callable[[str], object], inspect: Callable[[], Machine] = inspect_machine
+) -> Limits:
+    """Return what a run may use: a stated budget is what it says, `auto` asks the machine once."""
+    if AUTO not in (memory.budget, memory.device_budget):
+        return stated_limits(memory)
+    now = inspect()
+    # By total memory too, since a container of the same name may have another limit.
+    key = hashlib.sha256(f"{platform.node()} {now.total_bytes}".encode()).hexdigest()[:12]
+    path = kept_in / f"machine-{key}.json"
+    then = find_once(path, lambda tree: Machine(**tree), lambda: now)
+    budget, device = memory.budget_bytes, memory.device_budget_bytes or 0
+    if budget is None:
+        budget = _share(then.free_bytes, memory.share)
+        if now.free_bytes < budget:
+            warn(
+                f"is {budget / 1e9:.1f} GB, {memory.share:.0%} of what was free when this machine was first looked at, "
+                f"but only {now.free_bytes / 1e9:.1f} GB are free now; end other programs, or delete "
+                f"{path.as_posix()} to look afresh"
+            )
+    if memory.device_budget == AUTO:
+        device = _share(then.device_free_bytes, memory.share)
+    return Limits(budget, device, then.cores)
+
+
+def _share(free: int, share: float) -> int:
+    return int(free * share) // GRAIN * GRAIN

@@ -1,0 +1,86 @@
+"""Hydra's overrides -> the tree of params.yaml with them in it.
+
+`lr=cosine lr.peak=0.1 +model.width=0.5 ~seed` and {"lr": "constant", "seed": 3} make
+{"lr": {"use": "cosine", "peak": 0.1}, "model": {"width": 0.5}}.
+"""
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.foundation.errors import ConfigError, show
+from bakeoff.learning.run_file.yaml_file import find_odd
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+USE = "use"
+MOST_LETTERS = 10_000  # of an override; Hydra's parser takes seconds for more
+
+
+def apply_overrides(values: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[str]) -> dict[str, Any]:
+    """Return a copy of params.yaml's tree with the overrides in it."""
+    tree = deepcopy(dict(values))
+    for override in parse_values(overrides):
+        path = find_place(override, groups)
+        if override.is_delete():
+            _delete(tree, path, override)
+        else:
+            _set(tree, path, override.value())
+    return tree
+
+
+def parse_values(overrides: Iterable[str]) -> "list[Override]":
+    """Parse overrides of one value each."""
+    parsed = parse_overrides(overrides)
+    for override in parsed:
+        if override.is_sweep_override():
+            raise ConfigError(f"command line: {override.input_line}: several values at once are a sweep's")
+        if not override.is_delete() and (odd := find_odd(override.value())):
+            raise ConfigError(f"command line: {show(override.input_line)[1:-1]}: {odd[1]}")
+    return parsed
+
+
+def parse_overrides(texts: Iterable[str]) -> "list[Override]":
+    """Parse overrides, also those of a sweep, which stand for several values."""
+    texts, parsed = [*texts], list[Any]()
+    if not texts:
+        return []  # without loading Hydra
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser = OverridesParser.create()
+    for text in texts:
+        where = f"command line: {show(text)[1:-1]}"
+        if len(text) > MOST_LETTERS:
+            raise ConfigError(f"{where}: must be at most {MOST_LETTERS:,} letters")
+        try:
+            parsed.append(parser.parse_override(text))
+        except (HydraException, ValueError, RecursionError) as error:
+            raise ConfigError(f"{where}: {show(' '.join(str(error).split()))[1:-1]}") from None
+    return parsed
+
+
+def find_place(override: "Override", groups: Iterable[str]) -> tuple[str, ...]:
+    """Return where in params.yaml an override stands: `lr=cosine` is `lr.use`."""
+    path = tuple(override.key_or_group.replace("/", ".").split("."))
+    return (*path, USE) if len(path) == 1 and path[0] in groups else path
+
+
+def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for name in path[:-1]:
+        inner = tree.get(name)
+        if isinstance(inner, str) and len(path) > 1 and name == path[0]:
+            inner = {USE: inner}  # the bare name of an option
+        tree[name] = inner if isinstance(inner, dict) else {}
+        tree = tree[name]
+    tree[path[-1]] = value
+
+
+def _delete(tree: dict[str, Any], path: tuple[str, ...], override: "Override") -> None:
+    for name in path[:-1]:
+        inner = tree.get(name)
+        tree = inner if isinstance(inner, dict) else {}
+    if path[-1] not in tree:
+        raise ConfigError(f"command line: {override.input_line}: params.yaml does not set it")
+    del tree[path[-1]]

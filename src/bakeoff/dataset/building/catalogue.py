@@ -1,0 +1,201 @@
+"""Everything that a build knows of its items, in a SQLite file: memory stays the same for a hundred or a million.
+
+items     as the sources list them, with a stamp that changes when the item or its file does
+verdicts  what the check found; kept while the stamp is the same, so a killed build need not check again
+examples  the items that become records: which side, which shard
+"""
+
+import json
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+from bakeoff.dataset.building.validate import Verdict
+from bakeoff.dataset.records.record import Box
+from bakeoff.dataset.sources.dataset import Item
+
+PREPARE = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL; -- what a power cut takes is checked again, and the rest stays whole
+PRAGMA cache_size = -16000;
+PRAGMA temp_store = FILE;
+CREATE TABLE IF NOT EXISTS items (
+  name TEXT PRIMARY KEY, source INTEGER, stamp TEXT, content TEXT, unpaired INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS verdicts (
+  name TEXT PRIMARY KEY, stamp TEXT, reason TEXT, ignored INTEGER, sha256 TEXT, likeness INTEGER, content TEXT
+  ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS examples (
+  name TEXT PRIMARY KEY, source INTEGER, unit TEXT, given TEXT, natural TEXT, side TEXT, left_out TEXT,
+  place INTEGER, bytes INTEGER, shard INTEGER, sha256 TEXT, likeness INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS labels (name TEXT, label TEXT, PRIMARY KEY (name, label)) WITHOUT ROWID;
+"""
+DUPLICATE = "is listed twice; the first annotation counts"
+AT_ONCE = 256  # items that are listed in one transaction
+PackedItem = tuple[int, str]  # the number of its dataset, and the item as the catalogue keeps it
+# Why it is refused, whether it is ignored, its SHA-256, the hash of its picture, the whole verdict, its name.
+PackedVerdict = tuple[str | None, bool, str, int, str, str]
+
+
+class Catalogue:
+    def __init__(self, path: Path) -> None:
+        self.table = _open(path)
+
+    def close(self) -> None:
+        self.table.close()
+
+    @contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """Open a transaction: all of it or nothing is kept."""
+        self.table.execute("BEGIN")
+        try:
+            yield self.table
+        except BaseException:
+            if self.table.in_transaction:
+                self.table.execute("ROLLBACK")
+            raise
+        self.table.execute("COMMIT")
+
+    def list_items(self, rows: Iterable[tuple[int, Item, str]]) -> Iterator[list[tuple[str, PackedItem]]]:
+        """Replace what was listed before by (source, item, stamp). Of two items of one name the first stays.
+
+        Yield the names and items of each part of the list that have no verdict yet, as soon as they are listed. An
+        image without an annotation is not among them: its annotation may still follow.
+        """
+        source = iter(rows)
+        self.table.execute("DELETE FROM items")
+        while some := list(islice(source, AT_ONCE)):
+            with self.changing() as table:
+                listed = [row for row in map(self._list_one, some) if row]
+                held = table.execute(
+                    "SELECT items.name FROM items JOIN verdicts USING (name, stamp) WHERE items.name IN "
+                    f"({', '.join('?' * len(listed))})",
+                    [name for name, _ in listed],
+                )
+                known = {name for (name,) in held}
+            yield [row for row in listed if row[0] not in known]
+        self.table.execute(
+            "DELETE FROM verdicts WHERE NOT EXISTS "
+            "(SELECT 1 FROM items WHERE items.name = verdicts.name AND items.stamp = verdicts.stamp)"
+        )
+
+    def _list_one(self, row: tuple[int, Item, str]) -> tuple[str, PackedItem] | None:
+        """Return the item's name and content, or None if they may still change."""
+        source, item, stamp = row
+        content = _pack(item)
+        values = (item.name, source, f"{stamp}:{content}", content, item.unpaired)
+        is_new = self.table.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", values).rowcount
+        if not is_new and not item.unpaired:
+            self._add_again(source, item, stamp)
+        return (item.name, (source, content)) if is_new and not item.unpaired else None
+
+    def count(self, table: str, where: str = "1") -> int:
+        return int(self.table.execute(f"SELECT COUNT(*) FROM {table} WHERE {where}").fetchone()[0])
+
+    def unchecked(self) -> Iterator[tuple[str, PackedItem]]:
+        """Yield the names and items without a verdict. It reads ahead, so that verdicts can be added meanwhile."""
+        last = ""
+        query = (
+            "SELECT name, source, content FROM items WHERE name > ? AND NOT EXISTS "
+            "(SELECT 1 FROM verdicts WHERE verdicts.name = items.name) ORDER BY name LIMIT 1024"
+        )
+        while rows := self.table.execute(query, [last]).fetchall():
+            for name, source, content in rows:
+                yield name, (source, content)
+            last = rows[-1][0]
+
+    def add_verdicts(self, verdicts: Iterable[PackedVerdict]) -> None:
+        with self.changing() as table:
+            table.executemany(
+                "INSERT OR REPLACE INTO verdicts SELECT name, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?", verdicts
+            )
+
+    def verdicts(self, where: str = "1") -> Iterator[tuple[int, Verdict]]:
+        query = f"SELECT source, verdicts.content FROM verdicts JOIN items USING (name) WHERE {where} ORDER BY name"
+        for source, content in self.table.execute(query):
+            yield source, unpack_verdict(content)
+
+    def shard(self, side: str, shard: int) -> Generator[tuple[int, Item, Verdict], None, None]:
+        """What one shard holds, in its order."""
+        for source, item, verdict in self.packed_shard(side, shard):
+            yield source, unpack_item(item), unpack_verdict(verdict)
+
+    def packed_shard(self, side: str, shard: int) -> Iterator[tuple[int, str, str]]:
+        query = (
+            "SELECT items.source, items.content, verdicts.content FROM examples JOIN items USING (name) "
+            "JOIN verdicts USING (name) WHERE side = ? AND shard = ? ORDER BY place, name"
+        )
+        yield from self.table.execute(query, [side, shard])
+
+    def _add_again(self, source: int, item: Item, stamp: str) -> None:
+        """A second annotation of an image: the image's own row stays, and this one is reported."""
+        [held] = self.table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
+        if held:  # the image was seen before its annotation
+            content = _pack(item)
+            row = (content, f"{stamp}:{content}", item.name)
+            self.table.execute("UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", row)
+            return
+        number = 2
+        while self.table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
+            number += 1
+        name = f"{item.name} ({number})"
+        content = _pack(Item(name, item.path, item.media, problem=DUPLICATE))
+        self.table.execute("INSERT INTO items VALUES (?, ?, ?, ?, 0)", (name, source, content, content))
+
+
+def unpack_item(content: str) -> Item:
+    tree = json.loads(content)
+    for key in ("labels", "notes"):
+        tree[key] = tuple(tree.get(key, ()))
+    tree["boxes"] = tuple(tuple(box) for box in tree.get("boxes", ()))
+    for key in ("recorded", "span"):
+        tree[key] = tuple(tree[key]) if tree.get(key) else None
+    return Item(**tree)
+
+
+def unpack_verdict(content: str) -> Verdict:
+    tree = json.loads(content)
+    for key in ("changes", "notes", "labels"):
+        tree[key] = tuple(tree.get(key, ()))
+    tree["boxes"] = tuple(Box(*box) for box in tree.get("boxes", ()))
+    return Verdict(**tree)
+
+
+def pack_item(item: Item) -> str:
+    return _pack(item)
+
+
+def pack_verdict(verdict: Verdict) -> PackedVerdict:
+    likeness = _to_signed(verdict.likeness)
+    return verdict.reason, verdict.ignored, verdict.sha256, likeness, _pack(verdict), verdict.name
+
+
+def _pack(value: Item | Verdict) -> str:
+    tree = {key: held for key, held in vars(value).items() if held or (held == 0 and held is not False)}
+    if isinstance(value, Verdict) and value.boxes:
+        tree["boxes"] = [(box.ymin, box.xmin, box.ymax, box.xmax, box.label) for box in value.boxes]
+    return json.dumps(tree, separators=(",", ":"))
+
+
+def _to_signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    try:
+        return _connect(path)
+    except sqlite3.DatabaseError:  # damaged: begin again
+        for file in path.parent.glob(f"{path.name}*"):
+            file.unlink()
+        return _connect(path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    table = sqlite3.connect(path, isolation_level=None, timeout=60)
+    try:
+        table.executescript(PREPARE)
+    except BaseException:
+        table.close()
+        raise
+    return table

@@ -1,0 +1,94 @@
+"""Datasets -> a catalogue with a verdict on every item: files are examined while others are still being listed."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from bakeoff.dataset.building.catalogue import Catalogue, PackedItem
+from bakeoff.dataset.building.class_filter import require_chosen
+from bakeoff.dataset.building.worker_tasks import PIECE, Piece, Pool
+from bakeoff.dataset.sources.dataset import Item, Part
+from bakeoff.dataset.sources.paths import make_printable
+from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.progress import Bar, progress
+
+LONGEST_REASON = 500  # characters of why a file cannot be used
+AT_ONCE = 8  # pieces of a transaction: few enough that a kill loses little, enough that transactions cost nothing
+
+
+def check_items(catalogue: Catalogue, pool: Pool, parts: Sequence[Part]) -> None:
+    """List all items, and examine those that have no verdict yet."""
+    listing = Listing(catalogue, parts)
+    with ExitStack() as open_bars:
+        bar: Bar | None = None
+        results = pool.examine(listing.cut_pieces())
+        while verdicts := [verdict for result in islice(results, AT_ONCE) for verdict in result]:
+            catalogue.add_verdicts(verdicts)
+            if not listing.is_whole:
+                listing.in_work.difference_update(name for *_, name in verdicts)
+            if bar:
+                bar.advance(len(verdicts))
+            elif listing.is_whole:
+                bar = open_bars.enter_context(progress("checking", catalogue.count("items"), "files"))
+                bar.advance(catalogue.count("verdicts"))
+
+
+class Listing:
+    """The list of all items as it grows, and which of them are being examined."""
+
+    def __init__(self, catalogue: Catalogue, parts: Sequence[Part]) -> None:
+        self._catalogue, self._parts = catalogue, parts
+        self._size = 1 if parts[0].dataset.task == "video" else PIECE
+        self.is_whole = False
+        self.in_work: set[str] = set()  # names of items that had no verdict when the list became whole
+
+    def cut_pieces(self) -> Iterator[Piece]:
+        """Yield all that is to be examined.
+
+        Of each part of the list a first piece is examined while the next part is listed. So workers have enough to do,
+        and the list is whole long before they are done. A chosen class that a dataset lacks is refused before any file
+        is read, so then nothing is examined meanwhile.
+        """
+        is_early = not any(part.dataset.classes for part in self._parts)
+        for listed in self._catalogue.list_items(_list_items(self._parts)):
+            if is_early and listed:
+                yield self._start(listed[: self._size])
+        require_chosen(self._catalogue, self._parts)
+        self.is_whole = True
+        others = (row for row in self._catalogue.unchecked() if row[0] not in self.in_work)
+        while some := list(islice(others, self._size)):
+            yield self._start(some)
+
+    def _start(self, rows: list[tuple[str, PackedItem]]) -> Piece:
+        if not self.is_whole:
+            self.in_work.update(name for name, _ in rows)
+        return [item for _, item in rows]
+
+
+def _list_items(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
+    for source, part in enumerate(parts):
+        root, is_empty = part.dataset.folder(), True
+        for item in part.dataset.items(root):
+            is_empty = False
+            name = f"{part.name}/{item.name}" if len(parts) > 1 else item.name
+            safe, problem = make_printable(name), item.problem and make_printable(item.problem)[:LONGEST_REASON]
+            fits = (safe, problem) == (item.name, item.problem)
+            yield source, item if fits else replace(item, name=safe, problem=problem), _make_stamp(root, item)
+        if is_empty:
+            remedy = "put the dataset there (docs/records.md shows how it must look)"
+            raise DataError(f"{root.as_posix()}: is empty; {remedy}")
+
+
+def _make_stamp(root: Path, item: Item) -> str:
+    """Return what changes when the file does."""
+    if item.problem:
+        return ""
+    path = os.path.join(root, item.path)
+    try:
+        files = sorted(os.path.join(path, name) for name in os.listdir(path)) if item.media == "frames" else [path]
+        return ",".join(f"{state.st_size}-{state.st_mtime_ns}" for state in map(os.stat, files))
+    except OSError:
+        return "unreadable"

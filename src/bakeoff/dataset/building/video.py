@@ -1,0 +1,149 @@
+"""Clips: checked by decoding every frame, kept as JPEGs at a rate of their own.
+
+A video file is decoded by FFmpeg (PyAV), colours converted in its bit-exact mode, so that every machine gets the
+same pixels. A folder of frames is so many image files; the seed system's raw clips are so many bytes.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import av
+import numpy as np
+import simplejpeg
+from av.video.reformatter import Interpolation
+from PIL import Image
+
+from bakeoff.dataset.building.image_check import Refused, check_image, encode_stored, hash_picture, read_image
+from bakeoff.dataset.sources.clips import list_frames
+
+QUALITY = 90  # of frames; over 42 dB against the decoded video at a twentieth of the raw bytes, on short scenes
+EXACT = Interpolation.AREA | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INT
+UNBELIEVABLE_RATE = 1000.0
+
+
+@dataclass(frozen=True)
+class CheckedClip:
+    width: int  # as shown
+    height: int
+    frames: int  # in the file
+    frames_per_second: float
+    sha256: str
+    likeness: int  # of the middle frame
+
+
+def check_video(path: Path) -> CheckedClip:
+    """Decode every frame. Raises Refused."""
+    with _refuse_plainly(), _open(path) as (container, stream):
+        declared, rate = stream.frames, _read_rate(stream)
+        count, sample, size = 0, None, (0, 0)
+        middle = declared // 2
+        for frame in container.decode(stream):
+            if frame.is_corrupt:
+                raise Refused(f"broken video: frame {count} is damaged")
+            if count == 0 or count == middle:
+                sample = frame.reformat(format="gray", interpolation=EXACT).to_ndarray()
+                size = (frame.width, frame.height)
+                turned = frame.rotation % 180 != 0
+            count += 1
+    if sample is None:
+        raise Refused("broken video: not one frame can be decoded")
+    if count < declared:
+        raise Refused(f"broken video: {count} of its {declared} frames can be decoded")
+    width, height = size[::-1] if turned else size
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return CheckedClip(width, height, count, rate, digest, hash_picture(sample))
+
+
+def check_frames(folder: Path, frames_per_second: float) -> CheckedClip:
+    """Decode every image of a folder. They must be of one size."""
+    digest, size, likeness, count = hashlib.sha256(), None, 0, 0
+    files = list_frames(folder)
+    for count, file in enumerate(files, start=1):
+        try:
+            data = read_image(file)
+            checked = check_image(data, None)
+        except Refused as error:
+            raise Refused(f"frame {file.name}: {error}") from None
+        if size not in (None, (checked.width, checked.height)):
+            raise Refused(f"frame {file.name} is {checked.width}x{checked.height}, others are {size[0]}x{size[1]}")
+        size = (checked.width, checked.height)
+        digest.update(bytes.fromhex(checked.sha256))
+        likeness = checked.likeness if count == (len(files) + 1) // 2 else likeness
+    if size is None:
+        raise Refused("a folder without a frame")
+    return CheckedClip(*size, count, frames_per_second, digest.hexdigest(), likeness)
+
+
+def check_raw(data: bytes, width: int, height: int, frames_per_second: float) -> CheckedClip:
+    """Raw frames, width x height x 3 bytes each."""
+    frames, rest = divmod(len(data), width * height * 3)
+    if rest or not frames:
+        raise Refused(f"{len(data):,} bytes are no whole number of {width}x{height} frames (data.width, data.height)")
+    grey = np.ascontiguousarray(view_raw(data, width, height)[frames // 2][::2, ::2, 1])
+    return CheckedClip(width, height, frames, frames_per_second, hashlib.sha256(data).hexdigest(), hash_picture(grey))
+
+
+def view_raw(data: bytes, width: int, height: int) -> np.ndarray:
+    return np.frombuffer(data, np.uint8).reshape(-1, height, width, 3)
+
+
+def encode_video(path: Path, size: tuple[int, int], step: int) -> Iterator[bytes]:
+    """Yield JPEGs of every `step`-th frame at (width, height), upright."""
+    with _refuse_plainly(), _open(path) as (container, stream):
+        for frame in islice(container.decode(stream), 0, None, step):
+            turns = round(frame.rotation / 90) % 4
+            width, height = size[::-1] if turns % 2 else size
+            rgb = frame.reformat(width, height, "rgb24", dst_colorspace="itu601", interpolation=EXACT)
+            yield _encode(np.rot90(rgb.to_ndarray(), turns))
+
+
+def encode_folder(folder: Path, step: int, max_side: int | None, is_square: bool) -> Iterator[bytes]:
+    for file in list_frames(folder)[::step]:
+        data = read_image(file)
+        yield encode_stored(data, check_image(data, max_side, is_square), max_side, is_square)
+
+
+def encode_arrays(frames: np.ndarray, size: tuple[int, int], step: int) -> Iterator[bytes]:
+    for frame in frames[::step]:
+        if frame.shape[:2] != size[::-1]:
+            frame = np.asarray(Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS))
+        yield _encode(frame)
+
+
+def _encode(rgb: np.ndarray) -> bytes:
+    return simplejpeg.encode_jpeg(np.ascontiguousarray(rgb), QUALITY, "RGB", "420")
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoStream]]:
+    with av.open(str(path)) as container:
+        if not container.streams.video:
+            raise Refused("has no video in it")
+        stream = container.streams.video[0]
+        stream.thread_type = "NONE"  # the processes are as many as the cores
+        stream.codec_context.options = {"err_detect": "explode"}  # else FFmpeg paints over what is damaged
+        yield container, stream
+
+
+@contextmanager
+def _refuse_plainly() -> Iterator[None]:
+    try:
+        yield
+    except av.error.FFmpegError as error:
+        raise Refused(f"broken video: {error.strerror}") from None
+    except (ValueError, MemoryError) as error:
+        if isinstance(error, Refused):
+            raise
+        raise Refused(f"broken video: {error}") from None
+
+
+def _read_rate(stream: av.VideoStream) -> float:
+    rate = float(stream.average_rate or stream.guessed_rate or 0)
+    if not 0 < rate < UNBELIEVABLE_RATE:
+        raise Refused(f"broken video: a rate of {rate:g} frames a second")
+    return rate

@@ -1,0 +1,115 @@
+"""One labelled image or clip, encoded, with its boxes or labels by name; and what it is as a tf.Example.
+
+A detection record of the demo: one 176x168 JPEG named `train/000017`, with
+`boxes=(Box(0.31, 0.12, 0.63, 0.38, "7"), ...)`; a clip has several frames and `labels=("left",)`.
+Its keys are those that the Object Detection API and Inception's reader expect; class ids are 1..k, 0 is the background.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from bakeoff.dataset.records.wire import (
+    Feature,
+    encode_blobs,
+    encode_features,
+    encode_floats,
+    encode_integers,
+    encode_texts,
+)
+
+TRAIN, VALIDATION, TEST = "train", "validation", "test"
+SEEN = (TRAIN, VALIDATION)  # by training and by whatever chooses among runs; all records have both
+SPLITS = (*SEEN, TEST)
+RGB, THREE = encode_texts(["RGB"]), encode_integers([3])
+
+
+@dataclass(frozen=True)
+class Box:
+    """Corners as shares of the image, 0..1."""
+
+    ymin: float
+    xmin: float
+    ymax: float
+    xmax: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Record:
+    name: str
+    frames: tuple[bytes, ...]  # encoded images; exactly one unless it is a clip
+    height: int
+    width: int
+    boxes: tuple[Box, ...] = ()
+    labels: tuple[str, ...] = ()
+    format: str = "jpeg"
+    frames_per_second: float = 0.0  # above 0 for clips
+
+    @property
+    def is_scene(self) -> bool:
+        """An image with boxes or, on purpose, without any."""
+        return not self.labels and not self.frames_per_second
+
+
+class Source(Protocol):
+    """Records that are made, not read: a frozen dataclass whose fields are the settings of `conf/data/<name>.yaml`.
+
+    Folders of files are another matter: `sources.dataset.Dataset`.
+    """
+
+    task: ClassVar[str]
+
+    def classes(self) -> list[str]:
+        """All labels, in the order that gives them the ids 1..k."""
+
+    def count(self, split: str) -> int:
+        """How many records the split has."""
+
+    def records(self, split: str) -> Iterable[Record]:
+        """The records of one split, in a fixed order."""
+
+
+def number_classes(classes: Iterable[str]) -> dict[str, int]:
+    """Return the id of each label."""
+    return {label: number for number, label in enumerate(classes, start=1)}
+
+
+def encode_record(record: Record, ids: Mapping[str, int], sha256: str | None = None) -> bytes:
+    """Return the record as a serialized tf.Example. `sha256` is the digest of its one image, if it is known already."""
+    name = encode_texts([record.name])
+    features = {
+        "image/height": encode_integers([record.height]),
+        "image/width": encode_integers([record.width]),
+        "image/filename": name,
+        "image/source_id": name,
+    } | (_encode_clip(record) if record.frames_per_second else _encode_image(record, sha256))
+    prefix = "image/object/class" if record.is_scene else "image/class"
+    labels = [box.label for box in record.boxes] if record.is_scene else record.labels
+    features[f"{prefix}/text"] = encode_texts(labels)
+    features[f"{prefix}/label"] = encode_integers(ids[label] for label in labels)
+    return encode_features(features)
+
+
+def _encode_image(record: Record, sha256: str | None) -> dict[str, Feature]:
+    [image] = record.frames
+    features = {
+        "image/encoded": encode_blobs([image]),
+        "image/format": encode_texts([record.format]),
+        "image/key/sha256": encode_texts([sha256 or hashlib.sha256(image).hexdigest()]),
+        "image/colorspace": RGB,
+        "image/channels": THREE,
+    }
+    if record.is_scene:
+        for side in ("ymin", "xmin", "ymax", "xmax"):
+            features[f"image/object/bbox/{side}"] = encode_floats(getattr(box, side) for box in record.boxes)
+    return features
+
+
+def _encode_clip(record: Record) -> dict[str, Feature]:
+    return {
+        "clip/frames": encode_blobs(record.frames),
+        "clip/format": encode_texts([record.format]),
+        "clip/frames_per_second": encode_floats([record.frames_per_second]),
+    }

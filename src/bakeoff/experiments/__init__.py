@@ -1,0 +1,1 @@
+"""Many runs: sweeps, plans, comparisons, other machines."""

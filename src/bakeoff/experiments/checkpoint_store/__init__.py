@@ -1,0 +1,1 @@
+"""Copies of checkpoints off this machine, from which any clone resumes."""

@@ -1,0 +1,1 @@
+"""Work on other machines, moved there by Ray core or Slurm."""

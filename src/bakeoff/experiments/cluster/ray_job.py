@@ -1,0 +1,138 @@
+"""One job on a Ray cluster, as its launcher sees it: through an actor on the node that Ray chose."""
+
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from bakeoff.experiments.cluster.fetch_process import Bringing, Errand
+from bakeoff.experiments.cluster.fetch_results import NOTHING
+from bakeoff.experiments.cluster.mirror_logs import Mirror
+from bakeoff.experiments.sweep import process_group
+from bakeoff.experiments.sweep.job import JobFiles
+from bakeoff.experiments.sweep.job_process import TAKEN_AWAY
+from bakeoff.foundation.errors import TRY_AGAIN_LATER
+from bakeoff.foundation.workspace import IN_FLIGHT
+from bakeoff.tracking.journal.journal import is_held
+from bakeoff.tracking.sync.status import send_beside
+
+NODE_LOST = "stopped, for its node was lost"
+SECONDS_BETWEEN_CHECKS, SECONDS_BETWEEN_SENDERS = 0.1, 5.0
+
+
+class RayJob:
+    """The process of a job on a node. A near job writes its files here itself, those of a far one are mirrored."""
+
+    def __init__(
+        self, ray: Any, actor: Any, files: JobFiles, bringing: Bringing, order: Mapping[str, Any] | None = None,
+        given: Mapping[str, bytes] | None = None,
+    ) -> None:  # fmt: skip
+        """`order` brings a far result home. `given` are the files that a far node got.
+
+        Without an actor, only a result that is left in the git remote can come.
+        """
+        self.lost: str | None = None
+        self._ray, self._actor, self._files = ray, actor, files
+        self._bringing, self._order = bringing, order
+        self._has_started = self._is_far = False
+        self._sent_at = 0.0
+        sizes = {name.removeprefix(f"{IN_FLIGHT}/"): len(content) for name, content in (given or {}).items()}
+        self._mirror = Mirror(files, {name: size for name, size in sizes.items() if name.endswith(".jsonl")})
+        self._errand: Errand | None = None
+        self._news: Any = None
+        if actor is None:
+            self._lose()
+        else:
+            self._listen()
+
+    def is_over(self) -> bool:
+        if self._actor is not None and self._ray.wait([self._news], timeout=0)[0]:
+            self._receive()
+        if self._actor is not None or is_held(self._files.lock):  # without its actor a job saves its work, and ends
+            return False
+        if self._errand is not None:
+            if (brought := self._bringing.code_of(self._errand)) is None:
+                return False
+            self._settle_errand(brought)
+        code = self._files.exit_code()
+        if code == TRY_AGAIN_LATER:
+            self.lost = self.lost or TAKEN_AWAY
+        elif code is not None:
+            self.lost = None  # it ended properly all the same
+        return True
+
+    def ask(self, number: int) -> None:
+        if self._actor is None:
+            return
+        if self._has_started:
+            self._actor.ask.remote(number)
+        else:
+            self._ray.kill(self._actor)
+
+    def end(self, *, asked: bool = False) -> None:
+        for number in (process_group.INTERRUPT, signal.SIGTERM, process_group.KILL):
+            if not (asked and number == process_group.INTERRUPT):
+                self.ask(number)
+            until = time.monotonic() + process_group.SECONDS_TO_END
+            while not (over := self.is_over()) and time.monotonic() < until:
+                time.sleep(SECONDS_BETWEEN_CHECKS)
+            if over:
+                return
+
+    def gpus(self) -> tuple[str, ...]:
+        return ()
+
+    def _listen(self) -> None:
+        self._news = self._actor.news.remote(self._mirror.known)
+
+    def _receive(self) -> None:
+        errors = self._ray.exceptions
+        try:
+            reply = self._ray.get(self._news)
+        except errors.ActorUnavailableError:  # it may answer again
+            self._listen()
+            return
+        except errors.RayActorError:
+            self._actor = None
+            self._lose()
+            return
+        self._has_started, self._is_far = True, not reply["is_near"]
+        self._keep(reply)
+        if not reply["is_over"]:
+            self._listen()
+            return
+        self._actor.leave.remote()
+        self._actor = None
+        if self._is_far and reply["code"] == 0:
+            self._start_bringing()
+        elif self._is_far and reply["code"] is not None and reply["code"] >= 0:
+            self._files.write_outcome(reply["code"])
+
+    def _keep(self, reply: Mapping[str, Any]) -> None:
+        has_reported = self._mirror.apply(reply["files"])
+        if reply["error"]:
+            self._log_line(f"{reply['where']}: {reply['error']}")
+        if has_reported and time.monotonic() - self._sent_at > SECONDS_BETWEEN_SENDERS:
+            self._sent_at = time.monotonic()
+            send_beside()
+        for name in self._mirror.stops():
+            self._actor.stop.remote(name)
+
+    def _lose(self) -> None:
+        """Note that the node is lost. A far job may have left its result in the git remote before."""
+        self.lost = NODE_LOST
+        if self._order is not None and (self._is_far or not self._has_started):
+            self._start_bringing()
+
+    def _start_bringing(self) -> None:
+        assert self._order is not None
+        self._errand = self._bringing.send_for(self._order, self._files.log)
+
+    def _settle_errand(self, code: int) -> None:
+        self._errand = None
+        if code == 0 or (code != NOTHING and self.lost is None):
+            self._files.write_outcome(code)
+
+    def _log_line(self, line: str) -> None:
+        with self._files.log.open("a", encoding="utf-8") as log:
+            log.write(f"{line}\n")

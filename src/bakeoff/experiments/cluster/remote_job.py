@@ -1,0 +1,80 @@
+"""A job in a clone of the sweep's snapshot, on a node that reaches only a git remote and a DVC remote.
+
+    python -m bakeoff.experiments.cluster.remote_job .bakeoff/sweeps/sweep-20260102-030405 1 REMOTE REF
+
+Outputs are pushed to the DVC remote. Then one commit is pushed to the git remote, under a reference of this attempt
+alone. Its parent is the experiment, and its only file holds the run's reports. The launcher brings it home.
+"""
+
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from bakeoff.experiments.cluster.node_agent import GROWING, KEPT, REPORTS
+from bakeoff.experiments.sweep import job as jobs
+from bakeoff.experiments.sweep import pycache
+from bakeoff.experiments.sweep.git_snapshot import AUTHOR, experiment_ref, git
+from bakeoff.experiments.sweep.job_workspace import SOURCE
+from bakeoff.experiments.sweep.manifest import SweepJob
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.workspace import IN_FLIGHT, main_workspace
+
+REPORTS_FILE = "told.tar"
+LARGEST = 1_000_000  # bytes of a file in the commit; larger ones are outputs, which DVC has
+T = TypeVar("T")
+SECONDS_TO_TRY, SECONDS_BETWEEN_TRIES = 600.0, 5.0  # a network may come back
+
+
+def deliver(job: SweepJob, remote: str, ref: str) -> None:
+    """Push a job's experiment and the reports of its run."""
+    experiment = experiment_ref(job.experiment)
+    if experiment is None:
+        raise WorkspaceError(f"{job.experiment}: there is no such experiment to deliver")
+    with TemporaryDirectory() as folder:
+        packed = Path(folder) / REPORTS_FILE
+        pack(main_workspace() / IN_FLIGHT, packed)
+        blob = git("hash-object", "-w", str(packed))
+        index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        git("update-index", "--add", "--cacheinfo", f"100644,{blob},{REPORTS_FILE}", more=index)
+        tree = git("write-tree", more=index)
+    commit = git("commit-tree", tree, "-p", experiment, "-m", f"{job.experiment}: reports of its run", more=AUTHOR)
+    keep_trying(lambda: git("push", "--quiet", remote, f"+{commit}:{ref}"))
+
+
+def keep_trying(act: Callable[[], T]) -> T:
+    """Call `act` until it succeeds, and return its result. Raises WorkspaceError when that takes too long."""
+    until = time.monotonic() + SECONDS_TO_TRY
+    while True:
+        try:
+            return act()
+        except WorkspaceError as error:
+            if time.monotonic() > until:
+                raise
+            print(f"{error}; it is tried again", file=sys.stderr, flush=True)
+        time.sleep(SECONDS_BETWEEN_TRIES)
+
+
+def pack(folder: Path, file: Path) -> None:
+    """Write the reports in a folder to a tar file: what journals name before the journals."""
+    with tarfile.open(file, "w") as tar:
+        for pattern in (*REPORTS, KEPT, GROWING):
+            for path in sorted(folder.glob(pattern)):
+                if path.is_file() and path.stat().st_size <= LARGEST:
+                    tar.add(path, path.relative_to(folder).as_posix())
+
+
+def main() -> None:
+    remote, ref = sys.argv[3:5]
+    source = Path(SOURCE).resolve()
+    try:
+        jobs.main(lambda job: deliver(job, remote, ref))
+    finally:
+        pycache.keep_compiled(source)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""A table as text, a row for each run, or a column for each where that fits better; as Markdown; and as JSON."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bakeoff.experiments.compare.run_row import Contender
+from bakeoff.experiments.compare.table import KEY, METRIC, Cell, Column, Table
+
+LONGEST_CELL = 28
+BEST = "*"
+MOST_SIDE_BY_SIDE = 6
+APART = "  "
+VERSION = 1  # of the JSON
+
+
+def format_lines(table: Table, width: int | None) -> list[str]:
+    """At most `width` wide: what has no room is named below."""
+    rows = _rows(table.columns)
+    if width is None or _width(rows) <= width:
+        return _align(rows)
+    if len(table.contenders) <= MOST_SIDE_BY_SIDE:
+        turned = [list(row) for row in zip(*rows, strict=True)]
+        if _width(turned) <= width:
+            return _align(turned)
+    kept = list(table.columns[:1])
+    for column in sorted(table.columns[1:], key=lambda column: column.rank):
+        if _width(_rows([*kept, column])) <= width:
+            kept.append(column)
+    shown = [column for column in table.columns if column in kept]
+    left = [column.name for column in table.columns if column not in kept]
+    remark = f"no room for: {', '.join(left)} (--html and --json have them)"
+    return [*_align(_rows(shown)), *wrap(remark, width)]
+
+
+def format_markdown(table: Table) -> list[str]:
+    heads = [f"| {' | '.join(_escape(column.name) for column in table.columns)} |"]
+    heads.append("|" + "|".join("---:" if column.is_number else "---" for column in table.columns) + "|")
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    return [*heads, *(f"| {' | '.join(map(_emphasize, row))} |" for row in rows)]
+
+
+def _rows(columns: Sequence[Column]) -> list[list[str]]:
+    return [list(row) for row in zip(*([_cut(column.name), *_texts(column)] for column in columns), strict=True)]
+
+
+def _texts(column: Column) -> list[str]:
+    """The mark stands right behind the number, and where there is none a blank, so that numbers stay in line."""
+    if not any(cell.is_best for cell in column.cells):
+        return [_cut(cell.text) for cell in column.cells]
+    marked = []
+    for cell in column.cells:
+        value, blank, rest = cell.text.partition(" ")
+        mark = BEST if cell.is_best else " "
+        marked.append(f"{value}{mark}{blank}{rest}" if column.kind == METRIC else f"{cell.text}{mark}")
+    return marked
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    return sum(max(map(len, column)) for column in zip(*rows, strict=True)) + len(APART) * (len(rows[0]) - 1)
+
+
+def _align(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [APART.join(f"{text:{wide}}" for text, wide in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def wrap(text: str, width: int | None) -> list[str]:
+    return [text] if width is None else textwrap.wrap(text, width, subsequent_indent="  ")
+
+
+def _emphasize(cell: Cell) -> str:
+    text = _escape(cell.text)
+    return f"**{text}**" if cell.is_best else text
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+
+
+def as_tree(table: Table) -> dict[str, Any]:
+    """Keys are only ever added as long as `version` stays."""
+    return {
+        "version": VERSION,
+        "keys": [column.name for column in table.columns if column.kind == KEY],
+        "metrics": [
+            {
+                "name": column.name,
+                "higher_is_better": column.is_higher_better,
+                "best": [one.run_id for one, cell in zip(table.contenders, column.cells, strict=True) if cell.is_best],
+            }
+            for column in table.columns
+            if column.kind == METRIC
+        ],
+        "runs": [_run_tree(contender, [column.name for column in table.metrics]) for contender in table.contenders],
+    }
+
+
+def _run_tree(contender: Contender, shown: list[str]) -> dict[str, Any]:
+    numbers = {name: number for name in shown if (number := contender.number(name))}
+    return {
+        "run": contender.run_id, "name": contender.name, "state": contender.state,
+        "numbers": {name: asdict(number) for name, number in numbers.items()},
+        "cost": contender.cost.tree, "experiment": contender.experiment, "sweep": contender.sweep,
+        "commit": contender.commit, "uncommitted_changes": contender.is_dirty, "records": contender.records,
+        "began": None if contender.began is None else contender.began / 1000, "reused_from": contender.reused_from,
+        "note": contender.note,
+        "mlflow": {
+            "run": contender.mlflow_id, "experiment": contender.mlflow_experiment, "artifacts": contender.artifacts,
+            "page": contender.page,
+        },
+        "params": dict(contender.params),
+        "metrics": {key: value if value == value else None for key, value in contender.metrics.items()},
+        "seeds": [_run_tree(seed, shown) for seed in contender.seeds],
+    }  # fmt: skip

@@ -1,0 +1,69 @@
+"""The validation passes of the longest runs -> whether their number still rose at the end, by more than its noise."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import numpy as np
+from scipy import stats
+
+from bakeoff.experiments.compare.run_row import VALIDATION
+from bakeoff.experiments.learning_curve.fit import Interval
+from bakeoff.experiments.learning_curve.measurements import Measure, Measurements
+from bakeoff.foundation import workspace
+from bakeoff.tracking.journal.journal import entries_of
+
+LEAST_PASSES = 4  # in the second half of a run
+QUANTILE = 0.975
+History = list[tuple[int, float]]  # step, value
+
+
+@dataclass(frozen=True)
+class Rise:
+    """By how much the number rose over the second half of the runs, or why that is not known."""
+
+    steps: int
+    seeds: int
+    change: Interval | None = None
+    why_not: str = ""
+
+
+def find_rise(measurements: Measurements) -> Rise:
+    """Return the rise of the runs on the largest share that took the most steps."""
+    steps = [int(point.run.params["derived.steps"]) for point in measurements.whole]
+    most = max(steps)
+    longest = [point for point, taken in zip(measurements.whole, steps, strict=True) if taken == most]
+    histories = [read_history(point.run.reused_from or point.run.run_id, measurements.measure) for point in longest]
+    return measure_rise(histories, most, measurements.measure)
+
+
+def read_history(run_id: str, measure: Measure) -> History:
+    """Return the number of each validation pass in a run's journal."""
+    name = f"{VALIDATION}{measure.name}"
+    history = {
+        entry["step"]: float(entry["values"][name])
+        for entry in entries_of(workspace.journals() / run_id, "metrics") if name in entry["values"]
+    }  # fmt: skip
+    return sorted(history.items())
+
+
+def measure_rise(histories: Sequence[History], steps: int, measure: Measure) -> Rise:
+    """Fit a line to the second half of each run. Its noise comes from several seeds, or else from the passes."""
+    seeds = len(histories)
+    late = [[(step, value) for step, value in history if step > steps / 2] for history in histories]
+    if not late or min(map(len, late)) < LEAST_PASSES:
+        fewest = min(map(len, late), default=0)
+        return Rise(
+            steps, seeds,
+            why_not=f"{fewest} validation passes in the second half of a run, {LEAST_PASSES} are needed "
+            "(train.validate_every_steps)",
+        )  # fmt: skip
+    lines = [stats.linregress(*zip(*history, strict=True)) for history in late]
+    sign = 1 if measure.is_share else -1
+    slopes = [sign * line.slope * steps / 2 for line in lines]
+    if seeds > 1:
+        half = stats.t.ppf(QUANTILE, seeds - 1) * stdev(slopes) / np.sqrt(seeds)
+    else:
+        half = stats.t.ppf(QUANTILE, len(late[0]) - 2) * lines[0].stderr * steps / 2
+    middle = fmean(slopes)
+    return Rise(steps, seeds, Interval(middle, float(middle - half), float(middle + half)))

@@ -1,0 +1,208 @@
+"""Which stages `dvc repro` would run for a variant, which it would restore from its cache, which it would leave alone.
+
+`dvc status` knows what changed since dvc.lock, but sees downstream only what render_config has written already; so a
+stage's keys of run.yaml are compared with the variant as it would be rendered.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.learning.run_file.yaml_file import BARE_EXPONENT, FLOAT_TAG
+
+RUNS, CACHED, UNCHANGED = "runs", "from the cache", "unchanged"
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the compiled one is much faster
+    """Of DVC's own files, in which `1e-07` without a dot is a number."""
+
+
+Loader.add_implicit_resolver(FLOAT_TAG, BARE_EXPONENT, list("-+0123456789"))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What DVC has on disk: dvc.yaml's stages, dvc.lock's, what changed since, and results of earlier runs."""
+
+    stages: dict[str, dict[str, Any]]
+    locked: dict[str, dict[str, Any]]
+    changed: dict[str, dict[str, Any]]  # stage -> path -> how
+    cached: list[dict[str, Any]]
+
+
+def stages_ahead(
+    files: Mapping[str, Mapping[str, Any]], known: Known | None = None, *, until: str | None = None
+) -> dict[str, str]:
+    """For each stage in order what would happen, if params.yaml and run.yaml held these trees. `known` spares reading
+    it again for the next variant; `until` leaves out what that stage does not need."""
+    known = known or read_known()
+    files = {**files, workspace.PROMISE.as_posix(): workspace.PROMISED}  # render_config writes it anew
+    made: dict[str, str | None] = {}  # output -> its hash; None: only a run will tell
+    ahead = {}
+    for name in _in_order(known.stages, known.stages if until is None else [until]):
+        ahead[name], outs = _outcome(name, known, files, made)
+        made |= outs
+    return ahead
+
+
+def _outcome(
+    name: str, known: Known, files: Mapping[str, Mapping[str, Any]], made: Mapping[str, str | None]
+) -> tuple[str, dict[str, str | None]]:
+    stage, locked = known.stages[name], known.locked.get(name)
+    nothing: dict[str, str | None] = dict.fromkeys(_out_paths(stage))
+    if locked is None:
+        return RUNS, nothing
+    deps: dict[str, str | None] = {}
+    for entry in locked.get("deps", []):
+        path = entry["path"]
+        upstream = next((out for out in made if path == out or path.startswith(f"{out}/")), None)
+        if upstream is None:
+            deps[path] = None if path in known.changed.get(name, {}) else entry["md5"]
+        elif path == upstream:
+            deps[path] = made[upstream]
+        else:  # a file of an output that is locked as a whole: it is what it was if the whole is
+            deps[path] = entry["md5"] if made[upstream] == _locked_out(known, upstream) else None
+    params: dict[str, dict[str, Any]] = {}
+    for file, keys in _params(stage).items():
+        tree = files[file] if file in files else _read_made(file, known, made)
+        params[file] = {key: _value_at(tree, key) for key in keys} if keys else dict(tree)
+    same_deps = deps == {entry["path"]: entry["md5"] for entry in locked.get("deps", [])}
+    edited = any(out in known.changed.get(name, {}) for out in nothing)
+    if same_deps and set(deps) == set(stage.get("deps", [])) and params == locked.get("params", {}) and not edited:
+        return UNCHANGED, {entry["path"]: entry["md5"] for entry in locked.get("outs", [])}
+    for entry in known.cached if None not in deps.values() else ():
+        same = {dep["path"]: dep["md5"] for dep in entry.get("deps", [])} == deps
+        if entry["cmd"] == stage["cmd"] and same and entry.get("params", {}) == params:
+            return CACHED, {out["path"]: out["md5"] for out in entry.get("outs", [])}
+    return RUNS, nothing
+
+
+def asked_of(name: str, known: Known, files: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what a stage and those that it needs read of run.yaml. Of two variants with the same, on the same records
+    and code, the second finds the stage's result in the cache."""
+    read = {}
+    for stage in _in_order(known.stages, [name]):
+        keys = _params(known.stages[stage]).get(workspace.RUN.as_posix(), [])
+        read[stage] = {key: _value_at(files[workspace.RUN.as_posix()], key) for key in keys}
+    return json.dumps(read, sort_keys=True)
+
+
+def _read_made(file: str, known: Known, made: Mapping[str, str | None]) -> Mapping[str, Any]:
+    """Return a JSON file of an output as it is; nothing if its stage is to make another one."""
+    upstream = next(out for out in made if file == out or file.startswith(f"{out}/"))
+    if made[upstream] is None or made[upstream] != _locked_out(known, upstream):
+        return {}
+    return json.loads(Path(file).read_text(encoding="utf-8"))
+
+
+def _value_at(tree: Any, key: str) -> Any:
+    """Return the value of a key such as `derived.num_classes`; None if there is none."""
+    for part in key.split("."):
+        tree = tree.get(part) if isinstance(tree, Mapping) else None
+    return tree
+
+
+@contextmanager
+def reading_known() -> Iterator[Callable[[], Known]]:
+    """Let DVC look what changed while the block does something else; the call waits for that."""
+    with dvc.asking_status() as status:
+        yield lambda: _read_known(status)
+
+
+def read_known() -> Known:
+    with reading_known() as known:
+        return known()
+
+
+def _read_known(status: Callable[[], Mapping[str, Any]]) -> Known:
+    stages = _read_stages(Path("dvc.yaml"), "`git diff dvc.yaml` shows what was edited")
+    lock = Path("dvc.lock")
+    again = "`git checkout dvc.lock` brings back the last one that is whole, and `dvc repro` resumes from there"
+    locked = _read_stages(lock, again) if lock.is_file() else {}
+    for stage in locked.values():
+        if not (_is_entry(stage) and isinstance(stage.get("params", {}), dict)):
+            raise WorkspaceError(f"{lock}: must hold what DVC writes, got something else; {again}")
+    cached = [entry for file in dvc.cached_runs() if _is_entry(entry := _read_yaml(file)) and "cmd" in entry]
+    return Known(stages, locked, _changed(status()), cached)
+
+
+def _read_stages(file: Path, remedy: str) -> dict[str, dict[str, Any]]:
+    tree = _read_yaml(file)
+    stages = tree.get("stages", {}) if isinstance(tree, dict) else None
+    if not isinstance(stages, dict) or not all(isinstance(stage, dict) for stage in stages.values()):
+        raise WorkspaceError(f"{file}: must hold what DVC reads, got something else; {remedy}")
+    return stages
+
+
+def _read_yaml(file: Path) -> Any:
+    """Return what the file holds; its text, if that is no YAML."""
+    text = file.read_text("utf-8", "replace")
+    try:
+        return yaml.load(text, Loader)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError, yaml.YAMLError):  # of what tags promise
+        return text
+
+
+def _is_entry(tree: Any) -> bool:
+    """Whether its files are named as DVC names them, in dvc.lock and in its run cache."""
+    parts = [tree.get(part) or [] for part in ("deps", "outs")] if isinstance(tree, dict) else [0]
+    return all(
+        isinstance(part, list) and all(isinstance(one, dict) and {"path", "md5"} <= one.keys() for one in part)
+        for part in parts
+    )
+
+
+def _changed(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    changed: dict[str, dict[str, Any]] = {}
+    for stage, entries in status.items():
+        changed[stage] = {}
+        for entry in entries:
+            for paths in entry.values() if isinstance(entry, dict) else ():
+                changed[stage] |= paths
+    return changed
+
+
+def _in_order(stages: Mapping[str, Mapping[str, Any]], wanted: Iterable[str]) -> list[str]:
+    """The wanted stages and those that they need, each after the stages that make what it depends on."""
+    maker = {out: name for name, stage in stages.items() for out in _out_paths(stage)}
+    ordered: list[str] = []
+
+    def place(name: str) -> None:
+        for dep in [*stages[name].get("deps", []), *_params(stages[name])]:
+            for out, other in maker.items():
+                if other != name and other not in ordered and (dep == out or dep.startswith(f"{out}/")):
+                    place(other)
+        if name not in ordered:
+            ordered.append(name)
+
+    for name in wanted:
+        place(name)
+    return ordered
+
+
+def _out_paths(stage: Mapping[str, Any]) -> list[str]:
+    entries = [*stage.get("outs", []), *stage.get("metrics", [])]
+    return [next(iter(entry)) if isinstance(entry, dict) else entry for entry in entries]
+
+
+def _locked_out(known: Known, path: str) -> str | None:
+    outs = [entry for stage in known.locked.values() for entry in stage.get("outs", []) if entry["path"] == path]
+    return outs[0]["md5"] if outs else None
+
+
+def _params(stage: Mapping[str, Any]) -> dict[str, list[str]]:
+    """File -> keys; a whole file is given as `file:` without keys."""
+    changes: dict[str, list[str]] = {}
+    for entry in stage.get("params", []):
+        if isinstance(entry, dict):
+            changes |= {file: keys or [] for file, keys in entry.items()}
+        else:
+            changes.setdefault(workspace.PARAMS.as_posix(), []).append(entry)
+    return changes

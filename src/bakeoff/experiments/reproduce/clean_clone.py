@@ -1,0 +1,185 @@
+"""A commit -> a workspace in which nothing ran yet, with git's and DVC's objects of this one; and commands run in it.
+
+It is a repository of its own below `.bakeoff/reproduce/`, which reads this one's objects and writes none. So the
+workspace, the index, the branches and the list of worktrees stay as they are, whatever happens in it.
+"""
+
+import configparser
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from filelock import FileLock
+
+from bakeoff.foundation import dvc
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.workspace import main_workspace
+from bakeoff.tracking.journal.journal import is_held
+
+KEPT = "kept-"  # before the name of a workspace that stays
+LINKS = "reflink,hardlink,symlink,copy"  # from the cache, which needs no second place on the disk but where it must
+HAS_SCHEME = "://"
+SECONDS_TO_END = 20
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but the one
+# Of an experiment that DVC may be running around us; the workspace is no part of it.
+NOT_TAKEN_ALONG = ("DVC_", "GIT_", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT")
+CHATTER = (
+    "To track the changes with git", "\tgit add", "To enable auto staging", "\tdvc config core.autostage",
+    "Use `dvc push`", "Updating lock file", "Generating lock file", "Running stage", "> ", "Stage '",
+)  # fmt: skip
+
+
+@contextmanager
+def fresh_workspace(commit: str, patch: bytes | None, *, keep: bool) -> Iterator[Path]:
+    """Yield the folder that is the workspace, gone at the end however that comes, unless it is to be kept."""
+    place = main_workspace() / ".bakeoff/reproduce"
+    place.mkdir(parents=True, exist_ok=True)
+    _clear(place)
+    folder = place / f"{KEPT if keep else ''}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
+    lock = FileLock(_lock_of(folder), thread_local=False)
+    lock.acquire()
+    try:
+        yield _make(folder, commit, patch)
+    finally:
+        if not keep:
+            _remove(folder)
+        lock.release()
+        _lock_of(folder).unlink(missing_ok=True)
+        with suppress(OSError):
+            place.rmdir()  # if it is empty
+
+
+def has_remote(workspace: Path) -> bool:
+    files = (workspace / ".dvc/config", workspace / ".dvc/config.local")
+    return any("['remote " in file.read_text(encoding="utf-8") for file in files if file.is_file())
+
+
+def run_command(command: Sequence[str], folder: Path, show: Callable[[str], None]) -> tuple[int, list[str]]:
+    """Run a command and show it line by line; return its exit code and its words. Ctrl-C ends it, and then continues as
+    KeyboardInterrupt."""
+    lines = []
+    with subprocess.Popen(
+        command, cwd=folder, env=_environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True,
+    ) as child:  # fmt: skip
+        try:
+            assert child.stdout
+            for line in child.stdout:
+                lines.append(line.rstrip())
+                if lines[-1] and not lines[-1].startswith(CHATTER):
+                    show(lines[-1])
+            return child.wait(), lines
+        finally:
+            if child.poll() is None:
+                _end(child)
+
+
+def _make(folder: Path, commit: str, patch: bytes | None) -> Path:
+    main = main_workspace()
+    objects = Path(_git(main, "rev-parse", "--git-path", "objects"))
+    form = _git(main, "rev-parse", "--show-object-format")
+    inside = _git(main, "rev-parse", "--show-prefix")
+    folder.mkdir()
+    _git(folder, "init", "--quiet", f"--object-format={form}", "--initial-branch=reproduced")
+    (folder / ".git/objects/info").mkdir(exist_ok=True)
+    (folder / ".git/objects/info/alternates").write_text(f"{(main / objects).resolve()}\n", encoding="utf-8")
+    _git(folder, "checkout", "--quiet", "--detach", commit)
+    if patch and b"diff --git " in patch:
+        try:
+            _git(folder, "apply", "--whitespace=nowarn", "-", given=patch)
+        except WorkspaceError as error:
+            raise WorkspaceError(f"source/changes.diff: does not apply to commit {commit[:12]} ({error})") from None
+    workspace = folder / inside
+    if not (workspace / "dvc.yaml").is_file():
+        raise WorkspaceError(f"commit {commit[:12]}: has no dvc.yaml, so there are no stages to run")
+    _share_cache(main, workspace)
+    return workspace
+
+
+def _share_cache(main: Path, workspace: Path) -> None:
+    """Take DVC's settings of this machine along, with addresses that count from this workspace spelled out."""
+    config = configparser.ConfigParser(interpolation=None)
+    config.optionxform = str  # type: ignore[assignment,method-assign]  # names of remotes' options keep their case
+    shared = configparser.ConfigParser(interpolation=None)
+    with suppress(configparser.Error):
+        config.read(main / ".dvc/config.local", encoding="utf-8")
+        shared.read(workspace / ".dvc/config", encoding="utf-8")
+    for section in {*config.sections(), *shared.sections()}:
+        for source in (config, shared):
+            url = source.get(section, "url", fallback=None)
+            if url and HAS_SCHEME not in url and not Path(url).is_absolute():
+                config.setdefault(section, {})
+                config[section]["url"] = str((main / ".dvc" / url).resolve())
+                break
+    config.setdefault("cache", {})
+    cache = main / dvc.answer("cache", "dir", folder=main)
+    config["cache"]["dir"], config["cache"]["type"] = str(cache.resolve()), LINKS
+    with (workspace / ".dvc/config.local").open("w", encoding="utf-8") as file:
+        config.write(file)
+
+
+def _git(folder: Path, *arguments: str, given: bytes | None = None) -> str:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=folder, input=given, env=environment, capture_output=True, check=False)
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise WorkspaceError(f"git {arguments[0]}: {lines[0] if lines else 'failed'}")
+    return done.stdout.decode(errors="replace").strip()
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """End it with the stage that it runs; nothing of it is wanted any more."""
+    for number in (signal.SIGTERM, KILL):
+        if os.name == "posix":
+            os.killpg(child.pid, number)
+        else:
+            child.terminate()
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            child.wait(SECONDS_TO_END)
+            break
+    if os.name == "posix":
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, KILL)  # whoever of its group is left
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Leave out what is DVC's around us; its files about the workspace stay in it."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(NOT_TAKEN_ALONG)}
+    return dvc.environment(kept) | {"DVC_SITE_CACHE_DIR": str(folder / ".dvc/tmp/site")}
+
+
+def _clear(place: Path) -> None:
+    """Remove what a process left that was killed."""
+    for folder in place.iterdir():
+        lock = _lock_of(folder)
+        if folder.is_dir() and not folder.name.startswith(KEPT) and not is_held(FileLock(lock)):
+            _remove(folder)
+            lock.unlink(missing_ok=True)
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
+
+
+def _remove(folder: Path) -> None:
+    """DVC's links are read-only, which some systems do not delete."""
+
+    def allow(function: object, path: str, error: object) -> None:
+        with suppress(OSError):
+            os.chmod(Path(path).parent, 0o700)
+            Path(path).unlink()
+
+    for _ in range(3):  # a child that is ending may still write
+        shutil.rmtree(folder, onerror=allow)
+        if not folder.exists():
+            return
+        time.sleep(0.2)
+    print(f"warning: {folder}: could not be removed whole", file=sys.stderr)

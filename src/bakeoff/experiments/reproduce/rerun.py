@@ -1,0 +1,178 @@
+"""A recorded run, made again: its stages in a fresh workspace, each compared before the next begins.
+
+The verdict becomes tags of the run that it is about, and a run of its own if asked for; by journals, as all else.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bakeoff.experiments.reproduce import verdict
+from bakeoff.experiments.reproduce.clean_clone import fresh_workspace, run_command
+from bakeoff.experiments.reproduce.data import bring
+from bakeoff.experiments.reproduce.recorded import Recorded
+from bakeoff.experiments.reproduce.verdict import (
+    BUILD_RECORDS,
+    EVALUATE,
+    RENDER_CONFIG,
+    STAGES,
+    TRAIN,
+    Compared,
+    Verdict,
+)
+from bakeoff.experiments.reproduce.what_is_missing import Here, Lack, find_lacks, is_cut_off
+from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.tracking.find_run import TrackedRun
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.results.results import Result, parse_json, parse_yaml, read_text, result_in
+from bakeoff.tracking.store.target import target_in
+from bakeoff.tracking.sync.status import send_beside
+from bakeoff.tracking.tracker import new_run_id, report_result
+
+UNTRACKED = "track: {use: none} # this is the proof, not the run\n"
+REPRODUCED, REPRODUCED_AT = "bakeoff.reproduced", "bakeoff.reproduced_at"
+OF, OF_IN_MLFLOW = "bakeoff.reproduction_of", "bakeoff.reproduction_of_mlflow_run"
+
+PrintLine = Callable[[str], None]
+
+
+class CannotBeTried(WorkspaceError):
+    """Something is missing without which the run cannot be made again."""
+
+
+@dataclass
+class Attempt:
+    """What came of making a run again, as far as it came."""
+
+    recorded: Recorded
+    lacks: list[Lack] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    made: Result | None = None
+    kept: Path | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        return verdict.reach_verdict(self.compared)
+
+
+def make_again(attempt: Attempt, print_line: PrintLine, *, until: str, tolerance: float | None, keep: bool) -> None:
+    """Fill the attempt in; raise CannotBeTried if what is missing leaves nothing to try."""
+    recorded = attempt.recorded
+    _report_lacks(attempt, find_lacks(recorded, Here.now(recorded.commit)), print_line)
+    assert recorded.commit
+    with fresh_workspace(recorded.commit, recorded.patch, keep=keep) as folder:
+        attempt.kept = folder if keep else None
+        print_line(
+            f"workspace: {folder}, at commit {recorded.commit[:12]}{' with its changes' if recorded.patch else ''}"
+        )
+        _report_lacks(
+            attempt,
+            [*_lacking_stages(folder), *bring(recorded.run_yaml, recorded.state, folder, print_line)],
+            print_line,
+        )
+        _keep_to_itself(folder / workspace.PARAMS)
+        for stage in STAGES[: STAGES.index(until) + 1]:
+            if stage == EVALUATE and is_cut_off(recorded) and attempt.compared[-1].same is not True:
+                break  # its weights are of another step than those that were evaluated
+            attempt.seconds[stage] = _run_stage(stage, folder, print_line)
+            compared = _compare(stage, recorded, folder, tolerance)
+            attempt.compared.append(compared)
+            print_line(f"{stage}: {compared.text} ({attempt.seconds[stage]:.0f} s)")
+            if compared.same is False and stage in (BUILD_RECORDS, RENDER_CONFIG):
+                break  # what comes after it is of something else
+        attempt.made = result_in(folder)
+
+
+def tag_verdict(attempt: Attempt) -> bool:
+    """Return whether the run could be tagged: a run that is tracked nowhere cannot."""
+    run = attempt.recorded.tracked
+    if run is None or run.run_id is None or not (run.mlflow_id or target_in(workspace.journals() / run.run_id)):
+        return False
+    journal = _journal(run, run.run_id)
+    journal.tags(_tags(attempt))
+    journal.close()
+    send_beside()
+    return True
+
+
+def report_as_run(attempt: Attempt) -> str | None:
+    """Return our id of the new run."""
+    run, made = attempt.recorded.tracked, attempt.made
+    if run is None or run.run_id is None or made is None:
+        return None
+    run_id = new_run_id()
+    journal = _journal(run, run_id)
+    journal.run(f"{attempt.recorded.variant} (reproduction)")
+    journal.tags({OF: run.run_id, **_tags(attempt)})
+    journal.link(OF_IN_MLFLOW, run.run_id)
+    report_result(journal, made)
+    journal.state("FINISHED")
+    journal.close()
+    send_beside()
+    return run_id
+
+
+def _report_lacks(attempt: Attempt, lacking: list[Lack], print_line: PrintLine) -> None:
+    """Print all that is missing, before the first that is fatal ends it."""
+    attempt.lacks += lacking
+    for lack in lacking:
+        print_line(f"{'missing' if lack.is_fatal else 'note'}: {lack.text}")
+    if fatal := [lack.text for lack in lacking if lack.is_fatal]:
+        raise CannotBeTried(f"{attempt.recorded.called}: cannot be made again, for something is missing: {fatal[0]}")
+
+
+def _lacking_stages(folder: Path) -> Iterator[Lack]:
+    there = parse_yaml(read_text(folder / "dvc.yaml")).get("stages") or {}
+    if gone := [stage for stage in STAGES if stage not in there]:
+        yield Lack(f"dvc.yaml: had no stage {', '.join(gone)} then, so this command cannot follow it", True)
+
+
+def _keep_to_itself(params: Path) -> None:
+    """The proof is no new run of the tracking store; `track` decides nothing but where copies go."""
+    lines, inside = [], False
+    for line in params.read_text(encoding="utf-8").splitlines(keepends=True):
+        inside = line.startswith("track:") or (inside and line[:1] in (" ", "\t"))
+        if not inside:
+            lines.append(line if line.endswith("\n") else f"{line}\n")
+    params.write_text("".join([*lines, UNTRACKED]), encoding="utf-8")
+
+
+def _run_stage(stage: str, folder: Path, print_line: PrintLine) -> float:
+    """Run it for real: neither dvc.lock nor DVC's cache of runs is asked, and nothing goes into the cache."""
+    print_line(f"{stage}: runs")
+    began = time.monotonic()
+    command = dvc.command("repro", "--single-item", "--force", "--no-run-cache", "--no-commit", stage)
+    code, lines = run_command(command, folder, lambda line: print_line(f"  {line}"))
+    if code:
+        last = [line for line in lines if line and not line.startswith("ERROR")][-1:]
+        raise CannotBeTried(f"{stage}: failed with code {code} ({' '.join(last)}); its output stands above")
+    return time.monotonic() - began
+
+
+def _compare(stage: str, recorded: Recorded, folder: Path, tolerance: float | None) -> Compared:
+    made = result_in(folder)
+    if stage == BUILD_RECORDS:
+        manifest = parse_json(read_text(folder / workspace.RECORDS / "manifest.json"))
+        return verdict.compare_records(recorded, str(manifest["digest"]))
+    if stage == RENDER_CONFIG:
+        return verdict.compare_config(recorded, made.variant)
+    if stage == TRAIN:
+        return verdict.compare_training(recorded, made.state, made.lines)
+    return verdict.compare_metrics(recorded, made.metrics, tolerance)
+
+
+def _tags(attempt: Attempt) -> Mapping[str, str]:
+    reached = attempt.verdict
+    where = f" at {reached.stage}" if reached.stage else ""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {REPRODUCED: f"{reached.outcome}{where}", REPRODUCED_AT: at}
+
+
+def _journal(run: TrackedRun, run_id: str) -> Journal:
+    journal = Journal(run_id)
+    if target_in(journal.folder) is None:
+        run.target.write(journal.folder)
+    return journal

@@ -1,0 +1,89 @@
+"""What a training computes on: set in TensorFlow, printed before the first step, sent to MLflow."""
+
+import sys
+from collections import Counter
+from importlib.util import find_spec
+from typing import Any
+
+from bakeoff.foundation.machine import cores, gpu_names, list_gpus
+from bakeoff.foundation.progress import print_line
+from bakeoff.foundation.tf_loading import load_tensorflow
+from bakeoff.foundation.versions import library_version, package_of
+from bakeoff.learning.run_file.settings import Run
+from bakeoff.tracking.sync.system_metrics import processor
+
+
+def count_devices(run: Run) -> int:
+    """Return how many devices a training computes on. TensorFlow is loaded for it only if it alone knows."""
+    if (number := run.train.device_number) is not None:
+        return number
+    choose_devices(run)
+    from bakeoff.learning.training.devices import device_count
+
+    return device_count(run.train.devices)
+
+
+def choose_devices(run: Run) -> None:
+    """Load TensorFlow and set the devices that a training computes on."""
+    load_tensorflow()
+    from bakeoff.learning.training.devices import use_devices
+
+    use_devices(run.train.devices, run.memory.gpu_memory_limit)
+
+
+def print_device(replicas: int) -> None:
+    """Print what the training computes on; of GPUs the first `replicas`. TensorFlow is loaded."""
+    import tensorflow as tf
+
+    if details := _details(replicas):
+        print_line(f"train: computes on {name_gpus([one.get('device_name', 'unnamed') for one in details])}")
+        return
+    print_line(
+        f"train: computes on the CPU, {cores()} {'core' if cores() == 1 else 'cores'} of {processor().split('; ')[1]}"
+    )
+    if not tf.config.list_physical_devices("GPU") and (unused := gpu_names()):
+        print(f"warning: {describe_unused(unused)}", file=sys.stderr)
+
+
+def device_tags(replicas: int) -> dict[str, str]:
+    """Return MLflow's tag: `1 GPU: NVIDIA A10; compute capability 8.6; 24.1 GB; driver 550.54.15`."""
+    if not (details := _details(replicas)):
+        return {"bakeoff.device": "CPU"}
+    parts = [name_gpus([one.get("device_name", "unnamed") for one in details])]
+    if capability := details[0].get("compute_capability"):
+        parts.append(f"compute capability {'.'.join(map(str, capability))}")
+    if gpus := list_gpus():
+        parts += [f"{gpus[0].memory_bytes / 1e9:.1f} GB", f"driver {gpus[0].driver}"]
+    return {"bakeoff.device": "; ".join(parts)}
+
+
+def _details(replicas: int) -> list[dict[str, Any]]:
+    """Return what TensorFlow knows of the GPUs that a training uses; nothing on CPUs."""
+    import tensorflow as tf
+
+    gpus = tf.config.get_visible_devices("GPU")[:replicas]
+    return [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
+
+
+def name_gpus(names: list[str]) -> str:
+    """Return "2 GPUs: 2 x NVIDIA A10"."""
+    counted = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in Counter(names).items())
+    return f"{len(names)} {'GPU' if len(names) == 1 else 'GPUs'}: {counted}"
+
+
+def _name_remedy(package: str) -> str:
+    if package != "tensorflow":
+        return f"{package} has no GPUs: `make GPU=1 repro` puts TensorFlow and NVIDIA's libraries in its place"
+    pip = f"{sys.executable} -m pip" if find_spec("pip") else "uv pip"
+    install = f"{pip} install 'tensorflow[and-cuda]=={library_version(package)}'"
+    return f"{install} adds the libraries that it needs, as `make GPU=1 repro` does"
+
+
+def describe_unused(names: list[str], system: str = sys.platform) -> str:
+    """Return what is wrong where NVIDIA's tool sees GPUs and TensorFlow none, and the remedy."""
+    if system == "win32":
+        remedy = "TensorFlow has no GPUs on Windows: set bakeoff up in WSL2"
+    else:
+        remedy = f"{_name_remedy(package_of('tensorflow'))}, and `bakeoff doctor` says what is wrong"
+    hidden = "CUDA_VISIBLE_DEVICES=-1 says that the CPU is meant"
+    return f"nvidia-smi sees {name_gpus(names)}, TensorFlow sees none, so this takes much longer; {remedy}; {hidden}"

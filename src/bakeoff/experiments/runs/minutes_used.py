@@ -1,0 +1,44 @@
+"""How long runs trained, also those that were removed: `.bakeoff/spent.jsonl` has a line for each of these.
+
+{"fingerprint": "5d1c9a3e77f0", "experiment": "sweep-20260102-030405-1", "began": 1767323045.1, "seconds": 112.4}
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from bakeoff.experiments.runs.list_runs import KnownRun
+from bakeoff.foundation import workspace
+from bakeoff.tracking.results.results import parse_json, read_text
+
+
+@dataclass(frozen=True)
+class Spent:
+    fingerprint: str
+    experiment: str | None
+    began: float  # seconds since 1970
+    seconds: float
+
+
+def spent_by(run: KnownRun) -> Spent | None:
+    """Return what a run has spent; None where it never trained, or its status cannot be read."""
+    status = run.status
+    return Spent(run.fingerprint, status.experiment, status.began, status.spent) if status and status.spent else None
+
+
+def keep_spent(run: KnownRun) -> None:
+    """Note what a run has spent, before it is removed."""
+    if (spent := spent_by(run)) is not None:
+        workspace.spent().parent.mkdir(parents=True, exist_ok=True)
+        with workspace.spent().open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(spent)) + "\n")
+
+
+def read_spent() -> Iterator[Spent]:
+    """Yield what removed runs have spent; a line that a loss of power left half written counts for nothing."""
+    for line in (read_text(workspace.spent()) or "").splitlines():
+        tree = parse_json(line)
+        try:
+            yield Spent(tree["fingerprint"], tree["experiment"], float(tree["began"]), float(tree["seconds"]))
+        except (KeyError, TypeError, ValueError):
+            continue

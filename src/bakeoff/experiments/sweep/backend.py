@@ -1,0 +1,116 @@
+"""Where the processes of jobs run: on this machine, or where a cluster puts them. A launch knows only this interface.
+
+Log, outcome and lock of a job are always found beside the manifest, in the main workspace: `JobFiles`.
+"""
+
+import subprocess
+from pathlib import Path
+from typing import Protocol
+
+from bakeoff.experiments.sweep import job as jobs
+from bakeoff.experiments.sweep import process_group
+from bakeoff.experiments.sweep.job import ALREADY_RUNS, JobFiles
+from bakeoff.experiments.sweep.manifest import Manifest, SweepJob
+from bakeoff.experiments.sweep.resources import Seats
+from bakeoff.foundation.machine import VISIBLE_GPUS
+from bakeoff.tracking.journal.journal import is_held
+
+LOCAL = "local"  # what `--on` calls this machine
+
+
+class JobProcess(Protocol):
+    """The process of one job."""
+
+    lost: str | None  # why it ended without an outcome, if that was not its fault; it may start elsewhere
+
+    def is_over(self) -> bool:
+        """Return whether it has ended. Then its log is whole, and so is its outcome, if it left one."""
+
+    def ask(self, number: int) -> None:
+        """Send this signal to it and to all processes that it has started."""
+
+    def end(self, *, asked: bool = False) -> None:
+        """End its processes, also those that are left after a kill. If it was `asked` to end, wait first."""
+
+    def gpus(self) -> tuple[str, ...]:
+        """Return the GPUs of this machine that it holds."""
+
+
+class Place(Protocol):
+    """Where jobs run."""
+
+    @property
+    def name(self) -> str:
+        """Return the value of `--on` for this place."""
+
+    def seats(self, side_by_side: int | None) -> Seats:
+        """Return seats for so many jobs side by side, or for as many as there is room for."""
+
+    def take_up(self, manifest: Manifest) -> None:
+        """Prepare for the jobs of a sweep. Raises WorkspaceError if they cannot run here."""
+
+    def refuses(self, job: SweepJob) -> str | None:
+        """Return why a job can never run here; None if it can."""
+
+    def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
+        """Return the process that an earlier launcher started, if it still runs."""
+
+    def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
+        """Start the process of a job, whose last attempt is this one."""
+
+
+class LocalProcess:
+    """A job on this machine, or on another one that shares its disk."""
+
+    lost: str | None = None
+
+    def __init__(self, files: JobFiles, child: subprocess.Popen[bytes] | None) -> None:
+        """`child` is None if another process started it."""
+        self.files, self.child = files, child
+
+    @property
+    def session(self) -> int | None:
+        return process_group.find_noted_session(self.files.process) if self.child is None else self.child.pid
+
+    def is_over(self) -> bool:
+        if self.child is not None and self.child.poll() == ALREADY_RUNS:
+            self.child = None  # that one holds the lock
+        return not is_held(self.files.lock) if self.child is None else self.child.poll() is not None
+
+    def ask(self, number: int) -> None:
+        if (leader := self.session) is not None:
+            process_group.ask(leader, number)
+
+    def end(self, *, asked: bool = False) -> None:
+        if (leader := self.session) is not None:
+            process_group.end(leader, asked=asked)
+        if self.child is not None:
+            self.child.wait()
+
+    def gpus(self) -> tuple[str, ...]:
+        """Return the GPUs that an earlier launcher gave it."""
+        leader = self.session
+        visible = process_group.environment_of(leader).get(VISIBLE_GPUS, "") if leader is not None else ""
+        return tuple(filter(None, visible.split(",")))
+
+
+class ThisMachine:
+    """Jobs run beside the launch, on cores and GPUs of their own."""
+
+    name = LOCAL
+
+    def seats(self, side_by_side: int | None) -> Seats:
+        return Seats.here(side_by_side or 1)
+
+    def take_up(self, manifest: Manifest) -> None:
+        pass
+
+    def refuses(self, job: SweepJob) -> str | None:
+        return None
+
+    def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
+        return LocalProcess(files, None) if is_held(files.lock) else None
+
+    def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
+        cores = seats.take(job)
+        return LocalProcess(files, jobs.start_job(files, cache, cores, seats.gpus_of(job)))

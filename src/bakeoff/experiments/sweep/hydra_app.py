@@ -1,0 +1,275 @@
+"""The Hydra application on conf/. Hydra's sweeper makes the configurations, `hydra/launcher: dvc` brings them here.
+
+Here a batch of them is checked, entered into a sweep, and run: by our own launch, or by another launcher of Hydra if
+one is chosen. `python -m bakeoff.multirun` and `bakeoff sweep` are its two callers.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Protocol
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
+from hydra.plugins.launcher import Launcher
+from omegaconf import open_dict
+
+from bakeoff.config.compose.variant import read_variant
+from bakeoff.experiments.planning.estimate import cores_of_each
+from bakeoff.experiments.sweep.backend import Place
+from bakeoff.experiments.sweep.configurations import Configuration, SplitOverrides, find_key, require_few, select_fixed
+from bakeoff.experiments.sweep.git_snapshot import restore_start_folder
+from bakeoff.experiments.sweep.hydra_config import BASIC_SWEEPER, DVC_LAUNCHER, NAME, OWN_SWEEPER, store_primary
+from bakeoff.experiments.sweep.hydra_launch import LaunchByHydra, run_one
+from bakeoff.experiments.sweep.launch import Launch
+from bakeoff.experiments.sweep.launcher_settings import Settings
+from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob, one_launcher
+from bakeoff.experiments.sweep.mlflow_parent import report_to_mlflow
+from bakeoff.experiments.sweep.plan_jobs import Job, begin, extend, minutes_of, preflight
+from bakeoff.experiments.sweep.team_quota import require_minutes
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import BakeoffError, ConfigError, one_line
+from bakeoff.learning.run_file.settings import as_tree
+
+FULL_ERROR = "HYDRA_FULL_ERROR"  # for Hydra: raise what is wrong, instead of writing about it
+BASIC = "basic"  # Hydra's own sweeper
+MOST_LETTERS = 2000  # of an error of Hydra's
+END = re.compile(r" Config search path:| full_key: ")  # the text from here on is for authors of plugins
+OF_PLUGINS = (ImportError, RuntimeError, TypeError, ValueError)  # what Hydra and its plugins raise besides
+
+
+class Worthless(RuntimeError):
+    """The error that a sweeper gets instead of a number."""
+
+
+class Enough(BaseException):
+    """Ends Hydra's work. It is no Exception, because a plugin might catch that."""
+
+
+class Door(Protocol):
+    """The caller of a multirun, which shows lines and jobs to the user."""
+
+    def print_line(self, line: str) -> None: ...
+
+    def show(self, jobs: Sequence[Job], configurations: int, settings: Settings, *, ask: bool) -> None:
+        """Show the jobs that are about to run. Raises WorkspaceError if the user must confirm them, and does not."""
+
+    def place_at(self, on: str | None) -> AbstractContextManager[Place]:
+        """Return the place where jobs run. Raises WorkspaceError if it cannot be reached."""
+
+
+class ThroughDvc(Callback):
+    """Puts our launcher before any other, so that it checks and enters the jobs that the other one starts."""
+
+    def on_multirun_start(self, config: Any, **ignored: Any) -> None:
+        chosen = config.hydra.launcher
+        if chosen.get("_target_") != DVC_LAUNCHER:
+            with open_dict(config.hydra):
+                config.hydra.launcher = {"_target_": DVC_LAUNCHER, "_recursive_": False, "begun_by": chosen}
+        if config.hydra.sweeper.get("_target_") == BASIC_SWEEPER:
+            config.hydra.sweeper._target_ = OWN_SWEEPER
+
+
+class Multirun:
+    """One multirun. For Hydra it is the application's main function, which `DvcLauncher` gets, too."""
+
+    def __init__(
+        self,
+        door: Door,
+        overrides: Sequence[str],
+        *,
+        options: Mapping[str, Any] | None = None,
+        resumed: Manifest | None = None,
+        only_queues: bool = False,
+    ) -> None:
+        """`overrides` are kept with the sweep. `options` are settings that came from options of the command line.
+
+        A `resumed` sweep gets no job that it already has. With `only_queues` the sweep is written down and not run.
+        """
+        self.manifest = resumed
+        self._door, self._overrides, self._options = door, tuple(overrides), dict(options or {})
+        self._only_queues = only_queues
+        self._uses_start_folder = resumed is not None
+        self._settings = Settings()
+        self._fixed: dict[str, str] = {}
+        self._launcher: Launcher | None = None
+        self._refused: BakeoffError | None = None
+        self._sweeper, self._has_started = BASIC, False
+        self._folder = Path()  # hydra.sweep.dir
+        self._notes: Path | None = None  # the folder that Hydra makes for its own notes, if it is new
+        self._lock = ExitStack()  # held as long as the sweeper is at work, also between its batches
+
+    def run(self, *, whole_of: Sequence[str] | None = None) -> Manifest | None:
+        """Run the application by `sys.argv`. Return the sweep as far as it came, or None if none started.
+
+        `whole_of` are overrides whose run.yaml Hydra shows as the configuration.
+        """
+        place = restore_start_folder(self.manifest) if self._uses_start_folder and self.manifest else Path()
+        whole = None if whole_of is None else _compose_run(whole_of)
+        require_few(self._overrides, sure=bool(self._options.get("yes")))
+        store_primary(place / workspace.PARAMS, whole)
+        main = hydra.main(version_base="1.3", config_path=str((place / workspace.CONF).resolve()), config_name=NAME)
+        with self._lock, suppress(Enough), self._errors_in_one_line():
+            if self.manifest is not None:
+                self._lock.enter_context(one_launcher(self.manifest.folder))
+            main(self)()
+        if self._refused is not None:
+            self._remove_notes()
+            raise self._refused
+        if self._settings.dry_run:
+            self._remove_notes()
+            return None
+        return self.manifest
+
+    def __call__(self, config: Any) -> None:
+        """Run one configuration, which needs no sweeper. Hydra calls this without --multirun."""
+        hydra_config = HydraConfig.get()
+        try:
+            settings = dict(hydra_config.launcher) if hydra_config.launcher.get("_target_") == DVC_LAUNCHER else {}
+            self._settings = Settings.read(settings | self._options)
+            self._notes = Path(hydra_config.runtime.output_dir)
+            self.launch([list(hydra_config.overrides.task)])
+        except BakeoffError as error:  # Hydra would also print it
+            self._refused = error
+        raise Enough
+
+    def set_up(self, settings: Mapping[str, Any], other_launcher: Any, hydra_context: Any, config: Any) -> None:
+        """Set up the launcher. Raises now if another launcher's own settings are wrong."""
+        self._settings = Settings.read({**settings, **self._options})
+        self._fixed = select_fixed(config.hydra.overrides.task)
+        self._sweeper = config.hydra.runtime.choices["hydra/sweeper"]
+        self._folder = Path(config.hydra.sweep.dir)
+        self._notes = None if self._folder.exists() else self._folder
+        if other_launcher is None:
+            return
+        hydra_overrides = " ".join(SplitOverrides.split(self._overrides).hydra)
+        if (self._settings.jobs or 1) > 1:
+            raise ConfigError(
+                f"--jobs: must stand without {hydra_overrides}: the launcher's own settings say how many run at once"
+            )
+        if not self._settings.is_here:
+            raise ConfigError(
+                f"--on {self._settings.on}: must stand without {hydra_overrides}, for that says where jobs run, too"
+            )
+        inner = deepcopy(config)
+        with open_dict(inner.hydra):
+            inner.hydra.launcher = other_launcher
+        self._launcher = Plugins.instance().instantiate_launcher(hydra_context, run_one, inner)
+
+    def launch(self, job_overrides: Sequence[Sequence[str]]) -> list[JobReturn]:
+        """Run these configurations, but for those that the sweep already has, and return the result of each."""
+        configurations = [self._make_configuration(overrides) for overrides in job_overrides]
+        if not configurations:
+            raise ConfigError(
+                f"command line: {' '.join(self._overrides)}: must stand for one configuration or more, got none"
+            )
+        new = [configuration for configuration in configurations if self._job_of(configuration) is None]
+        if new:
+            self.manifest = self._enter(new, self.manifest)
+        assert self.manifest is not None
+        if any(not job.state.is_final for job in map(self._job_of, configurations) if job):
+            self._has_started = True
+            self._folder.mkdir(parents=True, exist_ok=True)  # sweepers expect that a launcher has made it
+            self.manifest = self._run(self.manifest)
+            if any(not state.is_final for state in self.manifest.states - {JobState.FAILED}):
+                raise Enough
+        return [self._make_return(configuration) for configuration in configurations]
+
+    def _make_configuration(self, overrides: Sequence[str]) -> Configuration:
+        plain = [override.removesuffix("=null") if override.startswith("~") else override for override in overrides]
+        varied = [override for override in plain if self._fixed.get(find_key(override)) is None]
+        return Configuration(tuple(plain), tuple(varied))
+
+    def _enter(self, configurations: Sequence[Configuration], manifest: Manifest | None) -> Manifest:
+        cores = cores_of_each(self._settings.jobs or 1)
+        jobs = preflight(configurations, until=self._settings.until, cores=cores, folds=True)
+        require_minutes(minutes_of(jobs), manifest.person if manifest else self._settings.person)
+        self._door.show(jobs, len(configurations), self._settings, ask=manifest is None)
+        if self._settings.dry_run:
+            raise Enough
+        if manifest is not None:
+            return extend(manifest, jobs)
+        settings = self._settings
+        manifest = begin(jobs, self._overrides, settings.until, note=settings.note, person=settings.person)
+        if self._only_queues:
+            self.manifest = manifest
+            raise Enough
+        self._lock.enter_context(one_launcher(manifest.folder))
+        self._door.print_line(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
+        return manifest
+
+    def _run(self, manifest: Manifest) -> Manifest:
+        rules, print_line = self._settings.rules(), self._door.print_line
+        if self._launcher is not None:
+            launch: Launch = LaunchByHydra(manifest, print_line, rules, self._launcher, tuple(self._fixed.values()))
+            with report_to_mlflow(manifest):
+                return launch.run()
+        with self._door.place_at(self._settings.on) as place:
+            launch = Launch(manifest, print_line, rules, place=place)
+            with report_to_mlflow(manifest):
+                return launch.run()
+
+    def _job_of(self, configuration: Configuration) -> SweepJob | None:
+        jobs = self.manifest.jobs if self.manifest else ()
+        overrides = configuration.varied or configuration.overrides
+        return next((job for job in jobs if overrides in job.configurations), None)
+
+    def _make_return(self, configuration: Configuration) -> JobReturn:
+        job = self._job_of(configuration)
+        assert job is not None
+        done = JobReturn()
+        done.overrides = list(configuration.overrides)
+        if job.state == JobState.DONE and (job.value is not None or self._sweeper == BASIC):
+            done.status, done.return_value = JobStatus.COMPLETED, job.value
+        else:
+            done.status, done.return_value = JobStatus.FAILED, Worthless(f"{job.name}: {job.state}")
+        return done
+
+    @contextmanager
+    def _errors_in_one_line(self) -> Iterator[None]:
+        wants_all = os.environ.get(FULL_ERROR) == "1"
+        os.environ[FULL_ERROR] = "1"
+        try:
+            yield
+        except BakeoffError as error:
+            self._refused = error
+        except Exception as error:
+            if wants_all:
+                raise
+            if self._has_started:  # a sweeper may raise anything, most often for a job that came to nothing
+                if not (isinstance(error, Worthless) and self._sweeper == BASIC):
+                    self._door.print_line(f"the sweeper ends, for {one_line(error)}")
+            elif isinstance(error, (HydraException, *OF_PLUGINS)):
+                self._refused = ConfigError(f"command line: {_format_hydra_error(error)}")
+            else:
+                raise
+        finally:
+            if not wants_all:
+                del os.environ[FULL_ERROR]
+
+    def _remove_notes(self) -> None:
+        if self._notes is not None and self._notes.is_dir():
+            shutil.rmtree(self._notes)
+            with suppress(OSError):  # it holds notes of other runs
+                self._notes.parent.rmdir()
+
+
+def _compose_run(overrides: Sequence[str]) -> dict[str, Any]:
+    variant = read_variant(
+        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=overrides
+    )
+    return as_tree(variant.whole())
+
+
+def _format_hydra_error(error: BaseException) -> str:
+    """Return the error with its cause, because Hydra often hides the message of OmegaConf behind its own."""
+    texts = [END.split(one_line(one, MOST_LETTERS))[0] for one in (error, error.__cause__) if one]
+    return "; ".join(text.removesuffix(".") for text in texts if text)

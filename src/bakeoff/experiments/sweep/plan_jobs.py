@@ -1,0 +1,222 @@
+"""Configurations -> jobs -> a sweep that has started: its id, its snapshot, its manifest.
+
+Every configuration is read and resolved before the first runs, and all mistakes are reported in one list.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bakeoff.config.compose.variant import read_variant
+from bakeoff.experiments.planning.estimate import Estimate
+from bakeoff.experiments.planning.plan import check_best_by
+from bakeoff.experiments.planning.stage_status import CACHED, RUNS, UNCHANGED, Known, asked_of, read_known, stages_ahead
+from bakeoff.experiments.planning.time_estimate import TRAIN
+from bakeoff.experiments.sweep.configurations import Configuration
+from bakeoff.experiments.sweep.folds import find_fold, is_same_data
+from bakeoff.experiments.sweep.git_snapshot import require_capturable, take_snapshot
+from bakeoff.experiments.sweep.manifest import Manifest, SweepJob
+from bakeoff.experiments.sweep.params_diff import list_options
+from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import BakeoffError, ConfigError, WorkspaceError, choices
+from bakeoff.foundation.progress import progress
+from bakeoff.learning.metrics.names import choose_judgement
+from bakeoff.learning.plan.phases import Derived
+from bakeoff.learning.run_file.settings import Run, as_tree
+from bakeoff.learning.run_file.yaml_file import read_mapping
+
+RECORDS_STAGE = "build_records"
+BY_PARAMS = (RECORDS_STAGE, "render_config")  # stages that depend on params.yaml, not on run.yaml
+NOTHING = Estimate(0.0, 0, 0)
+NOT_OF_TRAINING = ("evaluate", "export", "note", "track", "variant")  # groups of run.yaml
+
+
+@dataclass(frozen=True)
+class Job:
+    number: int  # from 1
+    configurations: tuple[Configuration, ...]  # the first runs; the others render the same run.yaml
+    run: Run
+    derived: Derived
+    options: tuple[str, ...]  # of `dvc exp run -S`
+    stages: dict[str, str]  # each with its outcome, such as RUNS
+    warnings: tuple[str, ...]
+    fold: str | None  # the fold that it builds records of; None if it uses the workspace's
+    estimate: Estimate = NOTHING
+
+
+def preflight(
+    configurations: Sequence[Configuration], *, until: str | None = None, cores: int | None = None, folds: bool = False
+) -> list[Job]:
+    """Return the jobs of these configurations, with times for `cores` each.
+
+    With `folds` the configurations may differ in data.split.fold. Raises ConfigError with all mistakes of all of them.
+    """
+    require_capturable()
+    known = read_known()
+    if until is not None and until not in known.stages:
+        raise ConfigError(f"--until: no such stage {until!r}; {choices(until, known.stages)}")
+    now = read_mapping(workspace.PARAMS)
+    mistakes: dict[str, list[Configuration]] = {}
+    jobs: dict[str, Job] = {}  # by run.yaml and fold
+    with progress("sweep: reading", len(configurations), "configurations") as bar:
+        for configuration in configurations:
+            try:
+                job = _plan_job(len(jobs) + 1, configuration, now, known, until, folds)
+                same = json.dumps([job.fold, as_tree(job.run)], sort_keys=True)
+                if same in jobs:
+                    job = replace(jobs[same], configurations=(*jobs[same].configurations, configuration))
+                jobs[same] = job
+            except BakeoffError as error:
+                for line in str(error).splitlines():
+                    mistakes.setdefault(line, []).append(configuration)
+            bar.advance()
+    if mistakes:
+        raise ConfigError("\n".join(f"{_name(where, configurations)}{line}" for line, where in mistakes.items()))
+    return _estimate(list(jobs.values()), known, cores)
+
+
+def _estimate(jobs: Sequence[Job], known: Known, cores: int | None) -> list[Job]:
+    """Return the jobs with their estimates. A result that an earlier job makes comes from the cache."""
+    estimated, made = [], set[tuple[str, str]]()
+    for job in jobs:
+        files = {workspace.RUN.as_posix(): as_tree(job.run)}
+        mark = "" if job.fold is None else f"{job.fold} "
+        asked = {stage: (stage, mark + asked_of(stage, known, files)) for stage in job.stages if stage not in BY_PARAMS}
+        stages = {
+            stage: CACHED if outcome == RUNS and asked.get(stage) in made else outcome
+            for stage, outcome in job.stages.items()
+        }
+        made |= set(asked.values())
+        estimate = replace(Estimate.of(job.run, stages, cores=cores), training=asked.get(TRAIN, ("", ""))[1])
+        estimated.append(replace(job, stages=stages, estimate=estimate))
+    return estimated
+
+
+def _plan_job(
+    number: int, configuration: Configuration, now: dict[str, Any], known: Known, until: str | None, folds: bool
+) -> Job:
+    variant = read_variant(
+        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=configuration.overrides
+    )
+    wanted: dict[str, Any] = variant.composed.user_layers[0].document.values
+    data, current = wanted.get("data"), now.get("data")
+    if data != current and not (folds and find_fold(data) and is_same_data(data, current)):
+        raise ConfigError(  # and no other mistake, because that might be about other records
+            "data: must be the same for every configuration, since their results are compared; "
+            "set it in params.yaml, run `dvc repro build_records`, then sweep the rest"
+        )
+    check_best_by(variant)
+    run = variant.whole()
+    assert run.derived is not None
+    # A fold is planned with the workspace's records, too. They hold the same examples, in other splits.
+    files = {workspace.PARAMS.as_posix(): now, workspace.RUN.as_posix(): as_tree(run)}
+    if stages_ahead(files, known, until=RECORDS_STAGE)[RECORDS_STAGE] != UNCHANGED:
+        raise WorkspaceError(
+            f"{workspace.RECORDS.as_posix()}/: must be what params.yaml asks for, before configurations are planned "
+            f"with them; run `dvc repro {RECORDS_STAGE}`"
+        )
+    stages = stages_ahead(files | {workspace.PARAMS.as_posix(): wanted}, known, until=until)
+    return Job(
+        number, (configuration,), run, run.derived, tuple(list_options(now, wanted)), stages,
+        tuple(variant.problems.warnings), find_fold(data) if data != current else None,
+    )  # fmt: skip
+
+
+def _name(where: Sequence[Configuration], configurations: Sequence[Configuration]) -> str:
+    """Return the names of the configurations with a mistake, or an empty text if all have it."""
+    if len(where) == len(configurations):
+        return ""
+    more = f" and {len(where) - 1} more" if len(where) > 1 else ""
+    return f"{where[0].name}{more}: "
+
+
+def minutes_of(jobs: Sequence[Job]) -> list[float | None]:
+    """Return the longest time of each job that trains."""
+    return [job.run.train.max_minutes for job in jobs if job.stages.get(TRAIN) == RUNS]
+
+
+def begin(
+    jobs: Sequence[Job], overrides: Sequence[str], until: str | None, search: Search | None = None,
+    note: str | None = None, person: str | None = None,
+) -> Manifest:  # fmt: skip
+    """Start a sweep of these jobs. For a search the jobs are only the corners of its space, and it has none yet."""
+    folder = _new_folder(workspace.sweeps())
+    snapshot = take_snapshot(folder.name)
+    manifest = Manifest(
+        id=folder.name,
+        overrides=tuple(overrides),
+        until=until,
+        began=time.time(),
+        baseline=snapshot.baseline,
+        snapshot=snapshot.commit,
+        track=as_tree(jobs[0].run)["track"],
+        jobs=(),
+        search=search,
+        note=note,
+        person=person,
+    )
+    return extend(manifest, () if search else jobs)
+
+
+def extend(manifest: Manifest, jobs: Sequence[Job]) -> Manifest:
+    """Write the manifest with these jobs, whose numbers follow those that it has."""
+    more = [
+        sweep_job(manifest.id, number, job.configurations, job.run, job.options, stages_of(job), job.fold)
+        for number, job in enumerate(jobs, len(manifest.jobs) + 1)
+    ]
+    manifest = manifest.with_more(more)
+    manifest.write()
+    return manifest
+
+
+def _new_folder(sweeps: Path) -> Path:
+    """Make a folder named by the time. Its name is the sweep's id, and the first part of its experiments' names."""
+    while True:
+        folder = sweeps / time.strftime("sweep-%Y%m%d-%H%M%S")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:  # another sweep began in this second
+            time.sleep(1)
+        else:
+            return folder
+
+
+def sweep_job(
+    sweep: str, number: int, configurations: Sequence[Configuration], run: Run, options: Sequence[str],
+    stages: Sequence[str], fold: str | None = None,
+) -> SweepJob:  # fmt: skip
+    assert run.derived is not None
+    training = {group: value for group, value in as_tree(run).items() if group not in NOT_OF_TRAINING}
+    training |= {} if fold is None else {"fold": fold}
+    return SweepJob(
+        number=number,
+        experiment=f"{sweep}-{number}",
+        variant=run.name,
+        configurations=tuple(configuration.varied or configuration.overrides for configuration in configurations),
+        options=tuple(options),
+        stages=tuple(stages),
+        steps=run.derived.steps,
+        memory_bytes=run.derived.memory_estimate_bytes,
+        headline=headline_name(run.derived),
+        training=digest_of(training),
+        devices=run.train.devices,
+        max_minutes=run.train.max_minutes,
+    )
+
+
+def stages_of(job: Job) -> tuple[str, ...]:
+    """Return the stages that a job runs itself. It builds records only if they are of a fold."""
+    return tuple(stage for stage in job.stages if stage != RECORDS_STAGE or job.fold) or (RECORDS_STAGE,)
+
+
+def digest_of(tree: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def headline_name(derived: Derived) -> str:
+    return choose_judgement(derived.task, multi_label=derived.multi_label).headline

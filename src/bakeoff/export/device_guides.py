@@ -1,0 +1,90 @@
+"""What to do with the exported files on each device of `export.device`, as README.md beside them says it.
+
+Each line of a device comes from its `sources`; docs/robot.md says more of it. None of it was done on a device.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bakeoff.learning.run_file.devices import DeviceName
+
+
+@dataclass(frozen=True)
+class Guide:
+    title: str
+    outputs: str  # what the device expects of a detector
+    labels: str  # where it has the labels from
+    steps: tuple[str, ...]  # FILE stands for the file's name, SIZE for its input's side
+    sources: tuple[str, ...]
+
+
+PHOTON = "https://github.com/PhotonVision/photonvision/blob/main/docs/source/docs/objectDetection"
+LIMELIGHT = "https://docs.limelightvision.io/docs/docs-limelight"
+FTC = "https://ftc-docs.firstinspires.org/projects/ftcdocs-archive/en/latest/TensorFlow"
+LUXONIS = "https://docs.luxonis.com/software-v3/ai-inference/conversion"
+
+GUIDES: Mapping[DeviceName, Guide] = {
+    "photonvision_rk3588": Guide(
+        "PhotonVision on an Orange Pi 5 (RK3588)",
+        "for each of three strides the logits of four distances, the scores, and their sum, as int8",
+        "labels.txt, renamed as the model with `-labels` at the end",
+        (
+            "Rename FILE to `NAME-640-640-yolov8n.rknn`, and labels.txt to `NAME-640-640-yolov8n-labels.txt`.",
+            "In PhotonVision's page, upload both under Settings, Device Control.",
+            "In the pipeline choose the type Object Detection, and the model.",
+        ),
+        (f"{PHOTON}/opi.md", f"{PHOTON}/about-object-detection.md", "https://github.com/PhotonVision/rknn_jni"),
+    ),
+    "photonvision_rubik": Guide(
+        "PhotonVision on a Rubik Pi 3 (QCS6490)",
+        "boxes (1, points, 4) x1 y1 x2 y2 in pixels, scores (1, points) and classes (1, points), all uint8",
+        "labels.txt",
+        (
+            "In PhotonVision's page, upload FILE and labels.txt under Settings, Device Control.",
+            "In the pipeline choose the type Object Detection, and the model.",
+        ),
+        (f"{PHOTON}/rubik.md", "https://github.com/PhotonVision/rubik_jni"),
+    ),
+    "limelight_coral": Guide(
+        "Limelight with a Coral Edge TPU, or a Limelight 3A without one",
+        "the four outputs of TFLite_Detection_PostProcess",
+        "labels.txt, one label a line",
+        (
+            "With a Coral: `edgetpu_compiler FILE` of Google makes the last file.",
+            "In a Neural Detector pipeline, upload what the compiler made, and labels.txt.",
+            "A Limelight 3A has no Coral: upload FILE itself, and set the runtime engine to cpu.",
+        ),
+        (f"{LIMELIGHT}/pipeline-neural/training-your-own-detector", "https://coral.ai/docs/edgetpu/compiler/"),
+    ),
+    "oak": Guide(
+        "OAK camera of Luxonis",
+        "boxes and scores of every candidate; the program on the host chooses among them",
+        "in the metadata of the file, and labels.txt",
+        (
+            "Convert FILE with Luxonis' ModelConverter or HubAI for the camera's platform, RVC2 or RVC4.",
+            "Tell it mean 127.5 and scale 127.5 for each channel, RGB, and an input of 1 x 3 x SIZE x SIZE.",
+        ),
+        (LUXONIS, "https://github.com/luxonis/modelconverter"),
+    ),
+    "raspberry_pi": Guide(
+        "Raspberry Pi, or any computer with LiteRT or ONNX Runtime",
+        "those that the table above names",
+        "inside the files; labels.txt has them, too",
+        (
+            "There: `pip install './bakeoff[robot]'` in a virtual environment, with a copy of the repository.",
+            "Here: `bakeoff measure FILE --on ssh://pi@ADDRESS` times FILE there and compares its answers.",
+        ),
+        ("docs/robot.md",),
+    ),
+    "ftc_sdk": Guide(
+        "FTC SDK up to 9.2 (Control Hub or phone)",
+        "the four outputs of TFLite_Detection_PostProcess",
+        "inside the file, where TensorFlow Lite's readers look for them",
+        (
+            "On the Robot Controller's Manage page choose Select TensorflowLite Model File, and upload FILE.",
+            "Build the TfodProcessor with `setModelFileName`, `setModelLabels` and `setModelInputSize` (SIZE).",
+            "The SDK lost TensorFlow after the season of 2023-2024. Later ones get detections from a Limelight.",
+        ),
+        (f"{FTC}/index.html", f"{FTC}/java_tfod_opmode_custom/java-tfod-opmode-custom.html"),
+    ),
+}

@@ -1,0 +1,80 @@
+"""A model.onnx that answers: one image or clip at a time, by onnxruntime. Nothing here needs TensorFlow."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff.export.nms_numpy import Predictions, Rule, read_candidates
+from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT
+from bakeoff.foundation.errors import DataError, WorkspaceError, one_line
+
+SUFFIX = ".onnx"
+NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "1")  # or it sends what it runs on to its maker; whoever sets it decides
+SCORES = {"probabilities": "probabilities", "label_scores": "scores"}  # an output's name -> what answers call it
+OURS = "is of other software, or of an earlier export"
+
+
+class OnnxModel:
+    """For images already at the network's size, as `fit` of input/augment_and_resize.py makes them."""
+
+    def __init__(self, path: Path, threads: int = 1) -> None:
+        self._session = _open(path, threads)
+        metadata = self._session.get_modelmeta().custom_metadata_map
+        self._names = [output.name for output in self._session.get_outputs()]
+        try:
+            self.task, self.labels = metadata["task"], tuple(json.loads(metadata["labels"]))
+            self.view_settings: dict[str, Any] = json.loads(metadata["view"])
+            self._rule = Rule(**json.loads(metadata["suppression"])) if self.task == "detection" else None
+        except (KeyError, ValueError, TypeError) as error:
+            raise DataError(f"{path}: {OURS}: its metadata must hold task, labels and view ({error!r})") from None
+        self._layout = metadata.get("layout")  # of the makers of other detectors
+        known = [["boxes", "scores"]] if self._rule else [[name] for name in SCORES]
+        if self._names not in known and not self._layout:
+            raise DataError(f"{path}: {OURS}: it gives {', '.join(self._names)}")
+        [given] = self._session.get_inputs()
+        sides = tuple(given.shape[1:])  # channels first, of clips last
+        self._is_clip = len(sides) == 4
+        self._mean, self._deviation = map(np.float32, UNIT if self._layout else (MEAN, DEVIATION))
+        self.shape: tuple[int, ...] = sides if self._is_clip else (*sides[1:], sides[0])  # ([frames], height, width, 3)
+        self._given: dict[str, np.ndarray] = {}
+        self._input = given.name
+
+    def answer(self, pixels: np.ndarray) -> Predictions:
+        """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
+        self.put(pixels)
+        given = [value[0] for value in self.call()]
+        if self._rule and self._layout:
+            return self._rule.detections(*read_candidates(self._layout, given, self.shape[0], len(self.labels)))
+        values = dict(zip(self._names, given, strict=True))
+        if self._rule:
+            return self._rule.detections(values["boxes"], values["scores"])
+        [(name, scores)] = values.items()
+        return {SCORES[name]: scores}
+
+    def put(self, pixels: np.ndarray) -> None:
+        given = ((pixels - self._mean) / self._deviation).astype(np.float32)
+        self._given = {self._input: (given if self._is_clip else given.transpose(2, 0, 1))[None]}
+
+    @property
+    def call(self) -> Callable[[], list[np.ndarray]]:
+        """What is timed."""
+        return lambda: self._session.run(None, self._given)
+
+
+def _open(path: Path, threads: int) -> Any:
+    os.environ.setdefault(*NO_TELEMETRY)
+    try:
+        import onnxruntime
+    except ModuleNotFoundError:
+        raise WorkspaceError(f"{path}: needs ONNX Runtime; run `pip install onnxruntime`") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 4  # what fails is raised
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # whatever it raises
+        raise DataError(f"{path}: onnxruntime cannot run it ({one_line(error)})") from None

@@ -1,0 +1,197 @@
+"""A trained network -> the files of every format that the settings ask for: a SavedModel, model.onnx, and .tflite.
+
+A .tflite has its outputs in order, its metadata and its labels in it: one file that needs no other.
+"""
+
+import json
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import flatbuffers
+import keras
+import numpy as np
+import tensorflow as tf
+from tensorflow.lite.python import schema_py_generated as schema
+
+from bakeoff.dataset.records.manifest import write_labels
+from bakeoff.export import tflite_metadata
+from bakeoff.export.onnx_build import onnx_bytes, rule_of
+from bakeoff.export.saved_model import save_servable
+from bakeoff.export.tflite_build import POST_PROCESS, lite_module, output_names
+from bakeoff.export.tflite_metadata import (  # fmt: skip
+    DEVIATION,
+    LABELS,
+    MEAN,
+    METADATA,
+    RULE,
+    UNIT,
+    VIEW,
+    About,
+    pack_files,
+    write_metadata,
+)
+from bakeoff.export.upsample import enlarge_by_one_operation
+from bakeoff.export.yolo_layout import point_module
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.tf_loading import stderr_aside
+from bakeoff.learning.input.batches import evaluation_batches
+from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.view import Shape, View
+from bakeoff.learning.networks.network import Network
+from bakeoff.learning.networks.tiles import Tiles
+from bakeoff.learning.run_file.evaluate_export_track import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
+from bakeoff.learning.tasks.detection import Detection
+from bakeoff.learning.tasks.task import Task, Tensors
+from bakeoff.learning.tasks.tiled import make_cutter
+
+Representative = Callable[[], Iterator[list[np.ndarray]]]
+NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
+
+
+def write_files(
+    network: keras.Model, model: Network, task: Task, classes: tuple[str, ...], settings: Export, *,
+    about: About, representative: Representative, folder: Path,
+) -> Iterator[Format]:  # fmt: skip
+    """Write a file after another, and yield the format of each; that for Rockchip is made in rknn_report.py."""
+    write_labels(classes, folder)
+    view, outputs, scale = View.of(model), output_names(task), (MEAN, DEVIATION)
+    texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(view.as_tree())}
+    module = None
+    with enlarge_by_one_operation(network):
+        if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
+            scale = UNIT
+            module, outputs = point_module(settings.layout, network, task.head)
+            texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
+            representative = _from_zero(representative)
+        elif settings.lite_formats:
+            module = lite_module(network, task, len(classes), settings)
+    for form, file in settings.files.items():
+        if form == SAVED_MODEL:
+            save_servable(network, task, view, classes, folder / file)
+        elif form == ONNX:
+            (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes, settings.layout))
+        elif form != RKNN and module is not None:
+            kind, is_quantized = f"{model.task}, {form}", form == "int8"
+            whole = settings.layout == "yolov8_corners"
+            metadata = write_metadata(about, kind, outputs, is_quantized=is_quantized, scale=scale)
+            described = describe(convert(module, form, representative, whole_outputs=whole), outputs, metadata)
+            (folder / file).write_bytes(pack_files(described, texts))
+        yield form
+
+
+def representative_of(store: Store, shape: Shape, examples: int, seed: int) -> Representative:
+    """Return training examples, drawn by the seed, as the network sees them in evaluation: of each picture one tile."""
+    drawn = np.random.default_rng(seed).permutation(store.examples)[:examples]
+    look_at = _cut_one_tile(shape.view, shape.tiles) if shape.tiles else _take_whole
+
+    def inputs() -> Iterator[list[np.ndarray]]:
+        for number, batch in enumerate(evaluation_batches(store, shape, np.sort(drawn))):
+            for image in look_at(number, batch):
+                yield [((image - MEAN) / DEVIATION).astype(np.float32)[None]]
+
+    return inputs
+
+
+def _take_whole(number: int, batch: Tensors) -> np.ndarray:
+    return batch["image"].numpy()
+
+
+def _cut_one_tile(view: View, tiles: Tiles) -> Callable[[int, Tensors], np.ndarray]:
+    """Return what cuts one tile out of a batch of one picture, another each time."""
+    cut = make_cutter(view)
+
+    def look_at(number: int, batch: Tensors) -> np.ndarray:
+        [picture] = batch["pixels"]
+        windows = tiles.windows(*picture.shape[:2])
+        return cut(picture, tf.constant(windows[[number % len(windows)]], tf.int32)).numpy()
+
+    return look_at
+
+
+def _from_zero(representative: Representative) -> Representative:
+    """Return the same inputs with values 0..1."""
+    return lambda: ([(image + 1) / 2 for image in images] for images in representative())
+
+
+def convert(module: tf.Module, form: Format, representative: Representative, *, whole_outputs: bool = False) -> bytes:
+    """`representative` gives inputs of the graph, from which int8 learns the ranges of values.
+
+    float32   weights and sums as they were trained
+    float16   weights in half the bytes, sums in float32
+    dynamic   weights in a quarter of the bytes, sums in float32
+    int8      weights and sums in 8 bits; takes uint8 pixels as they are, and with `whole_outputs` answers in uint8
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # some cannot be saved; none is used
+        tf.saved_model.save(module, folder, module.answer.get_concrete_function(), options)
+        converter = _converter(folder, form, representative)
+        if whole_outputs and form == "int8":
+            converter.inference_output_type = tf.uint8
+        with warnings.catch_warnings(), stderr_aside():
+            warnings.simplefilter("ignore")
+            try:
+                converted = converter.convert()
+            except Exception as error:  # whatever it raises: ValueError, RuntimeError, its own ConverterError
+                why = _why(error)
+            else:
+                why = _name_unknown(converted)
+    if why:
+        raise ConfigError(f"export.formats: {form} cannot be made of this network ({why}); take it out of the list")
+    return converted
+
+
+def describe(converted: bytes, outputs: Sequence[str], metadata: bytes) -> bytes:
+    """Order the outputs as listed, and put the metadata in. Controllers go by places, and the converter has an order of
+    its own. The outputs' tensors get our names."""
+    model = schema.ModelT.InitFromPackedBuf(converted)
+    [graph], [signature] = model.subgraphs, model.signatureDefs
+    places = {_text(output.name): output.tensorIndex for output in signature.outputs}
+    graph.outputs = [places[name] for name in outputs]
+    for name in outputs:
+        graph.tensors[places[name]].name = name
+    graph.tensors[graph.inputs[0]].name = "image"
+    model.buffers.append(schema.BufferT(data=list(metadata)))
+    model.metadata = [*(model.metadata or []), schema.MetadataT(METADATA, len(model.buffers) - 1)]
+    builder = flatbuffers.Builder(len(converted) + len(metadata) + 1024)
+    builder.Finish(model.Pack(builder), file_identifier=tflite_metadata.MODEL_IDENTIFIER)
+    return bytes(builder.Output())
+
+
+def _converter(folder: str, form: Format, representative: Representative) -> tf.lite.TFLiteConverter:
+    converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+    converter.allow_custom_ops = True
+    if form != "float32":
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if form == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    if form == "int8":
+        converter.representative_dataset = representative
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = tf.uint8
+    return converter
+
+
+def _name_unknown(converted: bytes) -> str:
+    """Name what the converter let pass, as there may be an operation of ours, and no interpreter would know."""
+    codes = schema.ModelT.InitFromPackedBuf(converted).operatorCodes
+    names = {_text(code.customCode) for code in codes if code.customCode} - {POST_PROCESS}
+    return _has_no(names) if names else ""
+
+
+def _why(error: Exception) -> str:
+    """Find a word instead of pages of a graph."""
+    if operations := {match[1] or match[2] for match in NAMED_OPERATION.finditer(str(error))}:
+        return _has_no(operations)
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if lines else type(error).__name__)[:200]
+
+
+def _has_no(operations: Iterable[str]) -> str:
+    return f"TensorFlow Lite has no {', '.join(sorted(operations))}"
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value

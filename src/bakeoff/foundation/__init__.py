@@ -1,0 +1,1 @@
+"""Errors, files, machine, progress, signals, workspace, DVC, pages: decides nothing, imports nothing of ours."""

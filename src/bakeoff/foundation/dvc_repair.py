@@ -1,0 +1,218 @@
+"""Repair what a kill or a loss of power leaves of DVC's own files, and bring what DVC wrote to the disk.
+
+On some of it DVC fails from then on; the rest it takes for whole. docs/dvc-defects.md has a script for each.
+"""
+
+import filecmp
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from stat import S_IMODE
+
+from bakeoff.foundation.files import sync_disk, sync_names, write_whole
+
+SECONDS_TO_WRITE, SECONDS_BETWEEN_CHECKS = 5.0, 0.1  # of a small file
+LOCK, KEPT_LOCK = Path("dvc.lock"), Path(".dvc/tmp/dvc.lock")  # the second as a command found or left the first
+BEFORE = "before the last command"
+HOLDERS = Path(".dvc/tmp/rwlock")  # which process reads and writes what
+OBJECTS, READ_ONLY = "files/md5", 0o444  # what DVC has written and takes for whole has this mode
+MARK = "files/synced"  # its time: what is older in the cache is on the disk
+
+
+def repair(cache: Path) -> None:
+    """Repair what DVC left half written in this workspace and in its cache, and print what was done."""
+    repair_holders()
+    repair_lock()
+    if cache.parent.is_dir():  # where it shall be is mounted
+        cache.mkdir(exist_ok=True)  # so that its mark is older than all that comes
+    repair_cache(cache)
+
+
+def repair_cache(cache: Path) -> None:
+    """Remove what is not whole of all that came since DVC's cache was last known to be on the disk."""
+    since = _mark(cache)
+    if keys := _newer_keys(cache, since):
+        clear_half_written(cache)
+    objects = [*_newer_objects(cache, since)]
+    if since:
+        damaged = [path for path in objects if not _is_whole_object(path)]
+        damaged += [path for key in keys for path in map(Path, _list_newer(key, since)) if not _is_whole_entry(path)]
+    else:  # the first time: as much as is seen at a glance
+        damaged = [path for path in objects if not path.stat().st_size and not _is_whole_object(path)]
+    for path in damaged:
+        path.unlink(missing_ok=True)  # another process may repair at the same time
+    if damaged:
+        for key in keys:
+            with suppress(OSError):  # it has other entries
+                os.rmdir(key)
+        _report(f"{len(damaged)} files of DVC's cache were not whole, and are gone; `dvc repro` makes them again")
+    if keys or objects or not since:
+        _sync(cache)
+
+
+def settle(cache: Path) -> None:
+    """Bring to the disk what DVC wrote since the last call, and note in the cache when that was.
+
+    A loss of power can take what is newer than this note, though its name is there.
+    """
+    since = _mark(cache)
+    if not since or not _is_kept() or _list_newer(cache / OBJECTS, since):
+        _sync(cache)
+
+
+def _sync(cache: Path) -> None:
+    if cache.is_dir():
+        mark, now = cache / MARK, cache / f"{MARK}.{os.getpid()}.partial"
+        now.parent.mkdir(parents=True, exist_ok=True)
+        now.touch()  # what comes from here on is newer
+        for folder in (cache, Path()):
+            sync_disk(folder)
+        if any(_list_half_written(cache)):
+            now.unlink()
+        else:
+            now.replace(mark)
+            sync_names(mark.parent)
+
+
+def _mark(cache: Path) -> int:
+    """Return the time up to which everything is on the disk; 0 if that was never noted."""
+    with suppress(FileNotFoundError):
+        return (cache / MARK).stat().st_mtime_ns
+    return 0
+
+
+def _list_newer(folder: str | Path, since: int) -> list[str]:
+    """Return what was written in a folder since then; a folder in it counts if a name in it was written."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if not since or entry.stat().st_mtime_ns >= since]
+    except OSError:  # nothing was written yet, or it is a file
+        return []
+
+
+def _newer_objects(cache: Path, since: int) -> Iterator[Path]:
+    """Yield the files that DVC takes for whole without reading them, because they are read-only."""
+    for folder in _list_newer(cache / OBJECTS, since):
+        for path in map(Path, _list_newer(folder, 0)):
+            with suppress(FileNotFoundError):  # another process repairs at the same time
+                stat = path.lstat()
+                if stat.st_ctime_ns >= since and S_IMODE(stat.st_mode) == READ_ONLY and len(path.stem) == 30:
+                    yield path
+
+
+def _newer_keys(cache: Path, since: int) -> list[str]:
+    """Return the folders of the run cache in which a name was written since then."""
+    return [key for folder in _list_newer(cache / "runs", 0) for key in _list_newer(folder, since)]
+
+
+def _is_whole_object(path: Path) -> bool:
+    """Return whether a file has the digest that its name holds, or is gone."""
+    import hashlib
+
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        return digest == path.parent.name + path.stem
+    return True
+
+
+def _is_whole_entry(path: Path) -> bool:
+    """Return whether an entry of the run cache has the content that its name stands for, or is gone."""
+    from dvc.exceptions import DvcException
+    from dvc.utils import dict_sha256
+    from dvc.utils.serialize import load_yaml
+
+    with suppress(DvcException, AttributeError, TypeError, FileNotFoundError):
+        return bool(dict_sha256(load_yaml(str(path)), exclude=["size", "nfiles"]) == path.name)
+    return not path.exists()
+
+
+def clear_half_written(cache: Path) -> None:
+    """Remove what a kill left in the run cache, which DVC takes for a whole entry: a file, or a folder without one.
+
+    A young one may be of a process that writes it now, and is waited for. There is no mark while one is there.
+    """
+    removed = 0
+    while left := [*_list_half_written(cache)]:
+        for path in left:
+            with suppress(OSError):  # it has just become whole
+                if time.time() - path.stat().st_mtime > SECONDS_TO_WRITE:
+                    path.rmdir() if path.is_dir() else path.unlink()
+                    removed += 1
+        time.sleep(SECONDS_BETWEEN_CHECKS)
+    if removed:
+        _report(f"{removed} half-written entries of DVC's run cache are gone")
+
+
+def _list_half_written(cache: Path) -> Iterator[Path]:
+    for key in _newer_keys(cache, _mark(cache)):
+        with suppress(OSError):  # it has just gone
+            names = os.listdir(key)
+            yield from [Path(key, name) for name in names if name.endswith(".tmp")] if names else [Path(key)]
+
+
+def repair_holders() -> None:
+    """Remove DVC's list of who holds which file, if a kill left it half written: no living process can read it."""
+    while HOLDERS.is_file():
+        try:
+            json.loads(HOLDERS.read_bytes())
+            return
+        except ValueError:
+            if time.time() - HOLDERS.stat().st_mtime > SECONDS_TO_WRITE:
+                HOLDERS.unlink()
+                _report(f"{HOLDERS.as_posix()} was left half written, and is gone")
+            else:  # of a process that writes it now
+                time.sleep(SECONDS_BETWEEN_CHECKS)
+
+
+def repair_lock() -> None:
+    """Put a half-written dvc.lock back as it last was whole; what stages made since is in the run cache."""
+    while not _is_kept():
+        if _is_whole(LOCK.read_bytes()):
+            keep_lock()
+        elif time.time() - LOCK.stat().st_mtime < SECONDS_TO_WRITE:  # of a process that writes it now
+            time.sleep(SECONDS_BETWEEN_CHECKS)
+        else:
+            content, source = _last_whole_lock()
+            write_whole(LOCK, content.decode(), lasting=True) if content else LOCK.unlink()
+            _report(f"dvc.lock was left half written; it is again as {source}")
+
+
+def keep_lock() -> None:
+    if not _is_kept():
+        write_whole(KEPT_LOCK, LOCK.read_bytes().decode(), lasting=True)
+
+
+def _is_kept() -> bool:
+    with suppress(FileNotFoundError):
+        return filecmp.cmp(LOCK, KEPT_LOCK, shallow=False)
+    return not LOCK.is_file()
+
+
+def _last_whole_lock() -> tuple[bytes, str]:
+    """Return its content, empty if there is none, and where it is from."""
+    if KEPT_LOCK.is_file() and _is_whole(content := KEPT_LOCK.read_bytes()):
+        return content, BEFORE
+    with suppress(OSError):  # no git
+        content = subprocess.run(["git", "show", f"HEAD:./{LOCK}"], capture_output=True, check=False).stdout
+        if _is_whole(content):
+            return content, "in the last commit"
+    return b"", BEFORE
+
+
+def _is_whole(content: bytes) -> bool:
+    """Return whether a lock is complete. A merge's conflict counts as complete, for DVC names it."""
+    import yaml
+
+    with suppress(yaml.YAMLError, UnicodeDecodeError):
+        text = content.decode()
+        return "<<<<<<< " in text or (text.endswith("\n") and not text.endswith(":\n") and bool(yaml.safe_load(text)))
+    return False
+
+
+def _report(text: str) -> None:
+    print(f"repaired: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,93 @@
+"""Loading TensorFlow without the page of notices that its libraries print, and without what they could do without.
+
+The notices come from C++ before any log level is read, so standard error is put aside for as long as loading
+takes. Whoever sets TF_CPP_MIN_LOG_LEVEL sees everything.
+"""
+
+import atexit
+import gc
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+CHOSEN = "TF_CPP_MIN_LOG_LEVEL"
+# TensorFlow and Keras load them where they are installed, for what nothing here calls: a third of the time of loading.
+NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn")
+# A network and its graphs are a million objects that stay. Looking through them every 700 takes a tenth of a stage.
+COLLECT_AFTER = 50_000  # new objects, before Python searches them for garbage
+
+
+def collect_seldom() -> None:
+    """Search for garbage seldom, and not once more as Python ends, which takes half a second after TensorFlow."""
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    atexit.register(gc.freeze)
+
+
+def load_tensorflow() -> None:
+    """Import TensorFlow and look for accelerators. Ctrl-C meanwhile ends it, if not at once then when it is loaded."""
+    from bakeoff.foundation.signals import no_interrupt_lost  # every command loads this file, and few load TensorFlow
+
+    collect_seldom()
+    if "tensorflow" in sys.modules:
+        return
+    with no_interrupt_lost(), left_out(*NOT_NEEDED):
+        if CHOSEN in os.environ:
+            _load()
+            return
+        os.environ[CHOSEN] = "2"  # from here on warnings and errors only
+        with stderr_aside():
+            _load()
+
+
+def _load() -> None:
+    """Import TensorFlow and look for accelerators, which is the other half of the notices.
+
+    Of a GPU's memory it is to take what it needs. Left to itself it takes all, and other programs find none.
+    """
+    import tensorflow as tf
+
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+
+
+@contextmanager
+def left_out(*names: str) -> Iterator[None]:
+    """To import them fails as if they were not installed; those that are loaded already stay."""
+    absent = [name for name in names if name not in sys.modules]
+    sys.modules |= dict.fromkeys(absent)  # type: ignore[arg-type]  # None is how the import system marks them
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
+@contextmanager
+def quiet_pillow() -> Iterator[None]:
+    """Pillow warns of oddities of an image without naming its file, and from 89 million pixels on."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="PIL")
+        yield
+
+
+@contextmanager
+def stderr_aside(*, is_shown: bool = True) -> Iterator[None]:
+    """What is written to standard error in the block, also by C and C++, is shown only if the block fails, or never."""
+    import tempfile  # every command loads this file, and few load TensorFlow
+
+    sys.stderr.flush()
+    shown = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield
+        except Exception:
+            if is_shown:
+                aside.seek(0)
+                os.write(shown, aside.read())
+            raise
+        finally:
+            os.dup2(shown, 2)
+            os.close(shown)

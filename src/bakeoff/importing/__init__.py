@@ -1,0 +1,1 @@
+"""What comes from elsewhere: datasets, published weights, a pipeline.config."""

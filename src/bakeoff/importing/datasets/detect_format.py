@@ -1,0 +1,161 @@
+"""A folder -> whose layout it has, and how many images and boxes of each class a source finds in it, side by side."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
+from bakeoff.dataset.sources import SOURCES
+from bakeoff.dataset.sources.dataset import Dataset, Item, Split
+from bakeoff.dataset.sources.paths import HEAD, format_of, make_printable, read_lines, what_instead
+from bakeoff.foundation.errors import BakeoffError, DataError
+from bakeoff.importing.datasets.detect_class_folders import find_clips, find_image_folders
+from bakeoff.importing.datasets.detect_coco_csv import find_coco, find_csv
+from bakeoff.importing.datasets.detect_voc_yolo import find_voc, find_yolo
+from bakeoff.importing.datasets.layout import DAY, FILM, Layout
+from bakeoff.importing.datasets.tree import Tree
+from bakeoff.learning.run_file.parse import Problems, parse_kind
+
+UNSAID = "no side"
+MOST_PROBLEMS = 5  # that are repeated
+FEWEST_DATES = 4  # that can be parted into sides
+FINDERS: dict[str, Callable[[Tree], Layout | None]] = {  # by the kind of source; of equals the first is taken
+    "coco": find_coco,
+    "box_csv": find_csv,
+    "pascal_voc": find_voc,
+    "yolo": find_yolo,
+    "image_folders": find_image_folders,
+    "clips": find_clips,
+}
+OF_BOXES = ("coco", "box_csv", "pascal_voc", "yolo")
+
+
+@dataclass
+class Survey:
+    """What a source finds, without looking into images beyond their first bytes."""
+
+    layout: Layout
+    images: Counter[str] = field(default_factory=Counter)  # by side; of clips the clips
+    objects: Counter[tuple[str, str]] = field(default_factory=Counter)  # by class and side; boxes, or labels
+    classes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # the first of them, `file: why`
+    rejected: int = 0
+    ignored: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(self.images.values())
+
+    def add(self, item: Item, trouble: str | None, listed: Mapping[str, str]) -> None:
+        if item.ignored:
+            self.ignored += 1
+        elif trouble:
+            self.rejected += 1
+            if len(self.problems) < MOST_PROBLEMS:
+                self.problems.append(make_printable(f"{item.name}: {trouble}"))
+        else:
+            side = item.split or listed.get(PurePosixPath(item.name).stem) or UNSAID
+            self.images[side] += 1
+            self.objects.update((label, side) for label in (*item.labels, *(box[4] for box in item.boxes)))
+
+
+def survey_folder(root: Path, kind: str | None = None) -> tuple[Survey, list[Survey]]:
+    """Return the dataset that a folder holds, and what other layouts fit. `kind` asks for one layout. Raises DataError
+    that names what is missing.
+    """
+    tree, called = Tree(root), root.name.removesuffix(".partial")
+    if not tree.files:
+        raise DataError(f"{called}: is empty")
+    kinds = [kind] if kind else [*FINDERS]
+    fits: list[Survey] = []
+    lacking: list[str] = []
+    for name in kinds:
+        if name not in OF_BOXES and fits:
+            break  # folders named images/ and labels/ are no classes
+        layout = FINDERS[name](tree)
+        if layout is None or (name not in OF_BOXES and lacking and not kind):
+            continue
+        survey = count(root, layout)
+        if survey.layout.lacks or not survey.total:
+            why = survey.layout.lacks or "nothing in it can be used: " + "; ".join(survey.problems)
+            lacking.append(f"  {layout.kind} ({layout.name}): {why}")
+        else:
+            fits.append(survey)
+    if not fits:
+        raise DataError("\n".join([_describe_failure(called, kind, lacking), *lacking]))
+    best, *others = sorted(fits, key=lambda survey: -survey.total)
+    return replace(best, layout=_choose_split(tree, best)), others
+
+
+def count(root: Path, layout: Layout) -> Survey:
+    """Let the source of a layout list a folder."""
+    survey = Survey(layout)
+    if layout.lacks:
+        return survey
+    try:
+        source = make_source(layout, root.as_posix())
+        listed = read_lists(source.split, root)
+        for item in source.items(root):
+            survey.add(item, item.problem or judge_head(root, item), listed)
+        labels = {label for label, _ in survey.objects}
+        survey.classes = source.declared_classes(root) or sorted(labels)
+    except BakeoffError as error:
+        survey.layout = replace(layout, lacks=str(error).removeprefix(f"{root.as_posix()}/"))
+    return survey
+
+
+def make_source(layout: Layout, path: str) -> Dataset:
+    """Return the settings that an option with this layout stands for. Raises ConfigError."""
+    problems = Problems(lambda key: path)
+    source = parse_kind(SOURCES, {"kind": layout.kind, "path": path, **layout.settings}, "data", problems)
+    problems.raise_any()
+    assert isinstance(source, Dataset)
+    return source
+
+
+def read_lists(split: Split, root: Path) -> dict[str, str]:
+    """Return the side of each name in the split's lists."""
+    files = {TRAIN: split.train_list, VALIDATION: split.validation_list, TEST: split.test_list}
+    return {
+        line.split()[0]: side
+        for side, file in files.items()
+        if file
+        for line in read_lines(root, file, "data.split")
+        if line.split()
+    }
+
+
+def judge_head(root: Path, item: Item) -> str | None:
+    """Return why an image is none by its first bytes, such as a page that was saved as .jpg."""
+    if item.media != "image":
+        return None
+    with (root / item.path).open("rb") as file:
+        head = file.read(HEAD)
+    return None if format_of(head) else what_instead(head)
+
+
+def _choose_split(tree: Tree, survey: Survey) -> Layout:
+    """Keep frames of one film together, or pictures of one day, where the dataset itself has no sides.
+
+    Where it has training alone, as CVAT writes a task, validation is drawn from that.
+    """
+    layout, settings = survey.layout, survey.layout.settings
+    if set(survey.images) not in ({UNSAID}, {TRAIN}) or "split" in settings:
+        return layout
+    films = Counter(Split(group=FILM).find_group(path.as_posix()) for path in tree.images)
+    split: dict[str, Any] = {"by": "fraction"} if TRAIN in survey.images else {}
+    if films and films[None] == 0:
+        split |= {"group": FILM} if len(films) > 1 else {"by": "blocks"}
+    elif len(tree.find_dates()) >= FEWEST_DATES:
+        split |= {"group": DAY}
+    return replace(layout, settings={**settings, "split": split}) if split else layout
+
+
+def _describe_failure(called: str, kind: str | None, lacking: list[str]) -> str:
+    if kind:
+        return f"{called}: cannot be read as {kind}" + (":" if lacking else "; it has no file of that layout")
+    if lacking:
+        return f"{called}: cannot be used as it is:"
+    return f"{called}: no known layout (docs/import.md lists them); it has no picture, no film and no file of boxes"

@@ -1,0 +1,128 @@
+"""Weights by their name -> a folder of `data/weights/zoo/`, whole or not there, with `about.yaml` in it."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import yaml
+from filelock import FileLock, Timeout
+
+from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater
+from bakeoff.foundation.files import building
+from bakeoff.importing.weights.archive import unpack
+from bakeoff.importing.weights.catalogue import Entry
+from bakeoff.importing.weights.download import PIECE, Patience, copy, download, drop, hide_password
+from bakeoff.learning.pretrained.lineage import CARD
+
+MIRROR = "BAKEOFF_WEIGHTS"
+ADDRESSES = ("http://", "https://")
+HEAD = "# Whose these weights are. Training takes it into the lineage of the run.\n"
+
+
+@dataclass(frozen=True)
+class Places:
+    zoo: Path  # data/weights/zoo
+    parts: Path  # what a break left of downloads
+    mirror: str | None = None  # a folder or an address that has the files in place of their sources
+
+
+@dataclass(frozen=True)
+class Fetched:
+    folder: Path
+    came_from: str
+    sha256: str
+    is_verified: bool  # by a sum that somebody else has published
+
+
+def get(
+    entry: Entry, places: Places, *, licence_accepted: bool = False, patience: Patience | None = None
+) -> Fetched | None:
+    """Fetch, check, unpack; None if the folder is there."""
+    folder = places.zoo / entry.name
+    if folder.is_dir():
+        return None
+    if entry.forbids and not licence_accepted:
+        raise ConfigError(
+            f"{entry.name}: its licence, {entry.licence}, forbids {entry.forbids}; if that is no use of yours, say so: "
+            f"`bakeoff weights get {entry.name} --accept-licence`"
+        )
+    part = places.parts / entry.file
+    with _alone(part):
+        came_from = _bring(entry, places, part, patience or Patience())
+        try:
+            sha256 = _check(part, entry, came_from)
+            fetched = Fetched(folder, came_from, sha256, bool(entry.sha256 or entry.md5))
+            with building(folder) as partial:
+                unpack(part, partial)
+                (partial / CARD).write_text(HEAD + _card(entry, fetched, licence_accepted), encoding="utf-8")
+        except DataError:
+            drop(part)  # or the next try would go on with what is no good
+            raise
+        drop(part)
+    return fetched
+
+
+def _bring(entry: Entry, places: Places, part: Path, patience: Patience) -> str:
+    """Return where it came from."""
+    mirror = places.mirror
+    if mirror and mirror.startswith(ADDRESSES):
+        address = f"{mirror.rstrip('/')}/{quote(entry.file)}"
+        download(address, part, entry.size, patience)
+        return hide_password(address)
+    if mirror:
+        file = Path(mirror).expanduser() / entry.file
+        if not file.is_file():
+            raise ConfigError(f"${MIRROR}: {mirror} has no {entry.file}; put it there, or unset ${MIRROR}")
+        copy(file, part)
+        return file.as_posix()
+    if entry.source is None:
+        raise ConfigError(
+            f"{entry.name}: no public address of it is known; put its checkpoint into "
+            f"{(places.zoo / entry.name).as_posix()}/, or {entry.file} into the folder that ${MIRROR} names"
+        )
+    download(entry.source, part, entry.size, patience)
+    return entry.source
+
+
+def _check(part: Path, entry: Entry, came_from: str) -> str:
+    """Return the file's SHA-256."""
+    if entry.size is not None and part.stat().st_size != entry.size:
+        raise DataError(f"{came_from}: must have {entry.size:,} bytes, has {part.stat().st_size:,}; nothing is kept")
+    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+    with part.open("rb") as file:
+        while piece := file.read(PIECE):
+            sha256.update(piece)
+            md5.update(piece)
+    for name, stated, digest in (("SHA-256", entry.sha256, sha256), ("MD5", entry.md5, md5)):
+        if stated is not None and digest.hexdigest() != stated:
+            raise DataError(
+                f"{came_from}: must have the {name} {stated}, has {digest.hexdigest()}; it is damaged or another file, "
+                "and nothing is kept"
+            )
+    return sha256.hexdigest()
+
+
+def _card(entry: Entry, fetched: Fetched, licence_accepted: bool) -> str:
+    card = {
+        "name": entry.name, "source": entry.source, "came_from": fetched.came_from, "page": entry.page.name,
+        "licence": entry.licence, "forbids": entry.forbids, "accepted": licence_accepted, "data": entry.data,
+        "classes": entry.classes, "sha256": fetched.sha256, "verified": fetched.is_verified,
+    }  # fmt: skip
+    return yaml.safe_dump(card, sort_keys=False)
+
+
+@contextmanager
+def _alone(part: Path) -> Iterator[None]:
+    part.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(part.with_name(f"{part.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise TryAgainLater(f"{part.name}: is being fetched by another process; wait for it") from None
+    try:
+        yield
+    finally:
+        lock.release()

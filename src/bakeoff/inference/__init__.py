@@ -1,0 +1,1 @@
+"""Trained models at work: predictions, drift, label errors, what to label next, devices."""

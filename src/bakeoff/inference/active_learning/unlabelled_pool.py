@@ -1,0 +1,103 @@
+"""A folder of pictures and a run -> the network's answer and features of each picture that is new."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from bakeoff.dataset.building import image_check
+from bakeoff.dataset.records.manifest import Manifest
+from bakeoff.dataset.records.record import TRAIN
+from bakeoff.dataset.records.wire import decode_features
+from bakeoff.foundation.errors import DataError, one_line
+from bakeoff.importing.datasets.pre_annotate import Scene
+from bakeoff.inference.active_learning.near_duplicates import Known
+from bakeoff.inference.active_learning.scenes import make_scene
+from bakeoff.inference.active_learning.uncertainty import measure_uncertainty
+from bakeoff.inference.predict.features import FeatureExtractor
+from bakeoff.inference.predict.model import opened
+from bakeoff.inference.predict.read_images import decode_stored
+from bakeoff.inference.predict.select_model import Trained
+from bakeoff.learning.input.record_reader import Store
+
+MOST_TRAINED = 5000  # training examples that distances are measured to, evenly spread
+Advance = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    name: PurePosixPath  # relative to the folder
+    uncertainty: float
+    features: np.ndarray
+    scene: Scene  # what a detector proposes
+    answer: str  # such as `cat 0.61, dog 0.30`
+
+
+@dataclass
+class Pool:
+    candidates: list[Candidate] = field(default_factory=list)
+    trained: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))  # features of the training set
+    repeated: list[tuple[PurePosixPath, str]] = field(default_factory=list)  # a picture, and the known one like it
+    failures: list[str] = field(default_factory=list)
+
+    def known(self) -> np.ndarray:
+        """Return the features of the training set, with as many columns as the candidates have."""
+        return self.trained if self.trained.size else np.empty((0, len(self.candidates[0].features)), np.float32)
+
+
+class Watcher:
+    """The network of a run, which answers about pictures and gives their features."""
+
+    def __init__(self, trained: Trained) -> None:
+        self.model, self._feature_reader = opened(trained), FeatureExtractor(trained)
+
+    def features(self, pixels: np.ndarray) -> np.ndarray:
+        return self._feature_reader.extract([pixels])[1][0]
+
+
+def read_pool(
+    folder: Path, names: list[PurePosixPath], watcher: Watcher, known: Known, *, min_score: float, advance: Advance
+) -> Pool:
+    """Return a candidate for each picture, but for known ones and those that cannot be read, which are listed."""
+    pool = Pool()
+    for name in names:
+        advance()
+        try:
+            data = image_check.read_image(folder / name)
+            checked = image_check.check_image(data, None)
+            if (like := known.find(data, checked.likeness)) is not None:
+                pool.repeated.append((name, like))
+                continue
+            pixels = decode_stored(image_check.encode_stored(data, checked, None))
+        except (image_check.Refused, DataError, OSError, ValueError) as error:
+            pool.failures.append(f"{name}: {one_line(error)}")
+            continue
+        known.add(str(name), data, checked.likeness)
+        answer = watcher.model.answer(pixels)
+        scene, description = make_scene(name, pixels, answer, watcher.model.labels, min_score)
+        pool.candidates.append(
+            Candidate(name, measure_uncertainty(dict(answer)), watcher.features(pixels), scene, description)
+        )
+    return pool
+
+
+def read_training(records: Path, manifest: Manifest, watcher: Watcher, known: Known, advance: Advance) -> np.ndarray:
+    """Add the pictures of the training set to `known`, and return the features of at most MOST_TRAINED of them."""
+    store = Store(records, manifest.splits[TRAIN], "skip")
+    wanted = set(np.linspace(0, store.examples - 1, min(MOST_TRAINED, store.examples)).round().astype(int).tolist())
+    features = []
+    for number, name, encoded in _list_training(store):
+        advance()
+        known.add(name, encoded)
+        if number in wanted:
+            features.append(watcher.features(decode_stored(encoded)))
+    return np.array(features, np.float32)
+
+
+def _list_training(store: Store) -> Iterator[tuple[int, str, bytes]]:
+    for number in range(store.examples):
+        [data] = store.read(np.array([number]))
+        frames = decode_features(data).get("image/encoded") if data else None
+        if data and frames and isinstance(frames[0], bytes):
+            yield number, f"training example {store.names(np.array([number]))[0]}", frames[0]

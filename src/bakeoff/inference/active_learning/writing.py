@@ -1,0 +1,48 @@
+"""Chosen pictures -> a folder to label: list, contact sheet, copies of the pictures, proposals to start from."""
+
+import csv
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from bakeoff.foundation.errors import DataError
+from bakeoff.importing.datasets.pre_annotate import IMAGES, Place
+from bakeoff.inference.active_learning.contact_sheet import draw_sheet
+
+if TYPE_CHECKING:
+    from bakeoff.inference.active_learning.unlabelled_pool import Candidate
+
+LIST, SHEET = "next.csv", "contact.jpg"
+COLUMNS = ("rank", "image", "uncertainty", "distance", "answer")
+
+
+def require_empty(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise DataError(f"{out}: must be a new or an empty folder; name another one with --out")
+
+
+def write_chosen(folder: Path, chosen: "Sequence[tuple[Candidate, float]]", out: Path) -> None:
+    """Write the list, the contact sheet and copies of the pictures, under the names that they have in their folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / LIST).open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(COLUMNS)
+        for rank, (one, distance) in enumerate(chosen, start=1):
+            table.writerow((rank, one.name.as_posix(), f"{one.uncertainty:.4f}", f"{distance:.4f}", one.answer))
+    draw_sheet(folder, [one for one, _ in chosen], out / SHEET)
+    for one, _ in chosen:
+        place = out / IMAGES / one.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / one.name, place)
+
+
+def write_proposals(
+    chosen: "Sequence[tuple[Candidate, float]]", out: Path, format_name: str, labels: Sequence[str], called: str
+) -> int:
+    """Write the boxes of the pictures that have some, and return the number of boxes."""
+    scenes = [replace(one.scene, image=PurePosixPath(IMAGES) / one.name) for one, _ in chosen if one.scene.boxes]
+    if scenes:
+        Place(out, format_name, labels).write(scenes, called)
+    return sum(len(scene.boxes) for scene in scenes)

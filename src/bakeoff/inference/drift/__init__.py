@@ -1,0 +1,1 @@
+"""Are new images like those that a model was trained on?"""

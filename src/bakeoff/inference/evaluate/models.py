@@ -1,0 +1,118 @@
+"""What the user names -> what is judged: weights with what builds their network anew, a SavedModel, a .tflite."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bakeoff.dataset.records.manifest import FILE as MANIFEST
+from bakeoff.experiments.compare.load_runs import Gathered, gather
+from bakeoff.experiments.compare.run_row import Contender
+from bakeoff.experiments.compare.select_runs import select_named
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.inference.predict.select_model import (  # fmt: skip
+    WEIGHTS,
+    WEIGHTS_SUFFIX,
+    Trained,
+    build_trained,
+    find_model,
+    labels_of,
+    state_in_mlflow,
+    trained_at,
+    trained_in_mlflow,
+)
+from bakeoff.tracking.results import git
+from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, result_here, result_of
+from bakeoff.tracking.results.run_id import SHOWN_OF_ID, Names
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something that answers, and what is known of how it came to be."""
+
+    name: str  # as people know it
+    source: Path | Trained
+    run_id: str | None = None  # ours; None of a file that belongs to no run
+    run_name: str | None = None  # if the store has the run, and the workspace has another one
+    state: Mapping[str, Any] = field(default_factory=dict)  # of its training
+    records: str | None = None  # the digest of what it was trained on, if anybody knows it
+
+    def name_folder(self, digest: str) -> str:
+        """Name the folder of its results; a file is told from others of its name by what it holds."""
+        if self.run_id:
+            return self.run_id[:SHOWN_OF_ID]
+        return f"{Path(self.name).resolve().name.removesuffix(WEIGHTS_SUFFIX)}-{digest[:SHOWN_OF_ID]}"
+
+    @property
+    def step(self) -> int:
+        return int(self.state.get("step", 0))
+
+
+def find_candidates(names: Sequence[str]) -> list[Candidate]:
+    """Return each run or file; without a name, what was trained here; of a sweep, all its configurations."""
+    if not names:
+        return [_find_own(Path())]
+    files = {name: file for name in names if (file := _find_file(name))}
+    gathered = gather() if len(files) < len(names) else None
+    candidates: list[Candidate] = []
+    for name in names:
+        if name in files:
+            candidates.append(files[name])
+        elif gathered:
+            candidates += [_convert_contender(one, gathered) for one in select_named(gathered, [name])]
+    return list({candidate.run_id or candidate.name: candidate for candidate in candidates}.values())
+
+
+def _find_file(name: str) -> Candidate | None:
+    """A folder with a run.yaml is a workspace, and its run is looked up."""
+    path = Path(name)
+    if not path.exists() or (path / workspace.RUN).is_file():
+        return None
+    source = find_model(path)
+    if isinstance(source, Trained):  # the labels of its training, whatever the workspace's records have now
+        state = parse_json(read_text(source.weights.with_name("state.json")))
+        source = replace(source, labels=tuple(state.get("classes") or source.labels))
+    return Candidate(path.as_posix(), source)
+
+
+def _find_own(folder: Path) -> Candidate:
+    result, trained = result_here(folder), folder / workspace.TRAINED
+    if not result.run_id or not (trained / WEIGHTS).is_file():
+        raise WorkspaceError(f"{trained.as_posix()}: nothing has been trained here; run `dvc repro`, or name a run")
+    settings = result.variant.get("evaluate") or {}
+    weights = trained / f"{settings.get('weights', 'best')}.weights.h5"
+    source = build_trained(trained.as_posix(), result.run_yaml, weights, labels_of(result.state))
+    records = _records_in(read_text(folder / "dvc.lock"))
+    name = f"{result.run_id[:SHOWN_OF_ID]} ({result.name})"
+    return Candidate(name, source, result.run_id, None, result.state, records)
+
+
+def _convert_contender(contender: Contender, gathered: Gathered) -> Candidate:
+    """Take weights from where they are: the workspace, DVC's cache, MLflow."""
+    for folder in dict.fromkeys([Path(), contender.files or Path()]):
+        if result_here(folder).run_id == contender.run_id:
+            return _find_own(folder)
+    state: Mapping[str, Any] = {}
+    lock = None
+    if revision := contender.revision or contender.experiment:
+        result, lock = result_of(revision), git.file_at(revision, "dvc.lock")
+        state = result.state if result.run_id == contender.run_id else {}
+    called = contender.experiment or contender.name
+    run = Names(contender.run_id, mlflow_id=contender.mlflow_id or "", variant=called)
+    source = (trained_at(str(revision)) if state else None) or trained_in_mlflow(run, gathered.target)
+    if not state:
+        state = state_in_mlflow(run, gathered.target)
+    is_stored = any(run.run_id == contender.run_id for run in gathered.runs)
+    return Candidate(
+        contender.label, source, contender.run_id if is_stored else None,
+        contender.variant, state, contender.records or _records_in(lock),
+    )  # fmt: skip
+
+
+def _records_in(lock: str | None) -> str | None:
+    """Return the digest of the records that the last training had, as DVC knows it."""
+    tree: Any = parse_yaml(lock)
+    for key in ("stages", "train", "params", (workspace.RECORDS / MANIFEST).as_posix(), "digest"):
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree if isinstance(tree, str) else None

@@ -1,0 +1,95 @@
+"""What `predict` needs of a model, whatever it is stored as."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from bakeoff.export.nms_numpy import Predictions
+from bakeoff.export.saved_model import SavedModel, first_of
+from bakeoff.foundation.tf_graph import compile_graph
+from bakeoff.inference.predict.light_runtime import Small
+from bakeoff.inference.predict.select_model import WEIGHTS_SUFFIX, Trained
+from bakeoff.learning.input import augment_and_resize
+from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.tile_merge import answer_tiles
+from bakeoff.learning.networks.tiles import Tiles, tiles_of
+from bakeoff.learning.tasks.task import make_task
+from bakeoff.learning.training.weights import BEST, restore
+
+
+class Model(Protocol):
+    """Attributes: the task, and labels in the order of their ids, which count from 1."""
+
+    @property
+    def task(self) -> str: ...
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    def answer(self, pixels: np.ndarray) -> Predictions:
+        """Answer uint8 (h, w, 3), or a clip (t, h, w, 3), of any size; boxes ymin xmin ymax xmax are shares.
+
+        detection       {"boxes": (n, 4), "classes": (n,), "scores": (n,)}, best first
+        classification  {"probabilities": (k,)}, or {"scores": (k,)} if an example may have several labels
+        """
+
+
+class TrainedModel:
+    """The network of a run, with weights as train left them."""
+
+    def __init__(self, trained: Trained) -> None:
+        model, network = trained.model, restore_network(trained)
+        self.task, self.labels = model.task, trained.labels
+        task, fit = make_task(model, self.labels, multi_label=trained.multi_label), _fitting(View.of(model), self.task)
+        self._answer = compile_graph(
+            lambda image: task.predict(network(fit(image)[None], training=False)),
+            input_signature=[_any_size(self.task)],
+        )
+        self.tiles = tiles_of(model)
+
+    def answer(self, pixels: np.ndarray) -> Predictions:
+        return first_of(self._answer(tf.constant(pixels)))
+
+
+class TiledModel:
+    """A model that predicts for one tile at a time, applied to all tiles of a picture."""
+
+    def __init__(self, model: "TrainedModel | SavedModel", tiles: Tiles) -> None:
+        self.task, self.labels = model.task, model.labels
+        self._model, self._tiles = model, tiles
+
+    def answer(self, pixels: np.ndarray) -> Predictions:
+        return answer_tiles(pixels, self._tiles, self._model.answer)
+
+
+def restore_network(trained: Trained) -> keras.Model:
+    if trained.weights.name.endswith(WEIGHTS_SUFFIX):
+        return restore(trained.model, len(trained.labels), trained.weights)
+    with TemporaryDirectory() as folder:  # in DVC's cache a file has no name, and Keras goes by names
+        return restore(trained.model, len(trained.labels), copyfile(trained.weights, Path(folder) / BEST))
+
+
+def opened(source: Path | Trained) -> Model:
+    if not isinstance(source, Trained) and not source.is_dir():
+        return Small(source)
+    model = TrainedModel(source) if isinstance(source, Trained) else SavedModel(source)
+    return TiledModel(model, model.tiles) if model.tiles else model
+
+
+def _fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
+    @partial(compile_graph, input_signature=[_any_size(task)])
+    def fit(image: tf.Tensor) -> tf.Tensor:
+        return augment_and_resize.fit({"image": image}, view)["image"]
+
+    return fit
+
+
+def _any_size(task: str) -> tf.TensorSpec:
+    return tf.TensorSpec([None, None, None, 3] if task == "video" else [None, None, 3], tf.uint8)

@@ -1,0 +1,122 @@
+"""PATHs -> files, of folders those inside, of patterns those that fit; and their pixels, upright, as uint8 RGB."""
+
+import glob
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import simplejpeg
+from PIL import Image
+
+from bakeoff.dataset.building import image_check, jpeg
+from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of
+from bakeoff.foundation.errors import DataError, one_line
+from bakeoff.foundation.tf_loading import quiet_pillow
+
+SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
+HEAD = 64
+DEFAULT_RATE = Fraction(25)
+
+
+@dataclass(frozen=True)
+class Source:
+    path: Path
+    name: Path  # under which its answers go: relative to the folder that was named
+
+
+def sources(paths: Iterable[str], out: Path | None) -> list[Source]:
+    """Return each file once, in the order of the paths. What lies in `out` was written by an earlier call."""
+    by_path: dict[Path, Source] = {}
+
+    def is_own(path: Path) -> bool:
+        return out is not None and path.resolve().is_relative_to(out.resolve())
+
+    for text in paths:
+        if is_own(Path(text)):
+            raise DataError(f"{text}: lies in --out {out}, where it could be written over; choose another folder")
+        of_path = list(_find(text))
+        if not of_path:
+            raise DataError(f"{text}: no image or video is there")
+        for source in of_path:
+            if not is_own(source.path):
+                by_path.setdefault(source.path.resolve(), source)
+    return list(by_path.values())
+
+
+def _find(text: str) -> Iterable[Source]:
+    path = Path(text)  # a name with brackets may be a file's own
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        return (Source(file, file.relative_to(path)) for file in files if not file.name.startswith("."))
+    if path.exists():
+        return [Source(path, Path(path.name))]
+    matches = sorted(Path(match) for match in glob.glob(text, recursive=True))
+    if not matches:
+        raise DataError(f"{text}: no such file or folder, and no file fits it as a pattern")
+    return (Source(match, Path(match.name)) for match in matches if match.is_file())
+
+
+def is_video(path: Path) -> bool:
+    """Return whether its first bytes are those of a video; a GIF with one frame is an image."""
+    with path.open("rb") as file:
+        image_format = format_of(file.read(HEAD))
+    if image_format == "GIF":
+        with suppress(Exception), quiet_pillow(), Image.open(path) as image:  # `read_image` says what is wrong with it
+            return bool(getattr(image, "is_animated", False))
+        return False
+    return image_format is None and path.suffix.lower() in VIDEO_SUFFIXES
+
+
+def read_image(path: Path) -> np.ndarray:
+    """Return the pixels that training sees of such a file: it becomes what a record holds, decoded as training does."""
+    try:
+        data = image_check.read_image(path)
+        stored = image_check.encode_stored(data, image_check.check_image(data, None), None)
+        return decode_stored(stored)
+    except (image_check.Refused, ValueError) as error:
+        raise DataError(one_line(error)) from None
+
+
+def decode_stored(stored: bytes) -> np.ndarray:
+    """Return the pixels of an image that a record holds, as TensorFlow decodes them. Raises ValueError."""
+    if stored.startswith(jpeg.START):
+        return simplejpeg.decode_jpeg(stored, "RGB", fastdct=True)
+    with quiet_pillow(), Image.open(io.BytesIO(stored)) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+class Video:
+    """`rate` and `frames` as the file tells them; 0 frames if it does not."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._container = av.open(str(path))
+        except (av.error.FFmpegError, ValueError) as error:
+            raise DataError(f"broken video: {one_line(error)}") from None
+        if not self._container.streams.video:
+            self._container.close()
+            raise DataError("has no video in it")
+        self._stream = self._container.streams.video[0]
+        self._stream.thread_type = "AUTO"
+        self.rate = self._stream.average_rate or self._stream.guessed_rate or DEFAULT_RATE
+        self.frames = self._stream.frames
+
+    def read(self) -> Iterator[np.ndarray]:
+        count = 0
+        try:
+            for frame in self._container.decode(self._stream):
+                turns = round(frame.rotation / 90) % 4
+                yield np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
+                count += 1
+        except av.error.FFmpegError as error:
+            raise DataError(f"broken video after frame {count}: {one_line(error)}") from None
+        if not count:
+            raise DataError("broken video: not one frame can be decoded")
+
+    def close(self) -> None:
+        self._container.close()

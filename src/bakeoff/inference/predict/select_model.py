@@ -1,0 +1,205 @@
+"""Which model `--model`, `--run` or neither means: a file, or weights with what builds their network anew."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.learning.networks.network import Network
+from bakeoff.learning.run_file.evaluate_export_track import MAIN, ONNX_FILE, SAVED_MODEL, Mlflow
+from bakeoff.learning.run_file.read_write import load
+from bakeoff.learning.run_file.settings import Run
+from bakeoff.tracking.find_run import target_here
+from bakeoff.tracking.resolve_name import find_tracked
+from bakeoff.tracking.results import git
+from bakeoff.tracking.results.results import parse_json, read_text, result_here
+from bakeoff.tracking.results.run_id import Names
+from bakeoff.tracking.store import fetch_artifacts
+from bakeoff.tracking.store.target import Target
+
+SAVED = "saved_model.pb"
+EXPORTED = (SAVED_MODEL, MAIN, ONNX_FILE)  # which of them is opened, if there are several
+WEIGHTS, LABELS, LOCK = "best.weights.h5", "labels.txt", "dvc.lock"
+WEIGHTS_SUFFIX = ".weights.h5"
+STATE = "train/state.json"  # among a run's artifacts
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Weights that train left, of this workspace or of another run."""
+
+    model: Network
+    weights: Path
+    labels: tuple[str, ...]
+    multi_label: bool
+    run: Run | None = None  # the whole variant, where it is known
+
+
+def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
+    """Return what to open, and what to call it. The workspace's own: what it exported, else what it trained."""
+    if model and run:
+        raise WorkspaceError("predict: must be given either --model or --run, got both")
+    if run:
+        trained, called = find_run(run)
+        return trained, f"run {called}"
+    if model:
+        return find_model(model), str(model)
+    exported = workspace.EXPORTED
+    for path in (exported / name for name in EXPORTED):
+        if path.exists():
+            return path, path.as_posix()
+    if (workspace.TRAINED / WEIGHTS).is_file():
+        return _of_workspace(Path(".")), workspace.TRAINED.as_posix()
+    raise WorkspaceError("predict: nothing has been trained here; run `dvc repro`, or say --model or --run")
+
+
+def find_model(path: Path) -> Path | Trained:
+    """Find what a file or a folder holds."""
+    if path.is_dir():
+        if (path / SAVED).is_file():
+            return path
+        if inner := next((path / name for name in EXPORTED if (path / name).exists()), None):
+            return inner
+        if (path / WEIGHTS).is_file():
+            return _of_workspace(_workspace_of(path), path / WEIGHTS)
+        wanted = "a SavedModel, or a folder like models/export or models/train"
+        raise DataError(f"{path}: holds no model; it must be {wanted}")
+    if not path.is_file():
+        raise DataError(f"{path}: no such file or folder")
+    if path.name.endswith(WEIGHTS_SUFFIX):
+        return _of_workspace(_workspace_of(path.parent), path)
+    return path  # a .onnx, or else a .tflite, whatever it is called: its first bytes tell
+
+
+def find_run(name: str) -> tuple[Trained, str]:
+    """Find a run by any of its names; return it, and what lists call it."""
+    folder = Path(name)
+    if folder.is_dir():
+        inner = next((one for one in (folder, *folder.absolute().parents[:2]) if (one / workspace.RUN).is_file()), None)
+        if inner is None:
+            raise WorkspaceError(f"{name}: is no workspace, it has no {workspace.RUN.as_posix()}")
+        return _of_workspace(inner), name
+    target = target_here()
+    run = find_tracked(name, target, " or a workspace's folder")
+    return fetch_run(run, target, name), run.label
+
+
+def fetch_run(run: Names, target: Target, asked: str = "") -> Trained:
+    """Take a run's weights from where they are: the workspace, DVC's cache, MLflow."""
+    if run.run_id and result_here().run_id == run.run_id:
+        return _of_workspace(Path())
+    trouble: WorkspaceError | None = None
+    for revision in filter(None, dict.fromkeys([run.revision, run.experiment, asked])):
+        try:
+            if trained := trained_at(revision):
+                return trained
+        except WorkspaceError as error:  # MLflow may have what DVC's cache lacks
+            trouble = error
+    if trouble and not run.mlflow_id:
+        raise trouble
+    return trained_in_mlflow(run, target)
+
+
+def trained_at(revision: str) -> Trained | None:
+    """Return what a git revision or a DVC experiment holds, with weights from DVC's cache."""
+    lock, run_yaml = git.file_at(revision, LOCK), git.file_at(revision, workspace.RUN.as_posix())
+    return build_trained(revision, run_yaml, *_of_lock(revision, lock)) if lock and run_yaml else None
+
+
+def trained_in_mlflow(run: Names, target: Target) -> Trained:
+    if not run.mlflow_id:
+        raise WorkspaceError(
+            f"{run.label}: its weights are neither here nor in DVC's cache nor in MLflow; "
+            "`dvc exp apply` or `dvc checkout` brings back what DVC has"
+        )
+    run_yaml = fetch_artifacts.fetch_file(target.address, run.mlflow_id, fetch_artifacts.CONFIG)
+    if run_yaml is None:
+        raise WorkspaceError(f"{run.label}: MLflow has no {fetch_artifacts.CONFIG} of it, so its network is not known")
+    try:
+        weights = fetch_artifacts.fetch_best(run.mlflow_id, Mlflow(target.experiment, target.address))
+    except WorkspaceError as error:
+        raise WorkspaceError(f"{run.label}: {error}") from None
+    labels = labels_of(state_in_mlflow(run, target))
+    return build_trained(run.label, run_yaml.read_text(encoding="utf-8"), weights, labels)
+
+
+def find_run_or_own(name: str | None) -> tuple[Trained, str]:
+    """Find a run by any name, or without one what this workspace trained; and what to call it."""
+    if name is not None:
+        trained, label = find_run(name)
+        return trained, f"run {label}"
+    if not (workspace.TRAINED / WEIGHTS).is_file():
+        raise WorkspaceError(
+            f"{workspace.TRAINED.as_posix()}: nothing has been trained here; run `dvc repro`, or say --run"
+        )
+    return find_run(".")[0], "this workspace's run"
+
+
+def state_in_mlflow(run: Names, target: Target) -> Mapping[str, Any]:
+    """Return what train/state.json of a run holds; nothing if the store does not give it."""
+    place = fetch_artifacts.fetch_file(target.address, run.mlflow_id, STATE) if run.mlflow_id else None
+    return parse_json(read_text(place)) if place else {}
+
+
+def labels_of(state: Mapping[str, Any]) -> str:
+    """Return the labels that a run was trained with, one a line."""
+    if not state.get("classes"):
+        raise DataError(f"{STATE}: names no classes, so nobody knows what the answers mean; train the run again")
+    return "".join(f"{label}\n" for label in state["classes"])
+
+
+def _workspace_of(folder: Path) -> Path:
+    """Return that of a folder such as models/train."""
+    return folder.resolve().parents[1]
+
+
+def _of_workspace(folder: Path, weights: Path | None = None) -> Trained:
+    """`weights` are best.weights.h5 by default."""
+    labels = [folder / workspace.RECORDS / LABELS, folder / workspace.EXPORTED / LABELS]
+    labels_file = next((path for path in labels if path.is_file()), None)
+    if labels_file is None:
+        raise WorkspaceError(f"{labels[0]}: missing, so its answers have no names; run `dvc repro build_records`")
+    run = folder / workspace.RUN
+    if not run.is_file():
+        raise WorkspaceError(f"{run}: missing, so nothing is known of the network; run `dvc repro`")
+    texts = run.read_text(encoding="utf-8"), labels_file.read_text("utf-8")
+    return build_trained(str(folder), texts[0], weights or folder / workspace.TRAINED / WEIGHTS, texts[1])
+
+
+def build_trained(name: str, run_yaml: str, weights: Path, labels: str) -> Trained:
+    """Put together what is known of a run; `labels` has one a line."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.yaml"
+        path.write_text(run_yaml, encoding="utf-8")
+        run = load(path)
+    classes = tuple(labels.splitlines())
+    if len(classes) != run.derived.num_classes:
+        raise DataError(f"{name}: its network answers {run.derived.num_classes} classes, {LABELS} has {len(classes)}")
+    if not weights.is_file():
+        raise WorkspaceError(f"{weights}: missing; run `dvc repro train`")
+    return Trained(run.model, weights, classes, run.derived.multi_label, run)
+
+
+def _of_lock(name: str, lock: str) -> tuple[Path, str]:
+    """Return weights and labels, from DVC's cache."""
+    stages = yaml.safe_load(lock).get("stages", {})
+    folders = {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", ())}
+    weights = _find_cached(name, folders, workspace.TRAINED, WEIGHTS)
+    return weights, _find_cached(name, folders, workspace.RECORDS, LABELS).read_text("utf-8")
+
+
+def _find_cached(name: str, folders: dict[str, str], folder: Path, file: str) -> Path:
+    digest = folders.get(folder.as_posix())
+    if digest is None:
+        raise WorkspaceError(f"{name}: its {LOCK} knows no {folder.as_posix()}, so it was never trained to the end")
+    entry = (dvc.cached_folder(digest) or {}).get(file)
+    path = dvc.cached_file(entry) if entry else None
+    if path is None:
+        place = (folder / file).as_posix()
+        raise WorkspaceError(f"{name}: {place} is not in DVC's cache; `dvc fetch` may bring it from a remote")
+    return path

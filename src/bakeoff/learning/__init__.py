@@ -1,0 +1,1 @@
+"""Records and run.yaml -> weights: input, networks, tasks, metrics, schedules, training and what it starts from."""

@@ -1,0 +1,1 @@
+"""What a run keeps while it trains, and which run that is."""

@@ -1,0 +1,115 @@
+"""`history.jsonl`: one line per logged step, in order; in a run of phases with the name of the phase.
+
+    {"step": 20, "train/loss": 1.93, "train/loss_boxes": 1.2, "learning_rate": 0.0008}
+    {"step": 300, "phase": "head", "validation/mAP_50": 0.41}
+
+`write_plots` turns it into the tables that `dvc plots` draws. `state.json` beside it says how the run ended:
+
+    {"best_metric": "mAP_50", "best_value": 0.86, "best_step": 1000, "steps": 1000, "weights_sha256": "5d1c...", ...}
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.files import write_table
+
+FILE = "history.jsonl"
+CLOCK = ("examples_per_second",)  # what differs from run to run
+
+
+class History:
+    """A file that can be read while it is written, and all its lines.
+
+    `lines` also hold what the clock decided; the file does not, so that equal runs write equal files.
+    """
+
+    def __init__(
+        self, folder: Path, earlier: Sequence[str] = (), report: Callable[..., object] = lambda *line: None
+    ) -> None:
+        """`tell` gets the step, the numbers and the phase of every line to come."""
+        self.lines, self._report = list(earlier), report
+        self.phase: str | None = None  # of the lines to come
+        self._file = (folder / FILE).open("w", encoding="utf-8")
+        self._file.write("".join(f"{_without_clock(line)}\n" for line in earlier))
+        self._file.flush()
+
+    def add(self, step: int, values: Mapping[str, float]) -> None:
+        head: dict[str, Any] = {"step": step} | ({"phase": self.phase} if self.phase else {})
+        self.lines.append(json.dumps(head | {key: float(f"{value:.6g}") for key, value in values.items()}))
+        self._file.write(f"{_without_clock(self.lines[-1])}\n")
+        self._file.flush()
+        self._report(step, values, self.phase)
+
+    def __enter__(self) -> "History":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+
+def read_history(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / FILE).read_text(encoding="utf-8").splitlines()]
+
+
+def metrics_of(line: str, phases: Sequence[str] = ()) -> tuple[int, dict[str, float]]:
+    """Step and numbers of a line; of one that has a rate, its phase as a number among `phases`, from 1."""
+    values = json.loads(line)
+    step, phase = values.pop("step"), values.pop("phase", None)
+    if phase in phases and "learning_rate" in values:
+        values["phase"] = phases.index(phase) + 1.0
+    return step, values
+
+
+def write_plots(folder: Path, headline: str) -> None:
+    """`plots/training.tsv`, `plots/validation.tsv`: a row a step, a column a metric; the headline again as `score`."""
+    history = read_history(folder)
+    (folder / "plots").mkdir()
+    write_table(folder / "plots" / "training.tsv", _columns(history, ("train/", "learning_rate")))
+    validation = _columns(history, ("validation/",))
+    write_table(folder / "plots" / "validation.tsv", (row | {"score": row.get(headline, "")} for row in validation))
+
+
+def _without_clock(line: str) -> str:
+    return json.dumps({key: value for key, value in json.loads(line).items() if key not in CLOCK})
+
+
+def _columns(history: list[dict[str, Any]], wanted: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The rows that have any of the wanted metrics, with short names."""
+    rows = [{key.rpartition("/")[2]: row[key] for key in row if key.startswith(("step", *wanted))} for row in history]
+    return [row for row in rows if len(row) > 1]
+
+
+STATE = "state.json"
+
+
+def write_state(folder: Path, state: dict[str, Any]) -> None:
+    (folder / STATE).write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+
+
+def read_state(folder: Path) -> dict[str, Any]:
+    path = folder / STATE
+    if not path.is_file():
+        raise DataError(f"{path.as_posix()}: missing, so training never finished; run `dvc repro train`")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path.as_posix()}: cannot be read ({error}); run `dvc repro --force train`") from None
+
+
+def describe_end(state: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    """Return one line for whoever watched the training."""
+    best = "undefined" if state["best_value"] is None else f"{state['best_value']:.3f} at step {state['best_step']:,}"
+    peak = measured.get("peak_memory_bytes")
+    memory = "unknown" if peak is None else f"{peak / 1e9:.1f} GB"
+    memory += f" (estimated {measured['memory_estimate_bytes'] / 1e9:.1f})"
+    if measured.get("peak_device_bytes"):
+        estimate = measured["device_estimate_bytes"]
+        memory += f", of the device {measured['peak_device_bytes'] / 1e9:.1f} GB"
+        memory += f" (estimated {estimate / 1e9:.1f})" if estimate else ""
+    done = f"{state['step']:,} of " if state["step"] < state["steps"] else ""
+    length = f"{done}{state['steps']:,} steps in {measured['seconds']:.0f} s"
+    bad = "".join(f"; {count} damaged {split} records left out" for split, count in state["bad_records"].items())
+    return f"{length}; best {state['best_metric']} {best}; peak memory {memory}{bad}"

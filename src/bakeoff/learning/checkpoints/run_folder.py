@@ -1,0 +1,290 @@
+"""Work in flight: `.bakeoff/runs/<fingerprint>/`, from which an interrupted run resumes.
+
+    1-head/00000532          checkpoints of the first phase, by steps of the run that are done; the two newest stay, the
+                             last of each phase, and every one at a multiple of `train.keep_every_steps`
+    1-head/best-00000400     weights that scored best
+    run                      the run's id, under which its journal and MLflow know it
+    identity.json            what the fingerprint is a hash of
+    lock                     held while a process trains
+
+A new checkpoint is written by a thread beside training, and the one before stays until the new one is whole.
+"""
+
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import ArrayLike
+
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import write_whole
+from bakeoff.learning.checkpoints import checkpoint
+from bakeoff.learning.checkpoints.checkpoint import Damaged
+from bakeoff.learning.checkpoints.history import metrics_of
+
+Arrays = Mapping[str, np.ndarray]
+NEWEST = 2  # checkpoints that stay
+SAMPLES, IDENTITY = "samples", "identity.json"  # a folder of sheets; what the fingerprint is a hash of
+RUN_ID = re.compile(r"[0-9a-f]{32}")
+NO_FACTS: Mapping[str, Any] = {"phases": [], "history": [], "seconds": 0.0, "resumed": [], "parents": [], "lent": []}
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """How far a run is."""
+
+    phase: int  # its number, from 0
+    step: int  # steps of the run that are done
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """Where a run resumes: what its newest checkpoint holds, or nothing."""
+
+    position: Position = Position(0, 0)
+    facts: Mapping[str, Any] = field(default_factory=lambda: NO_FACTS)
+    arrays: Arrays | None = None
+    is_over: bool = False  # nothing is left to do
+
+    def describe(self, steps: int, folder: Path) -> list[str]:
+        """Return lines for the screen; none for a run that begins."""
+        done = self.position.step
+        if done == steps or self.is_over:
+            return [f"was trained to its end before, in {folder.as_posix()}; train.fresh: true trains it again"]
+        return [f"resumes after step {done:,} of {steps:,}, from {folder.as_posix()}"] if done else []
+
+
+@dataclass(frozen=True)
+class Stock:
+    """The checkpoints of a run that are there, the newest first."""
+
+    folder: Path  # of the run
+    step: int  # of the newest
+    newest: Sequence[Path]
+    kept: Sequence[Path]  # that stay beyond the newest
+    bests: Mapping[Path, Sequence[Path]]  # the best weights that each names, without which nothing resumes from it
+
+
+class Work:
+    def __init__(self, folder: Path, phases: list[str], *, fresh: bool = False, keep_every: int = 0) -> None:
+        self.folder, self._keep_every = folder, keep_every
+        self._folders = [folder / f"{number}-{name}" for number, name in enumerate(phases, start=1)]
+        folder.mkdir(parents=True, exist_ok=True)
+        self._phases, self._sent = phases, 0
+        self._lock = FileLock(folder / "lock")
+        self._fresh = fresh
+        self.slowest_write = 0.0  # seconds of a checkpoint
+        self._settle: Callable[[], object] = lambda: None
+        self._report: Callable[[Stock], object] = lambda stock: None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
+        self._pending: list[Future[None]] = []
+        self._named: dict[Position, set[Path]] = {}  # best weights, by the checkpoint that names them
+
+    def __enter__(self) -> "Work":
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise WorkspaceError(
+                f"{self.folder.as_posix()}: another process trains this variant right now; wait for it or stop it"
+            ) from None
+        if self._fresh:
+            for path in self.folder.iterdir():
+                if path.name != "lock":
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for phase in self._folders:
+            phase.mkdir(exist_ok=True)
+            for partial in phase.glob(f"*{checkpoint.PARTIAL}"):
+                partial.unlink()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._thread.shutdown(wait=True)
+        self._lock.release()
+        if isinstance(error, FileNotFoundError) and not any(folder.is_dir() for folder in self._folders):
+            raise WorkspaceError(
+                f"{self.folder.as_posix()}: was removed while a training worked in it; run the same command again, "
+                "which trains from the start"
+            ) from None
+
+    @contextmanager
+    def followed(self, settle: Callable[[], object], report: Callable[[Stock], object]) -> Iterator[None]:
+        """`settle` makes lasting what a checkpoint counts as told; `tell` hears of each, and of the one that is there.
+
+        At the end of the block nothing is being written any more.
+        """
+        self._settle, self._report = settle, report
+        if self._checkpoints():
+            report(self._stock(self._prune()))
+        try:
+            yield
+        finally:
+            self._thread.shutdown(wait=True)
+
+    # Checkpoints.
+
+    def newest(self) -> SavedState:
+        """Return the newest checkpoint that is whole, along with the best weights that it names.
+
+        A damaged one is removed. One that cannot be read now is an error, and stays.
+        """
+        earlier = sorted(self._checkpoints().items())
+        while earlier:
+            position, path = earlier.pop()
+            try:
+                saved = checkpoint.read(path)
+                self._named[position] = self._bests_in(saved.facts)
+                for best in self._named[position]:
+                    checkpoint.read(best)
+                ends = [standing.get("ended_by") for standing in saved.facts["phases"]]
+                is_last = len(ends) == len(self._folders) or "max_minutes" in ends
+                return SavedState(position, saved.facts, saved.arrays, is_last and ends[-1] is not None)
+            except Damaged as error:
+                then = "resumes from the checkpoint before" if earlier else "starts over, for no checkpoint is left"
+                print(f"warning: {error}; training {then}", file=sys.stderr)
+                path.unlink(missing_ok=True)
+        return SavedState()
+
+    def can_resume(self) -> bool:
+        """Whether there is a checkpoint, now that no more are to come."""
+        self._thread.shutdown(wait=True)
+        return bool(self._checkpoints())
+
+    def save(
+        self,
+        position: Position,
+        facts: Mapping[str, Any],
+        state: Callable[[], Mapping[str, ArrayLike]],
+        *,
+        now: bool,
+        check: Callable[[Mapping[str, ArrayLike]], object] = lambda arrays: None,
+    ) -> None:
+        """Beside training; left out if the last one is still being written, unless it must be there `now`.
+
+        What `check` raises is raised here, or from the call after; then nothing is written.
+        """
+        self._raise_failures()
+        if self._pending and not (now or self._stays(position)):
+            return
+        path, arrays = self._folders[position.phase] / f"{position.step:08d}", state()
+
+        def job() -> None:
+            start = time.monotonic()
+            check(arrays)
+            self._settle()
+            checkpoint.write(path, facts, arrays)
+            self.slowest_write = max(self.slowest_write, time.monotonic() - start)
+            self._named[position] = self._bests_in(facts)
+            self._report(self._stock(self._prune()))
+
+        self._submit(job)
+        if now:
+            self.wait()
+
+    def adopt(self, other: "Work", saved: SavedState) -> None:
+        """A checkpoint of another run as the first of this one, along with the best weights that it names."""
+        for path in other._bests_in(saved.facts):
+            best = checkpoint.read(path)
+            checkpoint.write(self.folder / path.relative_to(other.folder), best.facts, best.arrays)
+        assert saved.arrays is not None
+        self.save(saved.position, saved.facts, lambda: saved.arrays or {}, now=True)
+
+    def keep_best(self, position: Position, paths: Mapping[str, str], arrays: Mapping[str, ArrayLike]) -> None:
+        """The checkpoint after these weights names them, so they are written before it."""
+        path = self._best(position.phase, position.step)
+        self._submit(lambda: checkpoint.write(path, {"paths": dict(paths)}, arrays))
+
+    def best(self, position: Position) -> Arrays:
+        self.wait()
+        return checkpoint.read(self._best(position.phase, position.step)).arrays
+
+    def wait(self) -> None:
+        while self._pending:
+            self._pending.pop(0).result()
+
+    def _submit(self, job: Callable[[], None]) -> None:
+        self._pending.append(self._thread.submit(job))
+
+    def _raise_failures(self) -> None:
+        while self._pending and self._pending[0].done():
+            self._pending.pop(0).result()
+
+    def _best(self, phase: int, step: int) -> Path:
+        return self._folders[phase] / f"best-{step:08d}"
+
+    def _checkpoints(self) -> dict[Position, Path]:
+        return {
+            Position(number, int(path.name)): path
+            for number, phase in enumerate(self._folders)
+            for path in phase.iterdir()
+            if path.name.isdigit()
+        }
+
+    def _bests_in(self, facts: Mapping[str, Any]) -> set[Path]:
+        steps = [standing["best"]["step"] for standing in facts["phases"]]
+        return {self._best(phase, step) for phase, step in enumerate(steps) if step}
+
+    def _stays(self, position: Position) -> bool:
+        return self._keep_every > 0 and position.step % self._keep_every == 0
+
+    def _prune(self) -> list[Position]:
+        """A checkpoint goes along with the best weights that no other names. Returns those that stay."""
+        checkpoints = self._checkpoints()
+        positions = sorted(checkpoints, reverse=True)
+        ends = {max(at for at in positions if at.phase == phase) for phase in {at.phase for at in positions}}
+        staying = [*positions[:NEWEST], *(at for at in positions[NEWEST:] if at in ends or self._stays(at))]
+        for position in positions:
+            if position not in staying:
+                checkpoints[position].unlink()
+        try:
+            for position in staying:
+                if position not in self._named:
+                    self._named[position] = self._bests_in(checkpoint.read_facts(checkpoints[position]))
+        except (Damaged, WorkspaceError):
+            return staying  # nobody knows what it names
+        named = set().union(*(self._named[position] for position in staying))
+        for phase in self._folders:
+            for best in set(phase.glob("best-*")) - named:
+                best.unlink()
+        return staying
+
+    def _stock(self, staying: Sequence[Position]) -> Stock:
+        parts = {self._folders[at.phase] / f"{at.step:08d}": tuple(sorted(self._named.get(at, ()))) for at in staying}
+        paths = list(parts)
+        return Stock(self.folder, staying[0].step, paths[:NEWEST], paths[NEWEST:], parts)
+
+    # What trackers are told.
+
+    @property
+    def run_id(self) -> str:
+        """One for all attempts at the run; another if a loss of power left none."""
+        file = self.folder / "run"
+        known = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        if not RUN_ID.fullmatch(known):
+            write_whole(file, known := uuid4().hex, lasting=True)
+        return known
+
+    def send(self, lines: Sequence[str], metrics: Callable[[int, dict[str, float]], object]) -> None:
+        """What was not sent yet of a history; after an interruption all of it, since a journal keeps nothing twice."""
+        for line in lines[self._sent :]:
+            metrics(*metrics_of(line, self._phases))
+        self._sent = len(lines)
+
+
+def phase_names(folder: Path) -> list[str]:
+    """Names of a run's phases, from the folders of their checkpoints."""
+    return [path.name.partition("-")[2] for path in sorted(folder.glob("[0-9]*-*"), key=number_of)]
+
+
+def number_of(phase: Path) -> int:
+    """From 1, of the folder of a phase."""
+    return int(phase.name.partition("-")[0])

@@ -1,0 +1,111 @@
+"""Other training examples mixed into one: which, by arithmetic, and how.
+
+Whether an example is mixed, and with which others, is drawn from (seed, epoch, example) for each kind of mixing by
+itself, so any step's batch can be named, and read, without the ones before.
+"""
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from bakeoff.learning.input.augment import Augment
+from bakeoff.learning.input.augment.copy_paste import CopyPaste
+from bakeoff.learning.input.augment.layer import Layer, Picture
+from bakeoff.learning.input.augment.mixup import Mixup
+from bakeoff.learning.input.augment.mosaic import Mosaic
+from bakeoff.learning.input.augment.scene import fold_name, split_key
+from bakeoff.learning.input.decode import Example
+from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.shuffle import Order, Read, find_next_whole, make_training_reader
+
+Load = Callable[[tf.Tensor, tf.Tensor], Layer]  # serialized example and its key -> layer
+
+
+class Partners(NamedTuple):
+    data: tf.Tensor  # (n,) serialized examples in the order of `Augment.mixes`, empty where none is mixed in
+    parse: Callable[[tf.Tensor], Example]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Who is mixed into whom."""
+
+    order: Order
+    augment: Augment
+
+    def at(self, epoch: int, example: int) -> list[int]:
+        """Return the numbers of an example's partners, -1 where none is mixed in."""
+        drawn = [self._partners(name, mix, epoch, example) for name, mix in self.augment.mixes.items()]
+        return [number for numbers in drawn for number in numbers]
+
+    def _partners(self, name: str, mix: Mosaic | CopyPaste | Mixup, epoch: int, example: int) -> list[int]:
+        """Draw from all the others, evenly; from itself, where there is no other."""
+        draw = np.random.default_rng([self.order.seed, epoch, example, zlib.crc32(name.encode())])
+        if draw.random() >= mix.probability:
+            return [-1] * mix.partners
+        if self.order.examples == 1:
+            return [example] * mix.partners
+        others = draw.integers(0, self.order.examples - 1, mix.partners)
+        return (others + (others >= example)).tolist()
+
+
+def make_mixing_reader(store: Store, draw: Draw) -> Read:
+    """Return what gives ((n, 2) epoch and example, (n, 1 + partners) data) at n positions; the data of no partner is
+    empty. A damaged partner's place is taken as in the stream: by the next of the epoch's order that is whole."""
+    read_own = make_training_reader(store, draw.order)
+
+    def read(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        keys, own = read_own(positions)
+        partners = np.array([draw.at(*key) for key in keys.tolist()], np.int64)  # (n, partners)
+        places = np.argwhere(partners >= 0)
+        data = np.full((len(own), 1 + draw.augment.partners), b"", object)
+        data[:, 0] = own
+        records = store.read(partners[partners >= 0])
+        for (row, slot), whole in zip(places.tolist(), records, strict=True):
+            if whole is None:
+                whole = _find_instead(store, draw.order, int(keys[row, 0]), int(partners[row, slot]))
+            data[row, 1 + slot] = whole
+        return keys, data
+
+    return read
+
+
+def _find_instead(store: Store, order: Order, epoch: int, example: int) -> bytes:
+    [place] = np.flatnonzero(order.epoch(epoch) == example)
+    _, data = find_next_whole(store, order, epoch * order.examples + int(place))
+    return data
+
+
+def mix(layer: Layer, data: tf.Tensor, load: Load, *, augment: Augment, side: int, key: tf.Tensor) -> Picture:
+    """Show a layer with the partners whose data are not empty; the others, and what is not shown, are not decoded."""
+    parts = tf.split(data, [change.partners for change in augment.mixes.values()])
+    picture = None
+    for (name, change), part in zip(augment.mixes.items(), parts, strict=True):
+        of_mix, *of_partners = split_key(fold_name(key, name), 1 + change.partners)
+        others = partial(_load_all, load, tf.unstack(part, num=change.partners), of_partners)
+        is_drawn = tf.strings.length(part[0]) > 0
+        if isinstance(change, Mosaic):
+            picture = tf.cond(is_drawn, partial(_compose, change, layer, others, side, of_mix), layer.show)
+        else:
+            before = picture or layer.show()
+            picture = tf.cond(is_drawn, partial(_mix, change, before, others, of_mix), lambda before=before: before)
+    assert picture is not None
+    return Picture(tf.ensure_shape(picture.image, [1, side, side, 3]), *picture[1:])
+
+
+def _load_all(load: Load, data: Sequence[tf.Tensor], keys: Sequence[tf.Tensor]) -> list[Layer]:
+    return [load(one, key) for one, key in zip(data, keys, strict=True)]
+
+
+def _compose(mosaic: Mosaic, layer: Layer, others: Callable[[], list[Layer]], side: int, key: tf.Tensor) -> Picture:
+    return mosaic.compose([layer, *others()], side, key)
+
+
+def _mix(change: CopyPaste | Mixup, picture: Picture, others: Callable[[], list[Layer]], key: tf.Tensor) -> Picture:
+    [other] = others()
+    return change.mix(picture, other.show(), key)

@@ -1,0 +1,79 @@
+"""The head of detectors with anchors: boxes -> what each anchor should answer -> loss; answers -> boxes and scores."""
+
+import tensorflow as tf
+
+from bakeoff.learning.networks import boxes
+from bakeoff.learning.networks.detector_settings import Anchored
+from bakeoff.learning.networks.heads.anchor_matching import (
+    BACKGROUND,
+    IGNORED,
+    class_losses,
+    hard_examples,
+    match,
+    smooth_l1,
+)
+from bakeoff.learning.networks.heads.head import Tensors, divisor
+
+
+class AnchorHead:
+    def __init__(self, model: Anchored) -> None:
+        self._model, self.anchors = model, model.anchor_boxes()
+        self._boxes = tf.constant(self.anchors)
+
+    @property
+    def box_scales(self) -> tuple[float, ...]:
+        return self._model.box_scales
+
+    def encode(self, example: Tensors) -> Tensors:
+        """Return which class (0: background, -1: asks nothing) and which coded box each anchor should answer."""
+        truth, classes = example["boxes"], example["classes"]  # (n, 4), (n,) ids 1..k
+        rule = self._model.loss
+        overlap = boxes.overlaps(self._boxes, truth)
+        matched = match(  # (anchors,)
+            overlap, rule.matched_from, rule.background_below, rule.match_every_box, next_best=self._model.next_best
+        )
+        # In front stands a box for the anchors that match none; what they should answer is not asked.
+        truth = tf.concat([tf.constant([[0.0, 0.0, 1.0, 1.0]]), truth], axis=0)
+        classes = tf.concat([tf.zeros([1], tf.int64), classes], axis=0)
+        rows = tf.maximum(matched, BACKGROUND) + 1
+        coded = boxes.code(tf.gather(truth, rows), self._boxes, self.box_scales)
+        classes = tf.where(matched == IGNORED, tf.constant(-1, tf.int64), tf.gather(classes, rows))
+        return {"classes": classes, "boxes": coded}
+
+    def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
+        rule, truth = self._model.loss, targets["classes"]
+        matched = tf.cast(truth > 0, tf.float32)  # (batch, anchors)
+        asked = matched + tf.cast(truth == 0, tf.float32) * rule.background_weight
+        of_classes = class_losses(outputs["classes"], truth, rule) * asked[..., None]
+        of_boxes = smooth_l1(outputs["boxes"] - targets["boxes"], rule.smooth_l1_delta) * matched[..., None]
+        if self._model.mining:
+            chosen = self._hard_examples(outputs, truth, of_classes, of_boxes)[..., None]
+            of_classes, of_boxes = of_classes * chosen, of_boxes * chosen
+        count = tf.reduce_sum(matched)
+        matches = divisor(count if rule.divide_by_matches else None)
+        box_matches = matches * len(self.box_scales) if rule.divide_boxes_by_code_size else matches
+        parts = {
+            "classes": rule.class_weight * tf.reduce_sum(of_classes) / matches,
+            "boxes": rule.box_weight * tf.reduce_sum(of_boxes) / box_matches,
+        }
+        return parts, count if rule.divide_by_matches else tf.constant(1.0)
+
+    def _hard_examples(
+        self, outputs: Tensors, truth: tf.Tensor, of_classes: tf.Tensor, of_boxes: tf.Tensor
+    ) -> tf.Tensor:
+        assert self._model.mining
+        by_classes = self._model.loss.class_weight * tf.reduce_sum(of_classes, axis=-1)
+        by_boxes = self._model.loss.box_weight * tf.reduce_sum(of_boxes, axis=-1)
+        ranks = {"classes": by_classes, "boxes": by_boxes, "both": by_classes + by_boxes}
+        return hard_examples(ranks[self._model.mining.ranked_by], self.boxes(outputs), truth, self._model.mining)
+
+    def boxes(self, outputs: Tensors) -> tf.Tensor:
+        return boxes.decode(outputs["boxes"], self._boxes, self.box_scales)
+
+    def scores(self, outputs: Tensors) -> tf.Tensor:
+        rule, logits = self._model.loss, outputs["classes"]
+        scores = tf.nn.softmax(logits) if rule.scores == "softmax" else tf.sigmoid(logits)
+        return scores[..., 1:] if rule.has_background else scores
+
+    def codes(self, outputs: Tensors) -> tf.Tensor:
+        return outputs["boxes"]

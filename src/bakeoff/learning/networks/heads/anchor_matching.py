@@ -1,0 +1,115 @@
+"""What each anchor is asked and what it pays, before weights and sums: matching, losses, hard examples."""
+
+import tensorflow as tf
+
+from bakeoff.learning.networks.detector_settings import DetectionLoss, HardExamples
+
+BACKGROUND, IGNORED = -1, -2
+
+
+def match(
+    overlap: tf.Tensor,
+    matched_from: float,
+    background_below: float | None = None,
+    every_box: bool = True,
+    *,
+    next_best: bool = True,
+) -> tf.Tensor:
+    """Return which box each anchor stands for, BACKGROUND or IGNORED: (anchors, boxes) -> (anchors,) int64.
+
+    An anchor stands for the box that it overlaps most, if by at least `matched_from`; from `background_below` up to
+    there it is asked nothing. If `every_box` is to be matched, each that any free anchor overlaps at all gets one of
+    its own besides, however little that is.
+    """
+    anchors, boxes = tf.shape(overlap, tf.int64)[0], tf.shape(overlap, tf.int64)[1]
+    padded = tf.concat([overlap, tf.zeros([anchors, 1])], axis=1)  # so that no box at all needs no case of its own
+    most = tf.reduce_max(padded, axis=1)
+    best = tf.where(most >= matched_from, tf.argmax(padded, axis=1), BACKGROUND)
+    if background_below is not None:
+        best = tf.where((most >= background_below) & (most < matched_from), tf.constant(IGNORED, tf.int64), best)
+    if not every_box:
+        return best
+    if not next_best:
+        return _with_best_anchors(best, overlap)
+    own = _own_anchors(overlap)  # (boxes,)
+    given = own >= 0
+    return tf.tensor_scatter_nd_update(best, own[given][:, None], tf.range(boxes)[given])
+
+
+def _with_best_anchors(best: tf.Tensor, overlap: tf.Tensor) -> tf.Tensor:
+    """Give each box the anchor that it overlaps most; the first of several boxes with the same one has it."""
+    wanted = tf.one_hot(tf.argmax(overlap, axis=0), tf.shape(overlap)[0])  # (boxes, anchors)
+    padded = tf.concat([wanted, tf.zeros([1, tf.shape(overlap)[0]])], axis=0)
+    return tf.where(tf.reduce_max(padded, axis=0) > 0, tf.argmax(padded, axis=0), best)
+
+
+def _own_anchors(overlap: tf.Tensor) -> tf.Tensor:
+    """Return an anchor for each box, (boxes,) int64, or -1. Of two boxes that want the same, the closer gets it."""
+    numbers = tf.range(tf.shape(overlap)[1])
+
+    def ask(free: tf.Tensor, open_: tf.Tensor, own: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        left = tf.where(free[:, None] & open_[None], overlap, 0.0)
+        wanted, closeness = tf.argmax(left, axis=0), tf.reduce_max(left, axis=0)
+        same = (wanted[:, None] == wanted[None]) & (closeness > 0)[None]
+        closer = (closeness[None] > closeness[:, None]) | (
+            (closeness[None] == closeness[:, None]) & (numbers[None] < numbers[:, None])
+        )
+        gets = (closeness > 0) & ~tf.reduce_any(same & closer, axis=1)
+        taken = tf.scatter_nd(wanted[gets][:, None], tf.ones_like(wanted[gets]), tf.shape(free, tf.int64)) > 0
+        return free & ~taken, open_ & ~gets & (closeness > 0), tf.where(gets, wanted, own)
+
+    start = (tf.ones(tf.shape(overlap)[:1], tf.bool), tf.ones_like(numbers, tf.bool), -tf.ones_like(numbers, tf.int64))
+    return tf.while_loop(lambda free, open_, own: tf.reduce_any(open_), ask, start)[2]
+
+
+def class_losses(logits: tf.Tensor, truth: tf.Tensor, rule: DetectionLoss) -> tf.Tensor:
+    """Return (batch, anchors, numbers of an anchor), or 1 number for softmax; `truth` holds ids, 0: background."""
+    if rule.classes == "softmax":
+        asked = tf.maximum(truth, 0)  # what is asked nothing has no weight, whatever its loss
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(asked, logits)[..., None]
+    first = 0 if rule.has_background else 1
+    lowest = 0 if rule.background_is_class else 1  # below it a row of zeros is asked
+    wanted = tf.one_hot(tf.where(truth >= lowest, truth - first, -1), logits.shape[-1])
+    if rule.classes == "sigmoid":
+        return tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
+    return _focal(logits, wanted, rule.focal_alpha, rule.focal_gamma)
+
+
+def smooth_l1(difference: tf.Tensor, delta: float) -> tf.Tensor:
+    """Half the square up to `delta`, then a line of slope `delta` (Huber)."""
+    size = tf.abs(difference)
+    return tf.where(size < delta, size * size / 2, delta * (size - delta / 2))
+
+
+def _focal(logits: tf.Tensor, wanted: tf.Tensor, alpha: float, gamma: float) -> tf.Tensor:
+    """Binary cross-entropy, less for what is already answered well (Lin et al., arXiv:1708.02002)."""
+    entropy = tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
+    answer = tf.sigmoid(logits)
+    missed = wanted * (1 - answer) + (1 - wanted) * answer
+    missed = tf.maximum(missed, 1e-12)  # the slope of a power below 1 has no end at 0
+    weight = wanted * alpha + (1 - wanted) * (1 - alpha)
+    return weight * missed**gamma * entropy
+
+
+def hard_examples(losses: tf.Tensor, boxes: tf.Tensor, truth: tf.Tensor, rule: HardExamples) -> tf.Tensor:
+    """Return 1.0 for the anchors that are worth learning from, (batch, anchors): those with the highest losses.
+
+    By `losses` (batch, anchors), apart by `boxes` (batch, anchors, 4), as SSD has it (arXiv:1512.02325). Of the chosen
+    every positive stays, and of the negatives the hardest, in proportion to those positives.
+    """
+
+    def of_image(image: tuple[tf.Tensor, tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        loss, corners, classes = image
+        anchors = tf.size(loss)
+        most = tf.minimum(rule.max_examples, anchors) if rule.max_examples else anchors
+        hardest = tf.image.non_max_suppression(corners, loss, most, rule.max_overlap)  # in order of loss
+        if rule.max_negatives_per_positive:
+            positive = tf.gather(classes, hardest) > 0
+            negative = tf.gather(classes, hardest) == 0
+            allowed = rule.max_negatives_per_positive * tf.reduce_sum(tf.cast(positive, tf.int32))
+            allowed = tf.maximum(allowed, rule.min_negatives_per_image)
+            hardest = hardest[positive | (negative & (tf.cumsum(tf.cast(negative, tf.int32)) <= allowed))]
+        return tf.scatter_nd(hardest[:, None], tf.ones_like(hardest, tf.float32), [anchors])
+
+    chosen = tf.map_fn(of_image, (losses, boxes, truth), fn_output_signature=tf.TensorSpec([None], tf.float32))
+    return tf.stop_gradient(tf.ensure_shape(chosen, losses.shape))

@@ -1,0 +1,153 @@
+"""The head of `PointDetector`: which points are to find which box, what their answers cost, and which boxes they are.
+
+Assignment and loss are those of TOOD (arXiv:2108.07755), with the distribution focal loss of GFL (arXiv:2006.04388).
+Targets are the boxes of the example, for it depends on the answers which points are to find them.
+"""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from bakeoff.learning.networks.boxes import area, centres_and_sizes
+from bakeoff.learning.networks.heads.head import Tensors, divisor
+
+if TYPE_CHECKING:
+    from bakeoff.learning.networks.point_detector import PointDetector
+
+NEVER = -1e9  # the logarithm of how well a point suits a box that it is not in
+LEAST = 1e-9
+
+
+class Assigned(NamedTuple):
+    """What each point is asked, all (batch, points, …)."""
+
+    boxes: tf.Tensor  # (…, 4), of points that are asked for one
+    classes: tf.Tensor  # ids 1..k; 0: nothing
+    scores: tf.Tensor  # what the class is to score; 0 where nothing is asked for
+
+
+class PointHead:
+    box_scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
+
+    def __init__(self, model: "PointDetector") -> None:
+        self._model = model
+        places, steps = model.points()
+        self.anchors = np.concatenate([places - steps / 2, places + steps / 2], axis=1)  # a cell around each point
+        self._places, self._steps = tf.constant(places), tf.constant(steps)
+        self._finest = float(steps.min())
+        self._bins = tf.range(model.bins, dtype=tf.float32)
+
+    def encode(self, example: Tensors) -> Tensors:
+        """Return boxes and classes, with a row of padding, so that no example is without."""
+        return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
+
+    def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
+        rule, predicted = self._model.loss, self.boxes(outputs)
+        asked = self.assign(outputs["classes"], predicted, targets)
+        count = tf.reduce_sum(asked.scores)
+        whole = divisor(count)
+        overlap = overlaps(predicted, asked.boxes, kind=rule.overlap)
+        of_boxes = rule.overlap_weight * (1 - overlap) + rule.distribution_weight * self._of_sides(outputs, asked)
+        # Where nothing is asked for, a gradient times 0 need not be 0: the box there is not of this world.
+        of_boxes = tf.where(asked.classes > 0, of_boxes, 0.0) * asked.scores
+        parts = {
+            "classes": rule.class_weight * tf.reduce_sum(self._of_classes(outputs["classes"], asked)) / whole,
+            "boxes": tf.reduce_sum(of_boxes) / whole,
+        }
+        return parts, count
+
+    def assign(self, logits: tf.Tensor, predicted: tf.Tensor, targets: Tensors) -> Assigned:
+        """Choose for each box the points that suit it best; of several boxes a point finds the one it overlaps most."""
+        rule, truth, classes = self._model.assignment, targets["boxes"], targets["classes"]
+        scores = tf.gather(tf.math.log_sigmoid(logits), tf.maximum(classes - 1, 0), axis=2, batch_dims=1)
+        overlap = overlaps(predicted[:, :, None], truth[:, None])  # (batch, points, boxes)
+        suits = rule.score_power * scores + rule.overlap_power * tf.math.log(tf.maximum(overlap, LEAST))
+        may = self._is_inside(truth) & (classes > 0)[:, None]
+        suits = tf.where(may, suits, NEVER)
+        most = min(rule.points, len(self.anchors))
+        least = tf.math.top_k(tf.transpose(suits, [0, 2, 1]), most).values[..., -1]  # (batch, boxes)
+        chosen = may & (suits >= least[:, None])
+        chosen &= tf.one_hot(tf.argmax(tf.where(chosen, overlap, -1.0), axis=2), tf.shape(truth)[1], True, False)
+        best = tf.reduce_max(tf.where(chosen, suits, NEVER), axis=1, keepdims=True)
+        fitting = tf.reduce_max(tf.where(chosen, overlap, 0.0), axis=1, keepdims=True)
+        wanted = tf.where(chosen, tf.exp(tf.minimum(suits - best, 0.0)) * fitting, 0.0)
+        row = tf.argmax(tf.cast(chosen, tf.int32), axis=2)  # 0 where none is
+        is_asked = tf.reduce_any(chosen, axis=2)
+        asked = Assigned(
+            tf.gather(truth, row, batch_dims=1),
+            tf.where(is_asked, tf.gather(classes, row, batch_dims=1), 0),
+            tf.reduce_sum(wanted, axis=2),
+        )
+        return Assigned(*map(tf.stop_gradient, asked))
+
+    def _is_inside(self, truth: tf.Tensor) -> tf.Tensor:
+        """Tell which points are in which box (batch, points, boxes); of a tiny one its surroundings count."""
+        centre, size = centres_and_sizes(truth)
+        reach = tf.maximum(size, self._finest) / 2
+        return tf.reduce_all(tf.abs(self._places[:, None] - centre[:, None]) <= reach[:, None], axis=-1)
+
+    def _of_classes(self, logits: tf.Tensor, asked: Assigned) -> tf.Tensor:
+        wanted = tf.one_hot(asked.classes - 1, logits.shape[-1]) * asked.scores[..., None]
+        entropy = tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
+        gamma = self._model.loss.focal_gamma
+        if not gamma:
+            return entropy
+        missed = tf.maximum(tf.abs(wanted - tf.sigmoid(logits)), LEAST)  # the slope of a power below 1 has no end at 0
+        return missed**gamma * entropy
+
+    def _of_sides(self, outputs: Tensors, asked: Assigned) -> tf.Tensor:
+        """Return the mean of the four sides' cross-entropies, each with the two bins around the true distance."""
+        low = (self._places - asked.boxes[..., :2]) / self._steps
+        high = (asked.boxes[..., 2:] - self._places) / self._steps
+        true = tf.concat([low[..., ::-1], high[..., ::-1]], axis=-1)
+        true = tf.clip_by_value(true, 0.0, self._model.bins - 1.0)
+        wanted = tf.maximum(1 - tf.abs(true[..., None] - self._bins), 0.0)
+        return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(wanted, self._sides(outputs)), axis=-1)
+
+    def _sides(self, outputs: Tensors) -> tf.Tensor:
+        """(batch, points, 4, bins)."""
+        return tf.reshape(outputs["boxes"], [-1, len(self.anchors), 4, self._model.bins])
+
+    def distances(self, outputs: Tensors) -> tf.Tensor:
+        """Return how far the sides are away, left, up, right and down, in strides: (batch, points, 4)."""
+        return tf.reduce_sum(tf.nn.softmax(self._sides(outputs)) * self._bins, axis=-1)
+
+    def boxes(self, outputs: Tensors) -> tf.Tensor:
+        low, high = self._both_ways(outputs)
+        return tf.concat([self._places - low * self._steps, self._places + high * self._steps], axis=-1)
+
+    def _both_ways(self, outputs: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the distances up and left, and down and right."""
+        away = self.distances(outputs)
+        return away[..., 1::-1], away[..., :1:-1]
+
+    def scores(self, outputs: Tensors) -> tf.Tensor:
+        return tf.sigmoid(outputs["classes"])
+
+    def codes(self, outputs: Tensors) -> tf.Tensor:
+        low, high = self._both_ways(outputs)
+        return tf.concat([(high - low) / 2, tf.math.log(tf.maximum(low + high, LEAST))], axis=-1)
+
+
+def overlaps(a: tf.Tensor, b: tf.Tensor, kind: str = "iou") -> tf.Tensor:
+    """Return the intersection over union of boxes (…, 4), less what `giou` or `ciou` takes off for their distance."""
+    low, high = tf.maximum(a[..., :2], b[..., :2]), tf.minimum(a[..., 2:], b[..., 2:])
+    shared = tf.maximum(high - low, 0.0)
+    both = shared[..., 0] * shared[..., 1]
+    union = area(a) + area(b) - both
+    share = both / tf.maximum(union, LEAST)
+    if kind == "iou":
+        return share
+    around = tf.maximum(a[..., 2:], b[..., 2:]) - tf.minimum(a[..., :2], b[..., :2])
+    if kind == "giou":
+        whole = around[..., 0] * around[..., 1]
+        return share - (whole - union) / tf.maximum(whole, LEAST)
+    (centre, size), (other_centre, other_size) = centres_and_sizes(a), centres_and_sizes(b)
+    apart = tf.reduce_sum((centre - other_centre) ** 2, axis=-1)
+    farthest = tf.maximum(tf.reduce_sum(around**2, axis=-1), LEAST)
+    angles = [tf.atan(one[..., 1] / tf.maximum(one[..., 0], LEAST)) for one in (size, other_size)]
+    shape = 4 / math.pi**2 * (angles[0] - angles[1]) ** 2
+    weight = tf.stop_gradient(shape / tf.maximum(1 - share + shape, LEAST))
+    return share - apart / farthest - weight * shape

@@ -1,0 +1,1 @@
+"""What run.yaml makes of a training: its phases, its optimizers, their settings."""

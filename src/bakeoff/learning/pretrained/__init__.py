@@ -1,0 +1,1 @@
+"""Weights that a training starts from: others' files, their names, their lineage."""

@@ -1,0 +1,121 @@
+"""Detection: boxes -> targets -> loss, and outputs -> detections. What outputs mean is the network's own to say."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import tensorflow as tf
+
+from bakeoff.learning.metrics import names
+from bakeoff.learning.metrics.box_matching import Boxes
+from bakeoff.learning.metrics.detection import DetectionScore, Loss
+from bakeoff.learning.networks.detector_settings import Detector
+
+
+@dataclass(frozen=True)
+class BoxJudge:
+    """Judges predictions of boxes, whatever made them."""
+
+    classes: tuple[str, ...]
+    headline: ClassVar[str] = names.DETECTION.headline
+    measures: ClassVar[tuple[str, ...]] = names.DETECTION.measures
+
+    def score(self) -> DetectionScore:
+        return DetectionScore(self.classes)
+
+    def judge(self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> DetectionScore:
+        """Return the score of one batch, counted in the pixels of the original images."""
+        score = self.score()
+        losses: list[Loss | None] = [*_losses(predictions)] or [None] * len(batch["height"])
+        sizes = zip(batch["height"].numpy(), batch["width"].numpy(), strict=True)
+        for (truth, given), (height, width), loss in zip(_examples(batch, predictions), sizes, losses, strict=True):
+            pixels = np.array([height, width, height, width], np.float32)
+            there = Boxes(truth["boxes"] * pixels, truth["classes"])
+            score = score.update(there, Boxes(given["boxes"] * pixels, given["classes"], given["scores"]), loss)
+        return score
+
+    def iterate_pictures(
+        self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]
+    ) -> Iterator[tuple[np.ndarray, dict]]:
+        """Yield pixels and boxes of each example, as `pictures` draws them."""
+        for image, (truth, given) in zip(batch["image"].numpy(), _examples(batch, predictions), strict=True):
+            yield image, {f"true_{key}": value for key, value in truth.items()} | given
+
+
+class Detection:
+    headline: ClassVar[str] = names.DETECTION.headline
+    measures: ClassVar[tuple[str, ...]] = names.DETECTION.measures
+
+    def __init__(self, model: Detector, classes: Sequence[str]) -> None:
+        self.model, self.classes, self.head = model, tuple(classes), model.head()
+        self.judgement = BoxJudge(self.classes)
+
+    def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Return what the network's head compares its outputs with."""
+        return self.head.encode(example)
+
+    def losses(self, outputs: dict[str, tf.Tensor], targets: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Return the parts of the loss; training minimises their sum."""
+        return self.head.losses(outputs, targets)[0]
+
+    def example_losses(self, outputs: dict[str, tf.Tensor], batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Return what each image would cost in training alone in its batch: (batch, 3), the fields of a Loss."""
+
+        def compute_losses(image: tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]) -> tf.Tensor:
+            answers, corners, classes = image
+            real = classes > 0  # the rest is padding
+            targets = self.encode({"boxes": corners[real], "classes": classes[real]})
+            alone = [{name: value[None] for name, value in tensors.items()} for tensors in (answers, targets)]
+            parts, divisor = self.head.losses(*alone)
+            return tf.stack([parts["classes"], parts["boxes"], divisor])
+
+        answers = {name: outputs[name] for name in ("classes", "boxes")}
+        losses = tf.map_fn(compute_losses, (answers, batch["boxes"], batch["classes"]), fn_output_signature=tf.float32)
+        return {"losses": losses}
+
+    def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Return a batch's detections, best first, padded: boxes inside the image, scores, class ids 1..k, count."""
+        rule = self.model.suppression
+        kept = tf.image.combined_non_max_suppression(
+            self.head.boxes(outputs)[:, :, None],
+            self.head.scores(outputs),
+            max_output_size_per_class=rule.max_detections_per_class or rule.max_detections,
+            max_total_size=rule.max_detections,
+            iou_threshold=rule.max_overlap,
+            score_threshold=rule.min_score,
+            clip_boxes=True,
+        )
+        return {
+            "boxes": kept.nmsed_boxes,
+            "scores": kept.nmsed_scores,
+            "classes": tf.cast(kept.nmsed_classes, tf.int64) + 1,
+            "count": kept.valid_detections,
+        }
+
+    def score(self) -> DetectionScore:
+        return self.judgement.score()
+
+    def judge(self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> DetectionScore:
+        return self.judgement.judge(batch, predictions)
+
+    def iterate_pictures(
+        self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]
+    ) -> Iterator[tuple[np.ndarray, dict]]:
+        return self.judgement.iterate_pictures(batch, predictions)
+
+
+def _losses(predictions: dict[str, tf.Tensor]) -> list[Loss]:
+    return [Loss(*parts) for parts in predictions["losses"].numpy().tolist()] if "losses" in predictions else []
+
+
+def _examples(batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> Iterator[tuple[dict, dict]]:
+    """Yield the true boxes and the detections of each example, without padding."""
+    truth = {key: batch[key].numpy() for key in ("boxes", "classes")}
+    given = {key: predictions[key].numpy() for key in ("boxes", "classes", "scores")}
+    for row, count in enumerate(predictions["count"].numpy()):
+        real = truth["classes"][row] > 0
+        yield (
+            {key: value[row][real] for key, value in truth.items()},
+            {key: value[row][:count] for key, value in given.items()},
+        )

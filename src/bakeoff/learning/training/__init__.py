@@ -1,0 +1,1 @@
+"""The step loop, and what a training is set up from."""

@@ -1,0 +1,160 @@
+"""What training changes: the weights, their average, the optimizer's slots, the random states of the layers."""
+
+import random
+from collections.abc import Mapping
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras.src.random.seed_generator import global_seed_generator
+
+from bakeoff.foundation.errors import DataError
+from bakeoff.learning.networks.network import Network, Parts
+from bakeoff.learning.plan.optimizers import Optimizer
+from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.tasks.task import Task, Tensors
+from bakeoff.learning.training.devices import normalise_over_all_devices, precision
+from bakeoff.learning.training.step import Step
+from bakeoff.learning.training.weights import Average, train_only
+
+Arrays = Mapping[str, np.ndarray]
+OUTSIDE = "random"  # in a checkpoint: states of generators that are no variables
+
+
+def new_learner(
+    model: Network, num_classes: int, task: Task, optimizer: Optimizer, train: Train, strategy: tf.distribute.Strategy
+) -> "Learner":
+    """With random weights, which train.init may replace."""
+    with strategy.scope(), precision(train.mixed_precision):
+        network = model.build(num_classes)
+        average = Average(model.build(num_classes), train.ema_decay) if train.ema_decay else None
+    normalise_over_all_devices(network, strategy)
+    return Learner(network, average=average, parts=model.parts, task=task, optimizer=optimizer, strategy=strategy)
+
+
+class Learner:
+    def __init__(
+        self,
+        network: keras.Model,
+        *,
+        average: Average | None,
+        parts: Parts,
+        task: Task,
+        optimizer: Optimizer,
+        strategy: tf.distribute.Strategy,
+    ) -> None:
+        self.network, self.average = network, average
+        self._parts, self._task, self._settings, self._strategy = parts, task, optimizer, strategy
+        self._optimizer: keras.optimizers.Optimizer | None = None
+        with strategy.scope():
+            self._seeds = keras_random_state()
+
+    @property
+    def kept(self) -> keras.Model:
+        """What is validated, saved and exported."""
+        return self.average.network if self.average else self.network
+
+    def require_trainable(self, patterns: tuple[str, ...], key: str) -> None:
+        train_only(self.network, patterns, self._parts, key)
+
+    def begin(self, trainable: tuple[str, ...], key: str) -> Step:
+        """Begin a phase, with an optimizer without a past and an average that starts from the weights as they are."""
+        train_only(self.network, trainable, self._parts, key)
+        if self.average:
+            self.average.begin(self.network)
+        with self._strategy.scope():
+            self._optimizer = self._settings.build(self.network)
+        return Step(self.network, self._optimizer, self._task, average=self.average, strategy=self._strategy)
+
+    def state(self) -> dict[str, tf.Tensor | np.ndarray]:
+        """Everything that the next step depends on, as it is now: what is updated later moves away from these."""
+        variables = {name: variable.value.read_value() for name, variable in self._variables().items()}
+        return variables | {f"{OUTSIDE}/{name}": state for name, state in random_states_outside_keras().items()}
+
+    def restore(self, arrays: Arrays) -> None:
+        variables = self._variables()
+        outside = {f"{OUTSIDE}/{name}": state for name, state in random_states_outside_keras().items()}
+        if {name: tuple(value.shape) for name, value in (variables | outside).items()} != {
+            name: array.shape for name, array in arrays.items()
+        }:
+            raise DataError("the checkpoint holds other variables than this run; train.fresh: true starts over")
+        for name, variable in variables.items():
+            variable.assign(arrays[name])
+        restore_random_states({name.removeprefix(f"{OUTSIDE}/"): arrays[name] for name in outside})
+
+    def count_gradients(self, step: Step, batch: Tensors) -> Arrays:
+        """Return those of a batch at the weights as they are; what a batch changes even so (the statistics of batch
+        norms, random states) is put back."""
+        before = {name: np.array(value) for name, value in self.state().items()}
+        gradients = {path: gradient.numpy() for path, gradient in step.count_gradients(batch).items()}
+        self.restore(before)
+        return gradients
+
+    @property
+    def kept_names(self) -> dict[str, str]:
+        """The path of each of `kept_weights`."""
+        return {f"{number:05d}": weight.path for number, weight in enumerate(self.kept.weights)}
+
+    @property
+    def kept_in_state(self) -> dict[str, str]:
+        """Which arrays of `state` are the kept weights, with the path of each."""
+        paths = {id(weight): weight.path for weight in self.kept.weights}
+        return {name: paths[id(variable)] for name, variable in self._variables().items() if id(variable) in paths}
+
+    def kept_weights(self) -> dict[str, tf.Tensor]:
+        return {f"{number:05d}": weight.value.read_value() for number, weight in enumerate(self.kept.weights)}
+
+    def start_from(self, kept: Arrays) -> None:
+        """The weights of `kept_weights`; random states go on from where they are."""
+        for number, weight in enumerate(self.network.weights):
+            weight.assign(kept[f"{number:05d}"])
+
+    def keep(self, kept: Arrays) -> None:
+        """Once training is over: these, not the last ones."""
+        for number, weight in enumerate(self.kept.weights):
+            weight.assign(kept[f"{number:05d}"])
+
+    def _variables(self) -> dict[str, keras.Variable]:
+        # By number, for names that Keras makes up differ from one process to the next.
+        assert self._optimizer is not None
+        holders = {
+            "network": self.network.variables,  # random states of layers among them
+            "optimizer": self._optimizer.variables,
+            "seeds": [self._seeds],
+        }
+        if self.average:
+            holders["average"] = self.average.network.weights
+        return {
+            f"{holder}/{number:05d}": variable
+            for holder, variables in holders.items()
+            for number, variable in enumerate(variables)
+        }
+
+
+# Random states that belong to no layer: Keras', from which a layer draws that was given no seed, Python's and NumPy's.
+# TensorFlow's old random operations (`tf.random.uniform`) keep theirs where nobody can read it; no layer uses them.
+PYTHON, NUMPY, IN_HAND = "python", "numpy", "in_hand"
+
+
+def keras_random_state() -> keras.Variable:
+    """Made now if it was not yet: made while a step is traced, its seed would depend on when that is."""
+    return global_seed_generator().state
+
+
+def random_states_outside_keras() -> dict[str, np.ndarray]:
+    """The words of each generator, last of them whether it has a normal number in hand; and these numbers."""
+    _, state_words, normal = random.getstate()
+    _, keys, place, has_normal, other_normal = np.random.get_state()
+    return {
+        PYTHON: np.array([*state_words, normal is not None], np.uint32),
+        NUMPY: np.array([*keys, place, has_normal], np.uint32),
+        IN_HAND: np.array([normal or 0.0, other_normal]),
+    }
+
+
+def restore_random_states(states: Mapping[str, np.ndarray]) -> None:
+    *state_words, has_normal = states[PYTHON].tolist()
+    *keys, place, has_other = states[NUMPY].tolist()
+    normal, other = states[IN_HAND].tolist()
+    random.setstate((3, tuple(state_words), normal if has_normal else None))
+    np.random.set_state(("MT19937", np.array(keys, np.uint32), place, has_other, other))

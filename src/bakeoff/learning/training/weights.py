@@ -1,0 +1,104 @@
+"""Which weights are trained and averaged; weights as files, `final.weights.h5` and `best.weights.h5`.
+
+The network itself is rebuilt from run.yaml.
+"""
+
+import hashlib
+import shutil
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
+from bakeoff.learning.networks.network import Network, Parts, select, unmatched
+
+FILE_SHARE, FILE_BYTES = 1.1, 2**20  # a file of weights takes a little more than the weights
+FINAL, BEST = "final.weights.h5", "best.weights.h5"
+
+
+def save(network: keras.Model, path: Path) -> None:
+    # HDF5 crashes the process if the disk fills up while it writes, so that is found out before.
+    needed, free = FILE_SHARE * 4 * network.count_params() + FILE_BYTES, shutil.disk_usage(path.parent).free
+    if free < needed:
+        raise WorkspaceError(
+            f"no space left on the disk for {path.as_posix()}: {free / 1e6:.1f} of {needed / 1e6:.1f} MB are free; "
+            "free some and run the same command again"
+        )
+    network.save_weights(path)
+
+
+def restore(model: Network, num_classes: int, path: Path) -> keras.Model:
+    """The network of these settings with the weights of a file."""
+    if not path.is_file():
+        raise DataError(f"{path.as_posix()}: missing; run `dvc repro train`")
+    network = model.build(num_classes)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Keras counts what it skips before it says what is wrong
+            network.load_weights(path)
+    except (ValueError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(
+            f"{path.as_posix()}: does not fit this network ({reason}); run `dvc repro --force train`"
+        ) from None
+    return network
+
+
+def digest(network: keras.Model) -> str:
+    """Equal for bit-equal weights; the file's own bytes may hold more than the weights."""
+    content = hashlib.sha256()
+    for weight in network.weights:
+        content.update(weight.path.encode())
+        content.update(weight.numpy().tobytes())
+    return content.hexdigest()
+
+
+def train_only(network: keras.Model, patterns: Sequence[str], parts: Parts, key: str) -> None:
+    """Everything if there are no patterns."""
+    # Whatever the phase before froze; Keras passes a value on only where it changes.
+    network.trainable = False
+    network.trainable = True
+    if not patterns:
+        return
+    paths = [weight.path for weight in network.weights]
+    require_matches(paths, patterns, parts, key)
+    chosen = set(select(paths, patterns, parts))
+    for layer in network._flatten_layers(include_self=False):
+        if layer.weights and not any(weight.path in chosen for weight in layer.weights):
+            layer.trainable = False
+    for weight in network.trainable_weights:
+        weight.trainable = weight.path in chosen
+    if not network.trainable_weights:
+        raise ConfigError(f"{key}: {', '.join(patterns)} names nothing that can be trained, only statistics")
+
+
+def require_matches(paths: Sequence[str], patterns: Sequence[str], parts: Parts, key: str) -> None:
+    for pattern, near in unmatched(paths, patterns, parts).items():
+        meant = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+        named = ", ".join(sorted(parts)) or "(none)"
+        raise ConfigError(f"{key}: no variable of the network matches {pattern!r}; {meant}its parts are: {named}")
+
+
+class Average:
+    def __init__(self, network: keras.Model, decay: float) -> None:
+        """`network` is a second one, whose weights the averages are."""
+        self.network, self.decay = network, decay
+
+    def begin(self, trained: keras.Model) -> None:
+        for mine, other in zip(self.network.weights, trained.weights, strict=True):
+            mine.assign(other)
+
+    def follow(self, trained: keras.Model, steps: tf.Tensor, strategy: tf.distribute.Strategy) -> None:
+        """After a step, of which there were `steps`."""
+        steps = tf.cast(steps, tf.float32)
+        decay = tf.minimum(self.decay, (1 + steps) / (10 + steps))
+        for mine, other in zip(self.network.weights, trained.weights, strict=True):
+            strategy.extended.update(mine.value, _approach, args=(other.value, decay), group=False)
+
+
+def _approach(mine: tf.Variable, other: tf.Tensor, decay: tf.Tensor) -> None:
+    # Of what does not change, the difference is exactly 0.
+    mine.assign(mine - (1 - decay) * (mine - other) if mine.dtype.is_floating else other)

@@ -1,1 +1,0 @@
-"""Overrides with several values -> configurations, each a DVC experiment. Only this room runs experiments."""

@@ -1,0 +1,1 @@
+"""A run as it reports itself, in files of its own."""

@@ -1,0 +1,299 @@
+"""The journal of a run: `.bakeoff/journal/<run id>/`, appended to by the run's stages and read by the sender.
+
+journal.jsonl  a line each: checksum, then JSON, such as 4f0a11c2 {"kind": "metrics", "at": 1763740000000, "step": 20, …
+files/5d1c…    what artifacts held when they were handed over, until MLflow has them
+writing        locked while a process writes; `running` is there from the beginning of a training to its end
+"""
+
+import json
+import os
+import platform
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from bakeoff.foundation.workspace import journals
+from bakeoff.tracking.journal.artifacts import digest_of, keep, keep_as, keep_text
+
+FILE, RUNNING = "journal.jsonl", "running"
+LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
+NOTE, NOTE_VARIABLE = "mlflow.note.content", "BAKEOFF_NOTE"  # the tag, and how --note reaches the stage that trains
+LONGEST_LINE = 2**24  # bytes; a longer one is no line of ours
+Entry = dict[str, Any]
+FIELDS: dict[str, dict[str, type]] = {  # what a line of each kind has to have
+    "metrics": {"step": int, "values": dict, "at": int}, "params": {"values": dict}, "tags": {"values": dict},
+    "file": {"name": str, "sha256": str, "bytes": int}, "parent": {"name": str}, "run": {"name": str, "at": int},
+    "model": {"name": str, "step": int, "weights": str, "files": list, "by_reference": bool},
+    "state": {"state": str, "at": int}, "checkpoint": {"name": str, "step": int, "files": list},
+    "dataset": {"name": str, "digest": str, "source": str, "counts": dict}, "link": {"tag": str, "run": str},
+}  # fmt: skip
+
+
+def format_line(entry: Mapping[str, Any]) -> bytes:
+    content = json.dumps(entry, ensure_ascii=False).encode()
+    return b"%08x %s\n" % (zlib.crc32(content), content)
+
+
+def parse_line(line: bytes) -> Entry | None:
+    """Return None for a line that was cut off or damaged, or is not of this journal."""
+    try:
+        checksum, content = line.rstrip(b"\n").split(b" ", 1)
+        entry: Any = json.loads(content) if int(checksum, 16) == zlib.crc32(content) else None
+        whole = all(isinstance(entry[name], kind) for name, kind in FIELDS[entry["kind"]].items())
+        value = float | int if entry["kind"] == "metrics" else str
+        return entry if whole and all(isinstance(one, value) for one in entry.get("values", {}).values()) else None
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return None
+
+
+def entries(folder: Path, start: int = 0) -> Iterator[tuple[Entry | None, int]]:
+    """Yield each line that has its end, and the offset after it."""
+    if not (folder / FILE).is_file():
+        return
+    with (folder / FILE).open("rb") as lines:
+        lines.seek(start)
+        while line := lines.readline(LONGEST_LINE):
+            entry = parse_line(line)
+            while line and not line.endswith(b"\n"):  # it is longer, or has no end yet
+                line, entry = lines.readline(LONGEST_LINE), None
+            if not line:
+                return
+            yield entry, lines.tell()
+
+
+def entries_of(folder: Path, *kinds: str) -> Iterator[Entry]:
+    """Yield the whole entries of these kinds."""
+    return (entry for entry, _ in entries(folder) if entry and entry["kind"] in kinds)
+
+
+def is_being_written(folder: Path) -> bool:
+    from filelock import FileLock
+
+    return is_held(FileLock(folder / "writing"))
+
+
+def is_held(lock: Any) -> bool:
+    """Return whether another process holds a lock, or another object of this one."""
+    from filelock import Timeout  # takes 10 ms to load, and whoever only reads needs no lock
+
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
+class Journal:
+    """The writing end of a journal. Nothing waits for a tracker, and a full disk costs nothing but time."""
+
+    def __init__(self, run_id: str) -> None:
+        from filelock import FileLock, Timeout
+
+        self.run_id, self.folder = run_id, journals() / run_id
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.trouble: OSError | None = None
+        self._one_at_a_time, self._unwritten = Lock(), b""
+        self.is_silent: Callable[[], bool] = lambda: False  # whether another machine reports the run by now
+        self.restoring = False  # whether the entries are of an old run, which a store may have
+        self._points: dict[str, tuple[int, float]] = {}  # the last of each metric: step, value
+        self._last: dict[tuple[str, str], str] = {}  # the last entry of each param, tag, file, model, …
+        self._writing = FileLock(self.folder / "writing", thread_local=False)
+        with suppress(Timeout):  # another stage of the run writes, too; lines are appended whole
+            self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
+        self.is_alone = self._writing.is_locked
+        self._file = self._open()
+        self._torn = _ends_within_a_line(self.folder / FILE)  # by a kill
+        with suppress(OSError):  # a full disk
+            self._torn = self._torn and os.write(self._file, b"\n") == 0  # it may lack its end alone
+        self.is_new = True
+        for entry in (entry for entry, _ in entries(self.folder) if entry):
+            self.is_new = False
+            self._remember(entry)
+
+    def close(self) -> None:
+        self._append(b"")
+        self.settle()
+        os.close(self._file)
+        self._writing.release()
+
+    def settle(self) -> None:
+        """Bring to the disk all that was written until now."""
+        with suppress(OSError):
+            os.fsync(self._file)
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether the journal's last state is that the run came to its end."""
+        return self._last.get(("state", "")) == "FINISHED"
+
+    def next_step(self, metric: str) -> int:
+        return self._points[metric][0] + 1 if metric in self._points else 0
+
+    def metrics(
+        self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
+    ) -> None:
+        """Write each metric once per step, in order; a `revised` one again if its value differs. `weights` names those
+        that were measured, if they are not simply those of the step.
+        """
+        with self._one_at_a_time:
+            new = {key: value for key, value in values.items() if self._is_new_point(key, step, value, revised)}
+            if new:
+                more: Entry = {"revised": True} if revised else {}
+                more |= {"weights": weights} if weights else {}
+                self._write({"kind": "metrics", "step": step, "values": new, **more})
+
+    def params(self, values: Mapping[str, str]) -> None:
+        """Write params. MLflow's params never change, so a changed one becomes a tag."""
+        new, changed = {}, {}
+        with self._one_at_a_time:
+            for key, value in values.items():
+                if ("params", key) not in self._last:
+                    new[key] = self._within("params", key, value, LONGEST_PARAM)
+                elif self._last["params", key] != self._within("params", key, value, LONGEST_PARAM):
+                    changed[f"changed.{key}"] = value
+            if new:
+                self._write({"kind": "params", "values": new})
+        self.tags(changed)
+
+    def tags(self, values: Mapping[str, str]) -> None:
+        with self._one_at_a_time:
+            cut = {key: self._within("tags", key, value, LONGEST_TAG) for key, value in values.items()}
+            new = {key: value for key, value in cut.items() if self._last.get(("tags", key)) != value}
+            if new:
+                self._write({"kind": "tags", "values": new})
+
+    def file(self, path: Path, name: str) -> None:
+        """Write the path of a file among the run's artifacts, and keep its content as it is now."""
+        with self._one_at_a_time:
+            self._write_file(keep(path, self.folder / "files") | {"path": str(path.resolve())}, name)
+
+    def text(self, content: str | bytes, name: str) -> None:
+        with self._one_at_a_time:
+            self._write_file(keep_text(content, self.folder / "files"), name)
+
+    def model(self, model: Mapping[str, Any]) -> None:
+        """Write a model as `journal_files` describes it. It is written again only after it changed."""
+        with self._one_at_a_time:
+            if self._last.get(("model", model["name"])) != digest_of(model):
+                for file in () if model["by_reference"] else model["files"]:
+                    keep_as(file, Path(file["path"]), self.folder / "files")
+                self._write({"kind": "model", **model})
+
+    def checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Write a checkpoint as `journal_checkpoints` describes it."""
+        self._write_entry({"kind": "checkpoint", **checkpoint})
+
+    def run(self, name: str, differs: str = "") -> None:
+        """Write the run's name, and what was changed in its variant."""
+        self._write_entry({"kind": "run", "name": name} | ({"differs": differs} if differs else {}))
+
+    def state(self, state: str, *, ended: bool = True) -> None:
+        """Write one of MLflow's states: RUNNING, FINISHED, FAILED, KILLED. A run that may resume has not `ended`."""
+        self._write_entry({"kind": "state", "state": state} | ({} if ended else {"ended": False}))
+        with suppress(OSError):
+            if state == "RUNNING":
+                (self.folder / RUNNING).write_text(f"{platform.node()}\n", encoding="utf-8")
+            else:
+                (self.folder / RUNNING).unlink()
+
+    def dataset(
+        self, name: str, digest: str, source: str, counts: Mapping[str, Any], context: str = "training"
+    ) -> None:
+        if ("dataset", name) not in self._last:
+            facts = {"name": name, "digest": digest, "source": source, "counts": counts, "context": context}
+            self._write_entry({"kind": "dataset", **facts})
+
+    def parent(self, name: str) -> None:
+        """Write the name of the run under which MLflow shows this one, with others."""
+        if ("parent", name) not in self._last:
+            self._write_entry({"kind": "parent", "name": name})
+
+    def link(self, tag: str, run_id: str) -> None:
+        """Write a tag that holds MLflow's id of another run."""
+        self._write_entry({"kind": "link", "tag": tag, "run": run_id})
+
+    def _write_entry(self, entry: Entry) -> None:
+        with self._one_at_a_time:
+            self._write(entry)
+
+    def _is_new_point(self, key: str, step: int, value: float, revised: bool) -> bool:
+        if key not in self._points:
+            return True
+        last, before = self._points[key]
+        return step > last or (revised and step == last and value != before)
+
+    def _within(self, kind: str, key: str, value: str, longest: int) -> str:
+        """Cut the value, with the whole of it among the artifacts."""
+        if len(value) <= longest:
+            return value
+        name = f"long/{kind}/{key.replace('/', '_')}.txt"
+        self._write_file(keep_text(value, self.folder / "files"), name)
+        mark = f" [cut; all {len(value):,} characters: {name}]"
+        return value[: longest - len(mark)] + mark
+
+    def _write_file(self, kept: Entry, name: str) -> None:
+        if self._last.get(("file", name)) != kept["sha256"]:
+            self._write({"kind": "file", "name": name, **kept})
+
+    def _write(self, entry: Entry) -> None:
+        if self.is_silent():
+            return
+        entry = {"kind": entry.pop("kind"), "at": time.time_ns() // 1_000_000, **entry}
+        if self.restoring:
+            entry["restored"] = True
+        self._remember(entry)
+        self._append(format_line(entry))
+
+    def _remember(self, entry: Entry) -> None:
+        kind = entry.get("kind", "")
+        if kind == "metrics":
+            self._points |= {key: (entry["step"], value) for key, value in entry["values"].items()}
+        elif kind in ("params", "tags"):
+            self._last |= {(kind, key): value for key, value in entry["values"].items()}
+        elif kind == "state":
+            self._last[kind, ""] = entry["state"]
+        elif kind in ("file", "dataset", "parent"):
+            self._last[kind, entry["name"]] = entry.get("sha256", "")
+        elif kind == "model":
+            self._last[kind, entry["name"]] = digest_of(entry)
+
+    def _append(self, line: bytes) -> None:
+        self._unwritten += line
+        if not self._unwritten:
+            return
+        content = (b"\n" if self._torn else b"") + self._unwritten
+        try:
+            if not os.fstat(self._file).st_nlink:
+                self._write_anew()
+            written = content[: os.write(self._file, content)]
+        except OSError as error:  # the disk is full, most likely; the next line tries again
+            self.trouble = error
+            return
+        self._torn = not written.endswith(b"\n")
+        self._unwritten = content[written.rfind(b"\n") + 1 :]
+
+    def _open(self) -> int:
+        return os.open(self.folder / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def _write_anew(self) -> None:
+        """Put a journal that somebody removed back: without it the store would never learn how its run ended."""
+        from filelock import Timeout
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / FILE).write_bytes(os.pread(self._file, os.fstat(self._file).st_size, 0))
+        os.close(self._file)
+        self._file = self._open()
+        self._writing.release()
+        with suppress(Timeout):
+            self._writing.acquire(timeout=1)
+
+
+def _ends_within_a_line(file: Path) -> bool:
+    with file.open("rb") as lines:
+        lines.seek(max(0, lines.seek(0, os.SEEK_END) - 1))
+        return lines.read() not in (b"", b"\n")

@@ -1,0 +1,65 @@
+"""What the clock and the machine decided of a run, by its fingerprint: `.bakeoff/results/<fingerprint>.json`.
+
+{"run_id": "0b9f...", "seconds": 112.4, "peak_memory_bytes": 903000064, "resumed_at_steps": [40], ...}
+
+No output holds these, so that outputs repeat to the byte. Of a result that came by `dvc pull` none of this is known.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from bakeoff.foundation import workspace
+from bakeoff.foundation.files import write_whole
+
+RESUMED_TAG = "bakeoff.resumed_at_steps"
+
+
+def read_measured(fingerprint: str | None) -> dict[str, Any]:
+    """Return what is known; nothing of a run that was trained elsewhere."""
+    try:
+        tree = json.loads((workspace.results() / f"{fingerprint}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def keep_measured(fingerprint: str, **facts: Any) -> None:
+    known = read_measured(fingerprint) | facts
+    write_whole(workspace.results() / f"{fingerprint}.json", json.dumps(known, indent=1) + "\n", lasting=True)
+
+
+def describe_source(tags: Mapping[str, str]) -> dict[str, Any]:
+    """Return the commit that `source_tags` name, and that a training by it ended now."""
+    return {
+        "commit": tags["bakeoff.git_commit"],
+        "uncommitted_changes": tags["bakeoff.git_dirty"] == "true",
+        "ended": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def trace(fingerprint: str, tags: Mapping[str, str], *, is_over: bool, had_ended: bool) -> dict[str, Any]:
+    """Return by which code a run was trained and when; of one that `is_over`, so that this process took no step,
+    whatever was measured before. If it `had_ended` before, today's code and date are none of its own."""
+    if not is_over:
+        return describe_source(tags)
+    return ({} if had_ended else describe_source(tags)) | read_measured(fingerprint)
+
+
+def with_measured(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a `state.json`, with what was measured of the run that wrote it."""
+    return dict(state) | read_measured((state.get("lineage") or {}).get("fingerprint"))
+
+
+def run_id_of(state: Mapping[str, Any]) -> str | None:
+    """Return our id of the run that made a result, by its `state.json`; earlier versions wrote the id into it.
+
+    A result that was trained elsewhere has an id that follows from what it is, so that every command gives it the same.
+    """
+    if run_id := with_measured(state).get("run_id"):
+        return run_id
+    fingerprint = (state.get("lineage") or {}).get("fingerprint")
+    made_from = f"{fingerprint} {state.get('weights_sha256')}"
+    return hashlib.sha256(made_from.encode()).hexdigest()[:32] if fingerprint else None

@@ -1,0 +1,1 @@
+"""MLflow: its client, its runs, its UI."""

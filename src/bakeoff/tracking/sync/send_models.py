@@ -1,0 +1,247 @@
+"""Models in a journal -> logged models of MLflow 3, each once, with their step and their metrics.
+
+Each part of it may be asked for twice: the model is found again by what its files hold, MLflow takes the same file or
+the same metric of a model for one, and whether the run names the model as its output is looked up.
+"""
+
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from mlflow.entities import LoggedModel, LoggedModelOutput, LoggedModelStatus, Metric
+
+from bakeoff.foundation.tf_loading import left_out
+from bakeoff.tracking.journal.artifacts import SENDING, kept_file, link
+from bakeoff.tracking.journal.journal import Entry, entries
+from bakeoff.tracking.store.mlflow_client import (
+    MOST_POINTS,
+    REFERENCE,
+    REFUSALS,
+    MlflowClient,
+    MlflowException,
+    download_artifacts,
+    sync_artifacts,
+)
+from bakeoff.tracking.store.mlflow_names import metric_in_mlflow
+from bakeoff.tracking.store.target import Target, first_home, place_in
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILES, WEIGHTS, SHA256, BYTES = (f"bakeoff.{name}" for name in ("files", "weights", "sha256", "bytes"))
+Point = tuple[str, int, float, int]  # metric, step, value, milliseconds
+VERSIONS = "mlflow.modelVersions"
+PREDICTOR_FOLDER = "model"  # below data/ of a predictor
+PREDICTOR = Path(__file__).with_name("pyfunc_model.py")  # goes along with the model
+
+
+class LoggedModels:
+    def __init__(self, client: MlflowClient, experiment: str, folder: Path, target: Target, run: str) -> None:
+        self._client, self._experiment, self._run = client, experiment, run
+        self._folder, self._target = folder, target
+
+    def send(self, entry: Entry, end: int) -> str | None:
+        """Send a model; return a file whose content is nowhere any more, without which there is none. `end` is that of
+        its line in the journal."""
+        files = self._folder / "files"
+        files.mkdir(exist_ok=True)
+        with TemporaryDirectory(dir=files, prefix=SENDING) as place:
+            content = Path(place) / PREDICTOR_FOLDER
+            content.mkdir()
+            for file in () if entry["by_reference"] else entry["files"]:
+                if not self._fetch(entry, file, content / file["name"]):
+                    return str(file["name"])
+            model = self._find_or_make(entry)
+            if not entry["by_reference"]:
+                self._client.log_model_artifacts(model.model_id, str(self._as_sent(entry, content, model)))
+                sync_artifacts(model.artifact_location)
+                if REFERENCE in model.tags:
+                    self._client.delete_logged_model_tag(model.model_id, REFERENCE)
+        self._measure(model, entry, end)
+        outputs = self._client.get_run(self._run).outputs
+        if model.model_id not in [output.model_id for output in (outputs.model_outputs if outputs else [])]:
+            self._client.log_outputs(self._run, [LoggedModelOutput(model.model_id, entry["step"])])
+        self._client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
+        self._find_or_make(entry)  # deletes one that a server which hung made after all
+        if entry.get("register"):
+            self._register(model, entry["register"], _digest_of(entry))
+        return None
+
+    def measured(self, weights: str, end: int) -> None:
+        """Add later measurements of weights to every model that has these weights."""
+        for entry, at in entries(self._folder):
+            if at < end and entry and entry["kind"] == "model" and entry["weights"] == weights:
+                for model in self._find(entry)[:1]:
+                    self._measure(model, entry, end)
+
+    def _find(self, entry: Entry) -> list[LoggedModel]:
+        wanted = f"source_run_id = '{self._run}' AND tags.`{FILES}` = '{_digest_of(entry)}'"
+        models = self._client.search_logged_models([self._experiment], filter_string=wanted)
+        return sorted(models, key=lambda model: (model.creation_timestamp, model.model_id))
+
+    def _find_or_make(self, entry: Entry) -> LoggedModel:
+        models = self._find(entry)
+        for double in models[1:]:
+            self._client.delete_logged_model(double.model_id)
+        if models:
+            return models[0]
+        size = sum(file["bytes"] for file in entry["files"])
+        tags = {FILES: _digest_of(entry), WEIGHTS: entry["weights"], BYTES: str(size)}
+        if len(entry["files"]) == 1:
+            tags[SHA256] = entry["files"][0]["sha256"]
+        if entry["by_reference"]:
+            places = (f"{file['shown']} ({file['bytes']:,} bytes, sha256 {file['sha256']})" for file in entry["files"])
+            tags[REFERENCE] = (
+                f"larger than track.largest_model_mb, so it is only where it was made: {'; '.join(places)}"
+            )
+        return self._client.create_logged_model(
+            self._experiment, entry["name"], self._run, tags=tags, params={"step": str(entry["step"])},
+            model_type="predictor" if "answers" in entry else "weights",
+        )  # fmt: skip
+
+    def _as_sent(self, entry: Entry, content: Path, model: LoggedModel) -> Path:
+        if "answers" not in entry:
+            return content
+        out = content.with_name("as_sent")
+        write_pyfunc(entry, content, out, run=self._run, model_id=model.model_id)
+        return out
+
+    def measure(self, model: LoggedModel, measurements: Iterable[Point]) -> None:
+        """Log the run's own points unchanged, so that the run has none of them twice."""
+        is_doubtful = place_in(self._folder, self._target).is_doubtful
+        points = [
+            Metric(key, value, self._time_of(key, step, at) if is_doubtful else at, step, model_id=model.model_id)
+            for key, step, value, at in measurements
+        ]
+        for first in range(0, len(points), MOST_POINTS):
+            batch = points[first : first + MOST_POINTS]
+            if not self._log_unless_refused(batch):
+                for point in batch:  # what the store refused of the run, and was named then, it refuses here
+                    self._log_unless_refused([point])
+
+    def _measure(self, model: LoggedModel, entry: Entry, end: int) -> None:
+        restored = place_in(self._folder, self._target).created
+        self.measure(model, _points(self._folder, entry, end, restored=restored))
+
+    def _time_of(self, key: str, step: int, at: int) -> int:
+        """Return when the run has the point. A journal that lost its line has it again with a later time."""
+        times = (point.timestamp for point in self._client.get_metric_history(self._run, key) if point.step == step)
+        return next(times, at)
+
+    def _log_unless_refused(self, points: list[Metric]) -> bool:
+        try:
+            self._client.log_batch(self._run, metrics=points)
+        except MlflowException as error:
+            if error.error_code not in REFUSALS:
+                raise
+            return False
+        return True
+
+    def _register(self, model: LoggedModel, name: str, digest: str) -> None:
+        try:
+            self._client.create_registered_model(name)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        versions = self._client.search_model_versions(f"name = '{name}' AND run_id = '{self._run}'")
+        if digest not in [version.tags.get(FILES) for version in versions]:
+            made = self._client.create_model_version(
+                name, model.artifact_location, self._run, {FILES: digest}, model_id=model.model_id, await_creation_for=0
+            )
+            self._tag_version(model, name, str(made.version))
+
+    def _tag_version(self, model: LoggedModel, name: str, version: str) -> None:
+        """Write a tag by which MLflow's page of the model shows it; a server does so itself, a database does not."""
+        known = json.loads(self._client.get_logged_model(model.model_id).tags.get(VERSIONS, "[]"))
+        if (name, version) not in [(one["name"], str(one["version"])) for one in known]:
+            tags = {VERSIONS: json.dumps([*known, {"name": name, "version": version}])}
+            self._client.set_logged_model_tags(model.model_id, tags)
+
+    def _fetch(self, entry: Entry, file: Entry, place: Path) -> bool:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if content := kept_file(file, self._folder / "files"):
+            link(content, place)
+            return True
+        return self._fetch_from_home(entry, file["name"], place)
+
+    def _fetch_from_home(self, entry: Entry, name: str, place: Path) -> bool:
+        """Fetch a model's files from the store that the run was meant for. Another store gets them from there."""
+        if (home := first_home(self._folder, self._target)) is None:
+            return False
+        own, run = home
+        try:
+            client = MlflowClient(tracking_uri=own.address)
+            there = LoggedModels(client, client.get_run(run).info.experiment_id, self._folder, own, run)
+            path = f"data/{PREDICTOR_FOLDER}/{name}" if "answers" in entry else name
+            with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as into:
+                [model] = there._find(entry)[:1]
+                uri = f"{model.artifact_location}/{path}"
+                shutil.move(download_artifacts(uri, dst_path=into, tracking_uri=own.address), place)
+        except (MlflowException, OSError, ValueError):
+            return False
+        return True
+
+
+def write_pyfunc(entry: Entry, data: Path, out: Path, *, run: str, model_id: str) -> None:
+    """Write a folder that `mlflow.pyfunc.load_model` reads, with nothing of bakeoff in it but the predictor's file.
+    `data` holds saved_model/ and labels.txt."""
+    from mlflow.models import Model, ModelSignature  # loads half of MLflow
+    from mlflow.pyfunc import save_model
+    from mlflow.types import ColSpec, DataType, Schema
+    from mlflow.types.schema import Array
+
+    numbers, texts = Array(DataType.double), Array(DataType.string)
+    answers: dict[str, dict[str, Any]] = {
+        "detection": {"boxes": Array(numbers), "classes": Array(DataType.long), "texts": texts, "scores": numbers},
+        "one label": {
+            "class": DataType.long, "text": DataType.string, "score": DataType.double, "probabilities": numbers,
+        },
+        "several labels": {"texts": texts, "scores": numbers},
+    }  # fmt: skip
+    takes = Array(DataType.binary) if entry["clips"] else DataType.binary
+    signature = ModelSignature(
+        Schema([ColSpec(takes)]), Schema([ColSpec(kind, key) for key, kind in answers[entry["answers"]].items()])
+    )
+    # It compares requirements with what is installed, and would load TensorFlow where its package is tensorflow-cpu.
+    with left_out("tensorflow"):
+        save_model(
+            out, loader_module=PREDICTOR.stem, data_path=str(data), code_paths=[str(PREDICTOR)], signature=signature,
+            input_example=_example(entry["clips"]), pip_requirements=entry["requirements"],
+            mlflow_model=Model(run_id=run, model_uuid=model_id, model_id=model_id),
+        )  # fmt: skip
+
+
+def _example(clips: bool) -> "pd.DataFrame":
+    """Return one row of input: a grey square, or two of them."""
+    import pandas as pd
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.new("RGB", (32, 32), (128, 128, 128)).save(buffer, "PNG")
+    return pd.DataFrame([[[buffer.getvalue()] * 2 if clips else buffer.getvalue()]])
+
+
+def _points(folder: Path, model: Entry, end: int, *, restored: bool) -> Iterator[Point]:
+    """Yield the validation metrics of the model's step, and what was measured of its weights later. Points that are
+    `restored` have another time in a store that had the run before.
+    """
+    for entry, at in entries(folder):
+        if at > end:
+            return
+        if entry is None or entry["kind"] != "metrics" or (entry.get("restored") and not restored):
+            continue
+        of_the_step = "weights" not in entry and entry["step"] == model["step"]
+        for key, value in entry["values"].items():
+            if (of_the_step and key.startswith("validation/")) or entry.get("weights") == model["weights"]:
+                yield metric_in_mlflow(key), entry["step"], value, entry["at"]
+
+
+def _digest_of(entry: Entry) -> str:
+    """Return a digest of a model's name and files. By this digest the store finds the model again."""
+    parts = [entry["name"], entry["weights"], str(entry["step"]), *(file["sha256"] for file in entry["files"])]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

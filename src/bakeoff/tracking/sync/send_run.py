@@ -1,0 +1,292 @@
+"""One run's journal -> one run in MLflow, each thing once.
+
+A store can take a batch and be cut off before it says so. After any failure the next batch is therefore compared with
+what the run has there; params, tags and files may come twice, a point of a metric may not. MLflow's SQL stores take two
+points of one time for one besides, and a line of the journal keeps its time.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
+
+from bakeoff.foundation.files import sync_file
+from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file, link
+from bakeoff.tracking.journal.journal import FILE, Entry, entries, entries_of
+from bakeoff.tracking.store.mlflow_client import REFUSALS, MlflowClient, MlflowException, sync_artifacts
+from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, name_in_mlflow
+from bakeoff.tracking.store.target import RUN_TAG, Place, Target, first_home, place_in, target_in, without_secrets
+from bakeoff.tracking.sync.batch import IN_BATCHES, Batch
+from bakeoff.tracking.sync.send_checkpoints import Checkpoints, Known
+from bakeoff.tracking.sync.send_models import LoggedModels
+
+OF_A_DELETED_RUN = "must be in the 'active' state"
+NAMED_REFUSALS = 20
+GONE = "the file was replaced, and what it held is nowhere any more"
+
+
+class Deleted(Exception):
+    """Someone deleted the run in MLflow, and should have it so."""
+
+
+class Delivery:
+    def __init__(self, client: MlflowClient, experiment: str, folder: Path, target: Target) -> None:
+        self._client, self._experiment = client, experiment
+        self._folder, self._target = folder, target
+        self._place = place_in(folder, target)
+        self._sent_files: set[Path] = set()
+        self._known: Known | None = None
+        self._has: dict[str, dict[int, set[float]]] = {}  # points that MLflow has, of metrics that were asked for
+        clear_of_kills(folder / "files")
+        self._open()
+
+    def send(self) -> None:
+        """Send all that the journal holds by now."""
+        batch = Batch()
+        lasting = sync_file(self._folder / FILE)  # what the store has, the journal has after a loss of power, too
+        for entry, end in entries(self._folder, self._place.offset):
+            if end > lasting:
+                break
+            if entry is None or (entry.get("restored") and not self._place.created):
+                batch.end = end
+                continue
+            if entry["kind"] in IN_BATCHES and "weights" not in entry:
+                if batch.would_overflow(entry):
+                    self._send_batch(batch)
+                    batch = Batch()
+                batch.add(entry, end)
+            else:
+                self._send_batch(batch)
+                batch = Batch()
+                self._try(str(entry.get("name") or entry["kind"]), partial(self._send_entry, entry, end))
+                self._move(end)
+        self._send_batch(batch)
+        if self._place.trouble:  # there was nothing left to send
+            self._move(self._place.offset)
+        if target_in(self._folder) == self._target:
+            for file in self._sent_files:
+                file.unlink(missing_ok=True)
+            self._sent_files.clear()
+
+    # The run.
+
+    def _open(self) -> None:
+        """Find the run, or make it; a place that names a run which the store lacks is of a store that is gone."""
+        runs = self._find_runs(self._folder.name) or self._find_made_elsewhere()
+        ids, made = [run.info.run_id for run in runs], False
+        if self._place.run not in ids:
+            # What is made here is known as such before it is made, or a kill in between would leave a stranger's run.
+            created = not runs or (self._place.created and self._place.run is None)
+            self._place = Place(created=created, is_doubtful=self._place.is_doubtful)
+            self._write_place()
+            made = not ids
+            self._place = replace(self._place, run=self._create() if made else ids[0])
+            self._write_place()
+        self._delete_doubles(ids)
+        if any(run.info.run_id == self._place.run and run.info.lifecycle_stage != "active" for run in runs):
+            raise self._deleted()
+        # While the store took nothing, another machine may have resumed the run and sent its points.
+        anew = (self._place.offset == 0 and not self._place.created) or self._place.tries > 0
+        until = (self._folder / FILE).stat().st_size if anew else self._place.offset + 1
+        self._unsure_until = 0 if made else math.inf if self._place.is_doubtful else until
+
+    def _deleted(self) -> Deleted:
+        run = self._place.run
+        return Deleted(f"the run was deleted there; `mlflow runs restore --run-id {run}` brings it back")
+
+    def _create(self) -> str:
+        first = next(entries_of(self._folder, "run"), None)
+        name, start = (first["name"], first["at"]) if first else (self._folder.name, None)
+        tags, differs = {RUN_TAG: self._folder.name}, first.get("differs", "") if first else ""
+        tags |= {DIFFERS_TAG: differs} if differs else {}
+        name = name_in_mlflow(self._folder.name, name, differs) if first else name
+        return self._client.create_run(self._experiment, start_time=start, run_name=name, tags=tags).info.run_id
+
+    def _find_runs(self, run_id: str) -> list[Any]:
+        runs = self._client.search_runs(
+            [self._experiment], f"tags.`{RUN_TAG}` = '{run_id}'", run_view_type=ViewType.ALL, max_results=10
+        )
+        return sorted(runs, key=lambda run: (run.info.lifecycle_stage != "active", run.info.run_id))
+
+    def _find_made_elsewhere(self) -> list[Any]:
+        """Find the run of a result that came from another clone, by its fingerprint and weights."""
+        first = next(entries_of(self._folder, "run"), None)
+        if not (first and first.get("restored")):
+            return []
+        tags = {key: value for entry in entries_of(self._folder, "tags") for key, value in entry["values"].items()}
+        wanted = [(key, tags.get(key)) for key in ("bakeoff.fingerprint", "bakeoff.weights_sha256")]
+        if not all(value for _, value in wanted):
+            return []
+        query = " and ".join(f"tags.`{key}` = '{value}'" for key, value in wanted)
+        runs = self._client.search_runs([self._experiment], query, max_results=10)
+        return sorted(runs, key=lambda run: run.info.start_time)[:1]
+
+    def _delete_doubles(self, ids: list[str]) -> None:
+        """Delete runs that were made twice. A server that hung may have made the first one after all."""
+        for other in ids:
+            if other != self._place.run:
+                self._client.set_tag(other, RUN_TAG, f"{self._folder.name} (double)")
+                self._client.delete_run(other)
+
+    # What is sent of it.
+
+    def _send_batch(self, batch: Batch) -> None:
+        self._send_points(batch)
+        if batch.end is not None:
+            self._move(batch.end)
+
+    def _send_points(self, batch: Batch) -> None:
+        if not (batch.points or batch.params or batch.tags):
+            return
+        points = [point for point in batch.points if not self._is_there(*point)]
+        parts: dict[str, Any] = {
+            "metrics": [Metric(key, value, at, step) for key, step, value, at, _ in points],
+            "params": [Param(*pair) for pair in batch.params.items()],
+            "tags": [RunTag(*pair) for pair in batch.tags.items()],
+        }
+        log = partial(self._client.log_batch, self._run)
+        try:
+            log(**parts)
+        except MlflowException as error:
+            self._raise_unless_refused(error)
+            for kind, part in parts.items():
+                for one in part:  # singly, so that one that is refused does not hold up the others
+                    self._try(one.key, partial(log, **{kind: [one]}))
+
+    def _is_there(self, key: str, step: int, value: float, at: int, revised: bool) -> bool:
+        """Ask the store, but only of points that may have been sent before."""
+        if self._place.offset >= self._unsure_until:
+            return False
+        if key not in self._has:
+            self._has[key] = {}
+            for point in self._client.get_metric_history(self._run, key):
+                self._has[key].setdefault(point.step, set()).add(point.value)
+        values = self._has[key].get(step, set())
+        return value in values if revised else bool(values)
+
+    def _send_entry(self, entry: Entry, end: int) -> None:
+        match entry["kind"]:
+            case "file":
+                self._send_file(entry)
+            case "model":
+                self._send_model(entry, end)
+            case "checkpoint":
+                self._send_checkpoint(entry, end)
+            case "metrics":
+                batch = Batch()
+                batch.add(entry, end)
+                self._send_points(batch)
+                self._models.measured(entry["weights"], end)
+            case "state" if entry["state"] == "RUNNING" or not entry.get("ended", True):
+                self._client.update_run(self._run, status=entry["state"])
+            case "state":
+                self._client.set_terminated(self._run, entry["state"], end_time=entry["at"])
+                self._delete_doubles([run.info.run_id for run in self._find_runs(self._folder.name)])
+            case "dataset":
+                self._client.log_inputs(self._run, datasets=[_dataset(entry)])
+            case "link":
+                for other in self._find_runs(entry["run"])[:1]:
+                    self._client.set_tag(self._run, entry["tag"], other.info.run_id)
+            case "parent":
+                self._client.set_tag(self._run, "mlflow.parentRunId", self._parent(entry["name"]))
+
+    def _parent(self, name: str) -> str:
+        """Find or make a run that is nothing but the head of others."""
+        if runs := self._find_runs(name):
+            return runs[0].info.run_id
+        made = self._client.create_run(self._experiment, run_name=name, tags={RUN_TAG: name}).info.run_id
+        self._client.set_terminated(made)
+        return made
+
+    def _send_file(self, entry: Entry) -> None:
+        folder, _, name = entry["name"].rpartition("/")
+        files = self._folder / "files"
+        files.mkdir(exist_ok=True)
+        with TemporaryDirectory(dir=files, prefix=SENDING) as place:
+            content = kept_file(entry, files) or self._fetch_from_home(entry["name"], Path(place))
+            if content is None:
+                self._refuse(entry["name"], GONE)
+                return
+            named = Path(place) / name
+            if content != named:
+                link(content, named)
+            self._client.log_artifact(self._run, str(named), folder or None)
+        sync_artifacts(self._artifacts, entry["name"])
+        self._sent_files.add(files / entry["sha256"])
+
+    @cached_property
+    def _artifacts(self) -> str:
+        return self._client.get_run(self._run).info.artifact_uri
+
+    def _send_model(self, entry: Entry, end: int) -> None:
+        if gone := self._models.send(entry, end):
+            self._refuse(f"the model {entry['name']}, {gone}", GONE)
+        else:
+            self._sent_files |= {self._folder / "files" / file["sha256"] for file in entry["files"]}
+
+    def _send_checkpoint(self, entry: Entry, end: int) -> None:
+        known = self._known or Known(self._folder, restored=self._place.created)
+        self._known = known
+        checkpoints = Checkpoints(self._client, self._experiment, self._run, self._folder, self._models, known)
+        for what, reason in checkpoints.send(entry, end):
+            self._refuse(what, reason)
+        self._sent_files |= checkpoints.second_names(entry)
+
+    @property
+    def _models(self) -> LoggedModels:
+        return LoggedModels(self._client, self._experiment, self._folder, self._target, self._run)
+
+    def _fetch_from_home(self, name: str, into: Path) -> Path | None:
+        """Fetch the run's files from the store that it was meant for. Another store gets them from there."""
+        if (home := first_home(self._folder, self._target)) is None:
+            return None
+        own, run = home
+        try:
+            return Path(MlflowClient(tracking_uri=own.address).download_artifacts(run, name, str(into)))
+        except (MlflowException, OSError):
+            return None
+
+    # Where it stands.
+
+    @property
+    def _run(self) -> str:
+        assert self._place.run
+        return self._place.run
+
+    def _try(self, what: str, do: Callable[[], object]) -> None:
+        """Send something, and name what the store refuses for good. The other things are sent all the same."""
+        try:
+            do()
+        except MlflowException as error:
+            self._raise_unless_refused(error)
+            self._refuse(what, str(error))
+
+    def _raise_unless_refused(self, error: MlflowException) -> None:
+        if OF_A_DELETED_RUN in str(error):
+            raise self._deleted() from None
+        if error.error_code not in REFUSALS:
+            raise error
+
+    def _refuse(self, what: str, reason: str) -> None:
+        refusal = f"{what}: {without_secrets(' '.join(reason.split()))[:200]}"
+        if refusal not in self._place.refused and len(self._place.refused) < NAMED_REFUSALS:
+            self._place = replace(self._place, refused=(*self._place.refused, refusal))
+
+    def _move(self, end: int) -> None:
+        self._place = self._place.move(self._folder / FILE, end)
+        self._write_place()
+
+    def _write_place(self) -> None:
+        self._place.write(self._folder, self._target)
+
+
+def _dataset(entry: Entry) -> DatasetInput:
+    source, counts = json.dumps({"uri": entry["source"]}), json.dumps(entry["counts"])
+    dataset = Dataset(entry["name"], entry["digest"][:36], source_type="local", source=source, profile=counts)
+    return DatasetInput(dataset, [InputTag("mlflow.data.context", entry.get("context", "training"))])

@@ -1,0 +1,104 @@
+"""The machine and the code that a run is made with: how busy it is, under MLflow's own names, and what it is."""
+
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import psutil
+
+from bakeoff.foundation import machine
+from bakeoff.foundation.versions import library_version
+from bakeoff.foundation.workspace import main_workspace
+from bakeoff.tracking.results import git
+from bakeoff.tracking.results.results import read_text
+
+FIRST = "system/cpu_utilization_percentage"
+MB, MIB = 1e6, 2**20
+CPUINFO = Path("/proc/cpuinfo")
+LIBRARIES = ("tensorflow", "keras", "numpy")
+# Instructions by which TensorFlow chooses how it multiplies: others add up in another order, and round elsewhere.
+CHOSEN_BY = (
+    "sse4_1", "sse4_2", "avx", "avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16",
+    "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8", "asimd", "asimddp", "i8mm", "bf16", "sve", "sve2",
+)  # fmt: skip
+GPU_TOOL = "nvidia-smi"
+GPU_QUESTION = ("--query-gpu=index,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
+LONGEST_S = 2  # the end of a stage may wait for the tool's answer
+FROM_DVC = ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV")
+
+
+def measure_load() -> dict[str, float]:
+    """Return how busy the machine was since the last call; nothing where the system does not report it."""
+    try:
+        memory, disk = psutil.virtual_memory(), psutil.disk_usage(str(main_workspace()))
+        return {
+            FIRST: psutil.cpu_percent(),
+            "system/system_memory_usage_megabytes": memory.used / MB,
+            "system/system_memory_usage_percentage": memory.percent,
+            "system/process_memory_megabytes": psutil.Process().memory_info().rss / MB,
+            "system/disk_usage_percentage": disk.percent,
+        } | measure_gpus()
+    except (OSError, psutil.Error):
+        return {}
+
+
+def measure_gpus() -> dict[str, float]:
+    """Return how busy each GPU is, as NVIDIA's own tool reports it; nothing where there is none."""
+    if not shutil.which(GPU_TOOL):
+        return {}
+    figures, command = {}, [GPU_TOOL, *GPU_QUESTION]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=True).stdout
+        for line in answer.splitlines():
+            number, busy, used, total = (float(figure) for figure in line.split(","))
+            name = f"system/gpu_{number:.0f}"
+            figures[f"{name}_utilization_percentage"] = busy
+            figures[f"{name}_memory_usage_megabytes"] = used * MIB / MB
+            figures[f"{name}_memory_usage_percentage"] = 100 * used / total
+    except (OSError, ValueError, ZeroDivisionError, subprocess.SubprocessError):  # a figure may be [N/A]
+        return {}
+    return figures
+
+
+def versions() -> str:
+    """Return `python 3.11.2, tensorflow 2.21.0, …`, without loading any of them."""
+    return ", ".join(
+        [f"python {platform.python_version()}", *(f"{name} {library_version(name)}" for name in LIBRARIES)]
+    )
+
+
+def processor() -> str:
+    """Return kind, model, cores that one may use, instructions: `x86_64; Intel(R) Xeon(R) …; 2 cores; avx avx2 fma`."""
+    first = _first_core()
+    model = first.get("model name") or platform.processor() or "unknown"
+    known = {*first.get("flags", "").split(), *first.get("Features", "").split()}
+    cores = machine.cores()
+    flags = " ".join(name for name in CHOSEN_BY if name in known)
+    return f"{platform.machine()}; {model}; {cores} {'core' if cores == 1 else 'cores'}; {flags or 'unknown'}"
+
+
+def source_tags(records_digest: str, fingerprint: str, parent: str | None = None) -> dict[str, str]:
+    """Return what a run came from, as tags; `parent` is the fingerprint of the run that it continues."""
+    commit = git.commit() or "none"
+    tags = {
+        "mlflow.source.name": "bakeoff train",
+        "mlflow.source.git.commit": commit,
+        "bakeoff.git_commit": commit,
+        "bakeoff.git_dirty": str(git.has_uncommitted_changes()).lower(),
+        "bakeoff.records_digest": records_digest,
+        "bakeoff.fingerprint": fingerprint,
+        "bakeoff.host": platform.node(),
+        "bakeoff.versions": versions(),
+        "bakeoff.processor": processor(),
+    }
+    tags |= {"bakeoff.continues": parent} if parent else {}
+    return tags | {name: os.environ[name] for name in FROM_DVC if os.environ.get(name)}
+
+
+def _first_core() -> dict[str, str]:
+    """Return what the system reports of its first core, if it does."""
+    first = (read_text(CPUINFO) or "").partition("\n\n")[0]
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}

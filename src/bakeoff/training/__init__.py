@@ -1,1 +1,0 @@
-"""The step loop, its settings, its optimizers, and the history it leaves."""

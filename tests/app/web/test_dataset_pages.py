@@ -1,0 +1,171 @@
+"""Datasets on the page, and files that a browser sends."""
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from bakeoff.app.web import uploads
+from bakeoff.app.web.dataset_summary import keep, recall
+from bakeoff.app.web.datasets import combine, read_contents
+from bakeoff.foundation.errors import ConfigError
+from support.asking import Page
+
+KEY = "up-0123456789abcdef"
+HTML = b"<html><script>alert(1)</script></html>"
+
+
+def jpeg(colour: str = "red", size: tuple[int, int] = (640, 400)) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, colour).save(out, "JPEG")
+    return out.getvalue()
+
+
+def voc(root: Path, name: str, *labels: str, image: bytes | None = None) -> None:
+    for inside in ("images", "annotations"):
+        (root / inside).mkdir(parents=True, exist_ok=True)
+    (root / f"images/{name}.jpg").write_bytes(image or jpeg())
+    box = "<bndbox><xmin>8</xmin><ymin>8</ymin><xmax>80</xmax><ymax>60</ymax></bndbox>"
+    objects = "".join(f"<object><name>{label}</name>{box}</object>" for label in labels)
+    text = f"<annotation><filename>{name}.jpg</filename>{objects}</annotation>"
+    (root / f"annotations/{name}.xml").write_text(text, encoding="utf-8")
+
+
+def dataset(folder: Path, name: str, *labels: str) -> Path:
+    root = folder / "data/raw" / name
+    for number in range(3):
+        voc(root, f"{name}{number}", *labels)
+    (folder / f"conf/data/{name}.yaml").write_text(f"kind: pascal_voc\npath: data/raw/{name}\n", encoding="utf-8")
+    return root
+
+
+def send(page: Page, path: str, content: bytes, offset: int = 0, size: int | None = None, key: str = KEY) -> tuple:
+    address = f"/uploads/{key}/{path}?offset={offset}&size={len(content) if size is None else size}"
+    answer = page.ask("PUT", address, content, X_Bakeoff="page", Accept="application/json")
+    return answer.code, answer.tree
+
+
+def test_a_dataset_is_counted_and_shown_with_what_was_rejected(page: Page, folder: Path) -> None:
+    root = dataset(folder, "field", "ball", "cube")
+    voc(root, "page", "ball", image=HTML)
+    assert "field" in page.get("/data").text
+    summary = page.get("/data/field/summary").text
+    assert "1 cannot be used" in summary and "ball" in summary
+    text = page.get("/data/field").text
+    assert "images/page.jpg" in text and "3 pictures" in text and "<script>alert" not in text
+    picture = page.get("/data/field/pictures/0")
+    assert picture.headers["content-type"] == "image/jpeg" and picture.headers["x-size"] == "640x400"
+    assert Image.open(io.BytesIO(picture.body)).size == (320, 200)
+    for number in ("3", "-1", "x", "9999999999"):
+        assert page.get(f"/data/field/pictures/{number}").code == 404
+
+
+def test_a_class_that_is_html_is_shown_as_text(page: Page, folder: Path) -> None:
+    dataset(folder, "field", "&lt;script&gt;alert(1)&lt;/script&gt;")
+    for path in ("/data/field/summary", "/data/field"):
+        text = page.get(path).text
+        assert "script" in text and "<script>alert" not in text
+
+
+def test_a_dataset_is_read_anew_when_a_file_of_it_changes(folder: Path) -> None:
+    root = dataset(folder, "field", "ball")
+    assert read_contents("field") is read_contents("field")
+    voc(root, "more", "ball")
+    assert read_contents("field").survey.total == 4
+    (root / "images/more.jpg").rename(root / "images/moved.jpg")  # its size and time stay
+    assert read_contents("field").survey.total == 3
+
+
+def test_what_was_listed_is_kept_for_the_next_server_and_for_these_files_alone(folder: Path) -> None:
+    root = dataset(folder, "field", "ball", "cube")
+    voc(root, "page", "ball", image=HTML)
+    contents = read_contents("field")
+    keep("field", "now", contents)
+    recalled = recall("field", "now")
+    assert recalled is not None
+    assert (recalled.pictures, recalled.rejected) == (contents.pictures, contents.rejected)
+    for key in ("images", "objects", "classes", "rejected", "ignored"):
+        assert getattr(recalled.survey, key) == getattr(contents.survey, key)
+    assert recall("field", "later") is None
+    file = folder / ".bakeoff/web/contents/field.json"
+    file.write_text('{"stamp": "now", "images": 3}', encoding="utf-8")
+    assert recall("field", "now") is None
+
+
+def test_datasets_with_the_same_labels_become_one_and_others_are_told_apart(page: Page, folder: Path) -> None:
+    for name, label in (("one", "ball"), ("two", "ball"), ("three", "cube")):
+        dataset(folder, name, label)
+    assert page.send("/data-combine", names=["one", "two"], name="both").tree["written"] == "conf/data/both.yaml"
+    assert (folder / "conf/data/both.yaml").read_text(encoding="utf-8").endswith("kind: merged\nmerge:\n- one\n- two\n")
+    answer = page.send("/data-combine", names=["one", "three"])
+    assert answer.tree["problem"] == (
+        "combine: labels must be the same, but one alone has ball; three alone has cube; rename or remove these labels"
+    )
+    with pytest.raises(ConfigError, match="there already"):
+        combine(["one", "two"], "both")
+    with pytest.raises(ConfigError, match="two datasets or more"):
+        combine(["one", "one"], "")
+
+
+def test_a_file_is_uploaded_in_pieces_and_continues_after_a_break(page: Page, folder: Path) -> None:
+    assert send(page, "a.zip", b"12345", 0, 10) == (200, {"offset": 5, "whole": False})
+    assert page.get(f"/uploads/{KEY}/a.zip").tree == {"offset": 5}
+    code, tree = send(page, "a.zip", b"xx", 3, 10)
+    assert (code, tree["offset"]) == (409, 5)  # where it goes on
+    assert page.send("/data-import", upload=KEY, file="a.zip", key="123456").code == 400  # half of it is no zip
+    assert send(page, "a.zip", b"67890", 5, 10) == (200, {"offset": 10, "whole": True})
+    assert (folder / f".bakeoff/web/uploads/{KEY}/a.zip").read_bytes() == b"1234567890"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../x", "..%2f..%2fconf%2fdata%2fx.yaml", "%2fetc%2fx", "a/../../x", "C:%5cx", "a%00b", ".hidden", "a/.git/x"],
+)  # fmt: skip
+def test_no_name_of_a_file_leads_out_of_the_upload(page: Page, folder: Path, name: str) -> None:
+    code, _ = send(page, name, b"1")
+    assert code in (400, 404)
+    assert [path.name for path in folder.rglob("*") if path.is_file()] == []
+
+
+def test_more_than_was_announced_and_more_than_is_taken_are_refused(
+    page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, tree = send(page, "a.zip", b"12345", 0, 3)
+    assert code == 400 and "more came than the 3 bytes" in tree["problem"]
+    code, tree = send(page, "a.zip", b"1", 0, 11_000_000_000)
+    assert code == 400 and "11.0 GB, more than the 10 GB" in tree["problem"]
+    full = shutil._ntuple_diskusage(100, 100, 0)
+    monkeypatch.setattr(uploads.shutil, "disk_usage", lambda path: full)
+    code, tree = send(page, "a.zip", b"1", 0, 1)
+    assert code == 400 and tree["problem"].startswith("no space left on the disk: a.zip needs")
+    assert not [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_disk_that_fills_up_meanwhile_is_reported_and_leaves_nothing(page: Page, folder: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    place = folder / f".bakeoff/web/uploads/{KEY}"
+    place.mkdir(parents=True)
+    (place / "a.zip.partial").symlink_to("/dev/full")
+    code, tree = send(page, "a.zip", b"12345", 0, 10)
+    assert code == 507 and "no space left on the disk" in tree["problem"]
+    assert not [*place.iterdir()]
+
+
+def test_only_films_zips_and_folders_are_brought_in(page: Page, folder: Path) -> None:
+    send(page, "photo.jpg", HTML)
+    answer = page.send("/data-import", upload=KEY, file="photo.jpg", key="123456")
+    assert (answer.code, answer.tree["problem"]) == (400, "photo.jpg: must be a zip, a folder or a film")
+    for tree in ({"folder": "../../etc"}, {"upload": "../..", "file": "a"}, {"upload": KEY, "file": "../../a"}):
+        assert page.send("/data-import", key="123456", **tree).code == 400
+    assert not (folder / ".bakeoff/web/errands").exists()
+
+
+def test_requests_that_no_page_sends_are_refused(page: Page) -> None:
+    for body in (b"[1]", b"{", b"\xff", b'{"names": 1}', b"[" * 100_000):
+        assert page.ask("POST", "/data-combine", body, X_Bakeoff="page").code == 400
+    answer = page.ask("POST", "/data-combine", json.dumps({"name": "x" * 3_000_000}).encode(), X_Bakeoff="page")
+    assert answer.code == 400 and "at most 2,000,000 bytes" in answer.text

@@ -1,0 +1,226 @@
+"""The list of runs, the page of one, and what the page begins: commands, each once."""
+
+import io
+import json
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.app.web import background_commands, curves
+from bakeoff.app.web.curves import draw_curves
+from bakeoff.experiments.runs.status import State
+from bakeoff.foundation.workspace import journals
+from bakeoff.tracking.journal.journal import FILE, Journal, entries
+from bakeoff.tracking.store.target import Target
+from support.asking import Page
+from support.made_runs import NOBODY, made
+
+ID = "0b9f1c2d3e4f5a6b7c8d9e0f1a2b3c4d"
+ENDED = {"process": NOBODY, "run_id": ID, "metrics": {"validation/mAP_50": 0.5}}
+
+
+def runs(folder: Path) -> Path:
+    return folder / ".bakeoff/runs"
+
+
+def test_every_state_has_a_row_of_its_own(page: Page, folder: Path) -> None:
+    for number, state in enumerate(State):
+        made(runs(folder), f"f{number:015x}", state, run_id=f"{number:032x}")
+    text = page.get("/").text
+    for state in State:
+        assert f"pill-{state.value}" in text
+    assert text.count('<tr id="run-') == len(State) == 11
+
+
+def test_names_are_shown_as_text(page: Page, folder: Path) -> None:
+    made(runs(folder), "a" * 16, State.FAILED, name="<script>alert(1)</script>", run_id=ID)
+    for path in ("/", f"/runs/{'a' * 16}"):
+        assert "<script>alert" not in page.get(path).text
+        assert "&lt;script&gt;alert(1)" in page.get(path).text
+
+
+def test_a_run_that_trains_can_be_stopped_and_one_that_ended_cannot(page: Page, folder: Path) -> None:
+    made(runs(folder), "a" * 16, State.RUNNING, run_id=ID)
+    made(runs(folder), "b" * 16, State.SUCCEEDED, **(ENDED | {"run_id": "1" * 32}), checkpoint=True)
+    assert 'data-what="stop"' in page.get(f"/runs/{'a' * 16}").text
+    ended = page.get(f"/runs/{'b' * 16}").text
+    assert 'data-what="stop"' not in ended and "Train more" in ended
+    answer = page.send(f"/runs/{'b' * 16}/act", what="stop", key="123456")
+    assert (answer.code, answer.tree["problem"]) == (
+        400, "11111111 is SUCCEEDED: it is not under way, so there is nothing to stop"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["..", "../..", "%2e%2e", "..%2f..%2fconf", "a/b", "%2fetc", "no-such"])
+def test_no_name_of_a_run_leads_out_of_its_folder(page: Page, folder: Path, name: str) -> None:
+    (folder / "conf/secret.jpg").write_text("secret", encoding="utf-8")
+    for path in (f"/runs/{name}", f"/runs/{name}/report", f"/runs/{name}/sheets/secret.jpg"):
+        answer = page.get(path)
+        assert answer.code in (400, 404) and b"secret" not in answer.body.replace(b"secret.jpg", b"")
+
+
+def test_a_run_that_is_a_link_out_of_the_workspace_is_refused(
+    page: Page, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    made(outside, "c" * 16, State.SUCCEEDED)
+    runs(folder).mkdir(parents=True)
+    (runs(folder) / ("c" * 16)).symlink_to(outside / ("c" * 16))
+    answer = page.get(f"/runs/{'c' * 16}")
+    assert answer.code == 400 and "leads out of it" in answer.text
+
+
+def test_sheets_of_pictures_are_shown_and_nothing_else_of_the_folder(page: Page, folder: Path) -> None:
+    run = made(runs(folder), "a" * 16, State.RUNNING, run_id=ID)
+    (run / "samples").mkdir()
+    (run / "samples/00000500.jpg").write_bytes(b"\xff\xd8\xff")
+    assert "/sheets/00000500.jpg" in page.get(f"/runs/{'a' * 16}").text
+    answer = page.get(f"/runs/{'a' * 16}/sheets/00000500.jpg")
+    assert (answer.code, answer.headers["content-type"]) == (200, "image/jpeg")
+    assert page.get(f"/runs/{'a' * 16}/sheets/status.json").code == 404
+
+
+def test_curves_are_drawn_from_the_journal_and_grow(folder: Path) -> None:
+    journal = Journal(ID)
+    Target("local", "bakeoff").write(journal.folder)
+    journal.metrics(10, {"train/loss": 2.0})
+    [loss] = draw_curves(ID, 200)
+    assert loss.title == "Loss" and "train/loss 2.000 at step 10" in str(loss.drawing)
+    journal.metrics(20, {"train/loss": 1.0, "validation/loss": 1.5, "validation/mAP_50": 0.25})
+    loss, headline = draw_curves(ID, 200)
+    assert "train/loss 1.000 at step 20, validation/loss 1.500 at step 20" in str(loss.drawing)
+    assert (headline.title, "0.250" in str(headline.drawing)) == ("mAP_50", True)
+    journal.close()
+
+
+def test_of_a_journal_that_has_grown_the_end_alone_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def count(folder: Path, start: int = 0) -> Iterator[tuple[Any, int]]:
+        for entry, end in entries(folder, start):
+            read.append(entry["step"])
+            yield entry, end
+
+    monkeypatch.setattr(curves, "entries", count)
+    journal = Journal(ID)
+    for step in (10, 20, 30):
+        journal.metrics(step, {"train/loss": 2.0})
+        draw_curves(ID, 200)
+    assert read == [10, 20, 30]
+    journal.close()
+    path = journals() / ID / FILE
+    path.rename(path.with_name("old"))
+    anew = Journal(ID)
+    anew.metrics(7, {"train/loss": 0.5})
+    anew.close()
+    assert "train/loss 0.500 at step 7" in str(draw_curves(ID, 200)[0].drawing)
+
+
+def test_the_list_comes_live_and_only_what_changed_is_sent_again(page: Page, folder: Path) -> None:
+    made(runs(folder), "a" * 16, State.RUNNING, run_id=ID)
+    made(runs(folder), "b" * 16, State.RUNNING, run_id="1" * 32)
+    connection = HTTPConnection("127.0.0.1", page.port, timeout=20)
+    connection.request("GET", "/events?of=runs")
+    answer = connection.getresponse()
+    assert answer.getheader("content-type") == "text/event-stream; charset=utf-8"
+
+    def event() -> dict[str, str]:
+        line = b""
+        while not line.startswith(b"data: "):
+            line = answer.readline()
+        tree: dict[str, str] = json.loads(line[6:])
+        return tree
+
+    assert {f"run-{'a' * 16}", f"run-{'b' * 16}", "order"} <= event().keys()
+    (runs(folder) / ("a" * 16) / "stop_requested").touch()
+    assert [*event()] == [f"run-{'a' * 16}"]
+    connection.close()
+
+
+def test_what_is_pressed_twice_begins_once(folder: Path) -> None:
+    command = [sys.executable, "-c", "import time; print('hello'); time.sleep(1)"]
+    first = background_commands.begin("key-one", "A", [command])
+    assert background_commands.begin("key-one", "A", [command]).id == first.id  # the same press, or Back and again
+    assert background_commands.begin("key-two", "A", [command]).id == first.id  # another tab, while it runs
+    end = time.monotonic() + 30
+    while background_commands.load(first.id).state == "runs":
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    done = background_commands.load(first.id)
+    assert (done.state, done.last_line) == ("done", "hello")
+    assert background_commands.begin("key-one", "A", [command]).id == first.id
+    assert len(background_commands.list_recent()) == 1
+
+
+def test_a_command_that_fails_ends_an_errand_and_says_why(folder: Path) -> None:
+    errand = background_commands.begin("key-one", "A", [["bakeoff", "stop", "no-such-run"], ["bakeoff", "status"]])
+    end = time.monotonic() + 60
+    while background_commands.load(errand.id).state == "runs":
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    failed = background_commands.load(errand.id)
+    assert failed.state == "failed" and "not in a bakeoff workspace" in failed.last_line
+    assert "$ bakeoff stop no-such-run" in failed.log and "bakeoff status" not in failed.log
+
+
+def test_an_errand_whose_process_was_killed_was_cut_short(folder: Path) -> None:
+    place = background_commands.folder_of("20260102-030405-abcdef")
+    place.mkdir(parents=True)
+    tree = {"id": place.name, "title": "A", "commands": [["bakeoff"]], "began": 0.0, "state": "runs", "notes": []}
+    (place / "errand.json").write_text(json.dumps(tree), encoding="utf-8")
+    assert background_commands.load(place.name).state == "cut short"
+
+
+def test_what_was_not_exported_cannot_be_downloaded(page: Page, folder: Path) -> None:
+    made(runs(folder), "b" * 16, State.SUCCEEDED, **ENDED)
+    answer = page.get(f"/runs/{'b' * 16}/download")
+    assert answer.code == 400 and "neither in models/export nor in DVC" in answer.text
+
+
+def test_a_download_has_the_model_its_labels_and_a_readme(page: Page, folder: Path) -> None:
+    made(runs(folder), "b" * 16, State.SUCCEEDED, **ENDED)
+    exported, trained = folder / "models/export", folder / "models/train"
+    for inside in (exported / "saved_model", trained):
+        inside.mkdir(parents=True)
+    facts = {"headline": "mAP_50", "network": {"mAP_50": 0.5}, "examples": 7}
+    (exported / "export.json").write_text(json.dumps(facts), encoding="utf-8")
+    (exported / "model.tflite").write_bytes(b"TFL3")
+    (exported / "labels.txt").write_text("<ball>\ncube & co\n", encoding="utf-8")
+    (exported / "saved_model/saved_model.pb").write_bytes(b"pb")
+    lineage = {"fingerprint": "b" * 16}
+    (trained / "state.json").write_text(json.dumps({"lineage": lineage}), encoding="utf-8")
+    (folder / ".bakeoff/results").mkdir()
+    (folder / f".bakeoff/results/{'b' * 16}.json").write_text(json.dumps({"run_id": ID}), encoding="utf-8")
+    answer = page.get(f"/runs/{'b' * 16}/download")
+    assert answer.code == 200, answer.text
+    assert answer.headers["content-disposition"] == f'attachment; filename="bakeoff-{ID[:8]}.zip"'
+    archive = zipfile.ZipFile(io.BytesIO(answer.body))
+    names = {name.partition("/")[2] for name in archive.namelist()}
+    assert names == {"export.json", "model.tflite", "labels.txt", "saved_model/saved_model.pb", "README.txt"}
+    readme = archive.read(f"{ID[:8]}/README.txt").decode()
+    assert "mAP_50 0.500 on 7 validation examples" in readme and "0  <ball>\n1  cube & co\n" in readme
+    end = time.monotonic() + 10  # it is removed once it is sent
+    while [*(folder / ".bakeoff/web/downloads").iterdir()]:
+        assert time.monotonic() < end
+
+
+def test_bakeoff_web_is_a_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "bakeoff", "web", "--help"], capture_output=True, text=True)
+    assert "--host" in done.stdout and "token" in done.stdout
+
+
+def test_what_has_no_experiment_cannot_be_applied_and_removal_names_its_command(page: Page, folder: Path) -> None:
+    made(runs(folder), "b" * 16, State.SUCCEEDED, **ENDED)
+    made(runs(folder), "c" * 16, State.STOPPED, checkpoint=True, **(ENDED | {"run_id": "2" * 32, "parent": "b" * 16}))
+    answer = page.send(f"/runs/{'b' * 16}/act", what="take", key="123456")
+    assert "no experiment holds its result" in answer.tree["problem"]
+    text = page.get(f"/runs/{'b' * 16}/remove").text
+    assert "22222222 continues it" in text and "bakeoff clean" not in text
+    assert f"$ bakeoff clean {'2' * 32} --yes" in page.get(f"/runs/{'c' * 16}/remove").text

@@ -1,0 +1,133 @@
+"""The form as arguments of the command line, and its mistakes at their fields."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bakeoff.app.web.datasets import chosen_data, write_choice
+from bakeoff.app.web.train_form import Mistakes, prepare, read_form, sort_mistakes
+from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.sweep.queue import add_sweep
+from bakeoff.foundation.errors import ConfigError
+from support.asking import Page
+from support.imports import ROOT
+from support.made_runs import made
+from support.made_sweeps import sweep, sweep_job
+
+
+@pytest.fixture
+def workspace(folder: Path) -> Path:
+    shutil.copytree(ROOT / "conf", folder / "conf", dirs_exist_ok=True)
+    shutil.copy(ROOT / "params.yaml", folder)
+    return folder
+
+
+def test_the_form_is_changes_of_the_command_line(workspace: Path) -> None:
+    form = {"model": "ssd_tiny", "steps": "200", "batch": "4", "minutes": "1.5", "weights": "data/weights/my net",
+            "others": "lr.peak=0.01 seed=2", "note": " the\n new  film ", "data": "digits"}  # fmt: skip
+    wanted = read_form(form)
+    assert wanted.overrides == [
+        "model=ssd_tiny", "train.steps=200", "train.batch_size=4", "train.max_minutes=1.5",
+        'train.init.weights="data/weights/my net"', "lr.peak=0.01", "seed=2",
+    ]  # fmt: skip
+    assert (wanted.note, wanted.data) == ("the new film", "digits")
+
+
+@pytest.mark.parametrize(
+    ("form", "field", "message"),
+    [
+        ({"steps": "-5"}, "steps", "must be a number above 0, got '-5'"),
+        ({"batch": "eight"}, "batch", "must be a number above 0"),
+        ({"steps": "5", "epochs": "1"}, "epochs", "set either steps or epochs"),
+        ({"model": "../../etc"}, "model", "no such option '../../etc' in conf/model/"),
+        ({"data": "nothing"}, "data", "no such option"),
+        ({"others": "--yes"}, "others", "must be changes such as lr.peak=0.01, got '--yes'"),
+        ({"others": "lr.peak='0"}, "others", "close the quote"),
+        ({"others": "data=coco"}, "others", "must not change the data"),
+    ],
+)
+def test_a_mistake_is_at_its_field(workspace: Path, form: dict[str, str], field: str, message: str) -> None:
+    with pytest.raises(Mistakes) as mistakes:
+        read_form(form)
+    assert message in mistakes.value.by_field[field]
+
+
+def test_what_the_plan_refuses_is_at_the_field_of_its_key() -> None:
+    error = ConfigError(
+        "command line: train.steps: must be at most 100, got 200\n"
+        "conf/train/demo.yaml:3: train.batch_size: must be 1 or more, got 0\n"
+        "command line: lr.peak: must be above 0, got -1\n"
+        "params.yaml:7: memory.budget: is too small"
+    )
+    assert sort_mistakes(error, "lr.peak=-1") == {
+        "steps": "train.steps: must be at most 100, got 200",
+        "batch": "train.batch_size: must be 1 or more, got 0",
+        "others": "lr.peak: must be above 0, got -1",
+        "": "params.yaml:7: memory.budget: is too small",
+    }
+
+
+def test_the_page_tells_mistakes_without_starting_anything(page: Page, workspace: Path) -> None:
+    answer = page.send("/train/start", steps="-5", key="123456")
+    assert (answer.code, [*answer.tree["problems"]]) == (400, ["steps"])
+    assert not (workspace / ".bakeoff/web/errands").exists()
+
+
+def test_params_yaml_chooses_the_data_and_keeps_the_rest(workspace: Path) -> None:
+    before = (workspace / "params.yaml").read_text(encoding="utf-8")
+    assert chosen_data() == "digits" and write_choice("digits") == []
+    assert write_choice("field") == ["params.yaml: data: {use: field}"]
+    after = (workspace / "params.yaml").read_text(encoding="utf-8")
+    assert after == before.replace("data: {use: digits}", "data: {use: field}")
+    long = "experiment: demo\ndata:\n  use: coco\n\n  path: data/raw/x\nseed: 0\n"
+    (workspace / "params.yaml").write_text(long, encoding="utf-8")
+    write_choice("field")
+    text = (workspace / "params.yaml").read_text(encoding="utf-8")
+    assert text == "experiment: demo\ndata: {use: field}\nseed: 0\n"
+
+
+def test_data_that_jobs_would_lack_are_handed_to_dvc_and_git(workspace: Path) -> None:
+    option = workspace / "conf/data/field.yaml"
+    option.write_text("kind: pascal_voc\npath: data/raw/field\n", encoding="utf-8")
+    built = ["dvc", "repro", "build_records"]
+    added = ["data/raw/field.dvc", "data/raw/.gitignore", "conf/data/field.yaml"]
+    assert prepare("field") == [["dvc", "add", "data/raw/field"], ["git", "add", *added], built]
+    (workspace / "data/raw/field.dvc").touch()
+    assert prepare("field") == [["git", "add", "conf/data/field.yaml"], built]
+
+
+def test_the_form_reserves_minutes_and_says_what_is_left(page: Page, workspace: Path) -> None:
+    assert "minutes" not in page.get("/").text and "f-person" not in page.get("/train").text
+    (workspace / "conf/team.yaml").write_text("minutes: 60\npeople: {ann: 20}\n", encoding="utf-8")
+    run = workspace / ".bakeoff/runs"
+    made(run, "a" * 16, State.RUNNING, training_seconds=360.0, spent_seconds=360.0, longest_seconds=1200.0)
+    assert "<strong>40.0 of 60 minutes</strong> of training are left for the team" in page.get("/").text
+    form = page.get("/train").text
+    assert '<option value="ann">ann, 20.0 left</option>' in form and "honest counter between friends" in form
+    for more, field, message in (
+        ({"minutes": "41"}, "minutes", "train.max_minutes: must be at most 40, got 41; more is not left of the 60"),
+        ({"minutes": "21", "person": "ann"}, "minutes", "must be at most 20, got 21"),
+        ({"minutes": "1", "person": "bob"}, "person", "no such person 'bob' in conf/team.yaml"),
+    ):
+        for path in ("/train/plan", "/train/start"):
+            answer = page.send(path, steps="200", key="123456", **more)
+            assert message in answer.tree["problems"][field] and [*answer.tree["problems"]] == [field]
+    assert not (workspace / ".bakeoff/web/errands").exists()
+
+
+def test_the_same_training_is_not_put_into_the_line_twice(page: Page, workspace: Path) -> None:
+    manifest = sweep(sweep_job(1), overrides=("train.steps=200",), note="film")
+    manifest.folder.mkdir(parents=True)
+    manifest.write()
+    add_sweep(manifest)
+    answer = page.send("/train/start", steps="200", note="film", key="123456")
+    assert (answer.code, answer.tree["problems"][""]) == (
+        400, f"{manifest.id} is the same training, and waits or runs; give this one another note or seed"
+    )  # fmt: skip
+    assert not (workspace / ".bakeoff/web/errands").exists()
+
+
+def test_without_records_the_form_says_that_start_builds_them(page: Page, workspace: Path) -> None:
+    answer = page.send("/train/plan", steps="200")
+    assert answer.tree["problems"] == {} and "Start builds them first" in answer.tree["html"]

@@ -1,0 +1,140 @@
+"""What a run's training is in that API's words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+
+from bakeoff.config.api_export.messages import new_message
+from bakeoff.config.api_export.pipeline import format_pipeline
+from bakeoff.dataset.records.manifest import Manifest
+from bakeoff.learning.run_file.settings import Run
+
+Write = Callable[..., tuple[Any, str]]
+
+
+@dataclass(frozen=True)
+class ToyOptimizer:
+    slots: int = 1
+
+
+def test_num_steps_is_a_comment_unless_asked_for(written: Write) -> None:
+    read, text = written()
+    assert not read.train_config.HasField("num_steps")
+    assert "num_steps: 3000" in text and "export.num_steps: true says it here" in text
+    assert written(export={"num_steps": True})[0].train_config.num_steps == 3000
+
+
+def test_the_optimizer_holds_the_schedule(written: Write) -> None:
+    optimizer = written()[0].train_config.optimizer
+    assert optimizer.momentum_optimizer.momentum_optimizer_value == pytest.approx(0.9)
+    cosine = optimizer.momentum_optimizer.learning_rate.cosine_decay_learning_rate
+    assert cosine.learning_rate_base == pytest.approx(0.08)
+    assert cosine.warmup_learning_rate == pytest.approx(0.02667)
+    assert (cosine.total_steps, cosine.warmup_steps) == (3000, 1000)
+    assert not optimizer.use_moving_average
+
+
+def test_averaged_weights_are_asked_for(written: Write) -> None:
+    read, _ = written(train={"batch_size": 4, "steps": 2000, "ema_decay": 0.99})
+    assert read.train_config.optimizer.use_moving_average
+    assert read.train_config.optimizer.moving_average_decay == pytest.approx(0.99)
+    assert read.eval_config.use_moving_averages
+
+
+@pytest.mark.parametrize(
+    "optimizer, unsaid",
+    [
+        ({"kind": "momentum"}, "That API cannot say nesterov: true (its momentum is the plain one)."),
+        ({"kind": "adam", "beta_1": 0.8}, "That API cannot say beta_1: 0.8, beta_2: 0.999 (its are 0.9 and 0.999)."),
+        ({"kind": "adam", "weight_decay": 0.05}, "cannot say weight_decay: 0.05, apart from the gradients"),
+    ],
+)
+def test_what_an_optimizer_cannot_hold_is_named(optimizer: dict, unsaid: str, written: Write) -> None:
+    assert unsaid in written(optimizer=optimizer)[1]
+
+
+def test_rmsprop_warns_of_what_tensorflow_2_makes_of_its_decay(written: Write) -> None:
+    read, text = written(optimizer={"kind": "rmsprop"})
+    rmsprop = read.train_config.optimizer.rms_prop_optimizer
+    assert (rmsprop.momentum_optimizer_value, rmsprop.decay) == (pytest.approx(0.9), pytest.approx(0.9))
+    assert rmsprop.epsilon == 1.0
+    assert "hands `decay` to Keras, which divides the rate by 1 + decay * step" in text
+
+
+def test_an_optimizer_that_can_be_written_has_no_comment(written: Write) -> None:
+    assert "cannot" not in written()[1]
+    read, text = written(optimizer={"kind": "adam", "epsilon": 0.01, "clip_norm": 5.0})
+    assert "cannot" not in text
+    assert read.train_config.optimizer.adam_optimizer.epsilon == pytest.approx(0.01)
+    assert read.train_config.gradient_clipping_by_norm == 5.0
+
+
+def test_an_optimizer_of_ones_own_is_named(variant: Callable[..., Run], manifest: Manifest) -> None:
+    """Its rate and its clipping have no place in the file then."""
+    text = format_pipeline(replace(variant(), optimizer=ToyOptimizer()), manifest)
+    train: Any = text_format.Parse(text, new_message()).train_config
+    assert train.optimizer.WhichOneof("optimizer") is None
+    assert not train.HasField("gradient_clipping_by_norm")
+    assert "# That API has no optimizer like ToyOptimizer.\n" in text
+
+
+def test_training_that_cannot_be_written_is_named(written: Write) -> None:
+    train = {"batch_size": 4, "steps": 2000, "accumulate_batches": 3, "mixed_precision": True, "trainable": ["head"]}
+    read, text = written(train=train)
+    assert read.train_config.batch_size == 4
+    assert "cannot train only head (its update_trainable_variables goes by its own names" in text
+    assert "cannot add up the gradients of 3 batches before a step (of 12)" in text
+    assert "cannot compute in float16 (its use_bfloat16 is for TPUs)" in text
+
+
+def test_of_a_run_with_phases_the_first_is_written_and_the_others_are_named(
+    written: Write,
+) -> None:
+    phases = [
+        {"name": "head", "steps": 1500, "trainable": ["head"]},
+        {"name": "all", "steps": 2000, "batch_size": 4, "lr": {"kind": "constant", "peak": 0.001}},
+    ]
+    read, text = written(train={"batch_size": 8, "phases": phases}, export={"num_steps": True})
+    assert (read.train_config.batch_size, read.train_config.num_steps) == (8, 1500)
+    rate = read.train_config.optimizer.momentum_optimizer.learning_rate.cosine_decay_learning_rate
+    assert rate.total_steps == 1500
+    assert (
+        "This is the first one, 'head'. After it come 'all', 2000 steps of 4, rate 0.001: a copy of this file" in text
+    )
+
+
+@pytest.mark.parametrize(
+    "init, kind",
+    [
+        ({"weights": "zoo/ckpt-0"}, "full"),
+        ({"weights": "zoo/ckpt-0", "warm_start": ["backbone"]}, "classification"),
+        ({"weights": "zoo/ckpt-0", "warm_start": ["neck", "backbone"]}, "detection"),
+    ],
+)
+def test_the_checkpoint_to_start_from_is_named_with_its_part(init: dict, kind: str, written: Write) -> None:
+    train = written(train={"batch_size": 4, "steps": 2000, "init": init})[0].train_config
+    assert (train.fine_tune_checkpoint, train.fine_tune_checkpoint_type) == ("zoo/ckpt-0", kind)
+    assert train.fine_tune_checkpoint_version == 2  # V2
+
+
+@pytest.mark.parametrize(
+    "init, comment",
+    [
+        ({"weights": "imagenet"}, "starts from ImageNet's weights of keras.applications"),
+        ({"weights": "models/best.weights.h5"}, "starts from 'models/best.weights.h5', which is no TensorFlow checkpoint"),
+    ],
+)  # fmt: skip
+def test_a_start_that_is_no_checkpoint_is_a_comment(init: dict, comment: str, written: Write) -> None:
+    read, text = written(train={"batch_size": 4, "steps": 2000, "init": init})
+    assert not read.train_config.HasField("fine_tune_checkpoint")
+    assert comment in text
+
+
+def test_a_pattern_that_cannot_be_written_is_named(written: Write) -> None:
+    init = {"weights": "ckpt-3", "warm_start": ["block_1_*"]}
+    read, text = written(train={"batch_size": 4, "steps": 2000, "init": init})
+    assert read.train_config.fine_tune_checkpoint_type == "full"
+    assert "That API cannot load by pattern (block_1_*); all is loaded." in text

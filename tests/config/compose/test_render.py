@@ -1,0 +1,733 @@
+"""What users write, and what they are told: through the same function that the stage runs."""
+
+import dataclasses
+import itertools
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from bakeoff.config.compose.compose import compose
+from bakeoff.config.compose.data_source import choose_source
+from bakeoff.config.compose.variant import parse_variant, read_variant
+from bakeoff.dataset.records.manifest import BoxTable, Manifest, Shard, Split, read_manifest
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.plan.phases import plan_phases
+from bakeoff.learning.run_file.read_write import fitting_manifest, load
+from bakeoff.learning.run_file.settings import as_tree
+from bakeoff.stages.render_config import render_config
+from support.imports import ROOT
+
+Render = Callable[..., Path]
+
+
+def words(text: str) -> str:
+    """A pattern for exactly this text; `…` stands for anything."""
+    return re.escape(text).replace("…", ".*")
+
+
+PARAMS = """\
+data: {use: digits}
+model: {use: ssd_small}
+memory: {use: medium}
+lr: {use: cosine}
+optimizer: {use: adam}
+train: {use: demo, steps: 400}
+evaluate: {use: standard}
+export: {use: saved_model}
+track: {use: none}
+seed: 0
+"""
+BOXES = np.array([[0.2, 0.3, 0.45, 0.48], [0.1, 0.1, 0.4, 0.3]], np.float32)
+
+
+@pytest.fixture(scope="session")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is known of networks, told once for all tests."""
+    return tmp_path_factory.mktemp("facts")
+
+
+def write_records(
+    folder: Path,
+    task: str = "detection",
+    examples: int = 600,
+    boxes: np.ndarray = BOXES,
+    *,
+    multi_label: bool = False,
+) -> None:
+    folder.mkdir(exist_ok=True)
+    split = Split(
+        examples, examples * 176 * 176 * 3, 1, {"0": examples}, (Shard("train-00000-of-00001", examples, 1, "0"),)
+    )
+    sha256 = None
+    if task == "detection":
+        with BoxTable(folder) as table:
+            table.add_rows(boxes)
+        sha256 = table.sha256()
+    Manifest(task, tuple("0123456789"), {"train": split, "validation": split}, multi_label, sha256).write(folder)
+
+
+@pytest.fixture
+def render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: Path) -> Render:
+    """Render a variant of the shipped options with some lines of params.yaml or files of conf/ replaced."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "conf", "conf")
+    write_records(Path("records"))
+    for file in ("data/weights/w.h5", "elsewhere/w.h5", "data/raw/photos/1.jpg", "elsewhere/photos/1.jpg"):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch()
+    Path("data/raw/linked").symlink_to(tmp_path / "elsewhere/photos")
+    Path("data/weights/linked.h5").symlink_to(tmp_path / "elsewhere/w.h5")  # as DVC makes it with cache.type symlink
+
+    def run(lines: dict[str, str] | None = None, files: dict[str, str] | None = None, params: str = PARAMS) -> Path:
+        for key, line in (lines or {}).items():
+            params = re.sub(rf"^{key}:.*\n", line and f"{line}\n", params, flags=re.MULTILINE)
+            if line and f"{line}\n" not in params:
+                params += f"{line}\n"
+        Path("params.yaml").write_text(params, encoding="utf-8")
+        for name, text in (files or {}).items():
+            Path(name).write_text(text, encoding="utf-8")
+        render_config(Path("params.yaml"), Path("conf"), Path("records"), Path("out/run.yaml"), facts=facts)
+        return Path("out/run.yaml")
+
+    return run
+
+
+def test_a_bare_name_means_the_option_as_it_stands(render: Render) -> None:
+    mapping = render().read_text()
+    assert render({"lr": "lr: cosine"}).read_text() == mapping
+
+
+def test_a_value_in_params_wins_over_the_option(render: Render) -> None:
+    run = load(render({"lr": "lr: {use: cosine, peak: 0.5}"}))
+    assert as_tree(run)["lr"]["peak"] == 0.5
+
+
+def test_a_value_that_the_option_leaves_to_its_default_can_be_set(render: Render) -> None:
+    run = load(render({"model": "model: {use: ssd_small, loss: {focal_gamma: 1.5}}"}))
+    assert as_tree(run)["model"]["loss"]["focal_gamma"] == 1.5
+
+
+def test_an_option_can_build_on_another(render: Render) -> None:
+    run = load(render({"lr": "lr: {use: slow}"}, {"conf/lr/slow.yaml": "defaults: [cosine]\npeak: 0.0001\n"}))
+    assert as_tree(run)["lr"] == {
+        "kind": "cosine", "peak": 0.0001, "warmup_steps": 10, "warmup_from": None, "hold_steps": 0,
+        "total_steps": 400, "scale_with_batch": None,
+    }  # fmt: skip
+
+
+def test_numbers_without_a_dot_before_the_exponent_are_numbers(render: Render) -> None:
+    run = load(render({"lr": "lr: {use: cosine, peak: 3e-4}"}))
+    assert as_tree(run)["lr"]["peak"] == 3e-4
+
+
+def test_epochs_become_steps(render: Render) -> None:
+    lines = {"train": "train: {use: demo, steps: null, epochs: 2.5, batch_size: 32}", "lr": "lr: {use: constant}"}
+    derived = load(render(lines)).derived
+    assert derived.steps == 47  # 2.5 * 600 / 32 = 46.9
+
+
+@pytest.mark.parametrize("steps, warmup", [(6, 0), (30, 0), (40, 1), (2000, 50)])
+@pytest.mark.parametrize("option", ["cosine", "exponential", "polynomial"])
+def test_an_option_warms_up_for_a_fortieth_of_a_run_of_any_length(
+    render: Render, option: str, steps: int, warmup: int
+) -> None:
+    run = load(render({"lr": f"lr: {option}", "train": f"train: {{use: smoke, steps: {steps}}}"}))
+    assert as_tree(run)["lr"]["warmup_steps"] == warmup
+
+
+def test_a_share_of_the_training_set_is_what_an_epoch_is(render: Render) -> None:
+    run = load(render({"train": "train: {use: demo, epochs: 4, batch_size: 16, share: 0.25}"}))
+    assert (run.derived.train_examples, run.derived.left_out_examples, run.derived.validation_examples) == (
+        150,
+        450,
+        600,
+    )
+    assert run.derived.steps == 38  # 4 * 150 / 16 = 37.5
+    fitting_manifest(Path("records"), run.derived)
+
+
+def test_epochs_take_the_place_of_an_options_steps(render: Render) -> None:
+    run = load(render({"train": "train: {use: demo, epochs: 2.5, batch_size: 32}"}))
+    assert (run.train.steps, run.train.epochs, run.derived.steps) == (None, 2.5, 47)
+
+
+def test_what_is_written_reads_back_as_the_same_variant(render: Render) -> None:
+    path = render()
+    run = load(path)
+    tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert len(tree.pop("digest")) == 64
+    assert as_tree(run) == tree
+
+
+def test_the_written_variant_has_every_value_of_every_group(render: Render) -> None:
+    """A default that is missing from run.yaml could change behind its back."""
+    tree = yaml.safe_load(render().read_text(encoding="utf-8"))
+    assert {"steps", "epochs", "deterministic", "augment"} <= set(tree["train"])
+    assert {"min_score", "max_overlap", "max_detections"} <= set(tree["model"]["suppression"])
+    assert tree["lr"]["total_steps"] == tree["derived"]["steps"] == 400
+
+
+BROKEN = {
+    "no such option": (
+        {"lr": "lr: {use: cosin}"},
+        "params.yaml:4: lr.use: no such option 'cosin' in conf/lr/; did you mean 'cosine'? one of: constant, cosine, …",
+    ),
+    "no such bare option": ({"memory": "memory: hihg"}, "params.yaml:3: memory.use: no such option 'hihg' …'high'?"),
+    "option is a number": ({"lr": "lr: 3"}, "params.yaml:4: lr.use: no such option 3 in conf/lr/; one of: constant"),
+    "path as option": ({"lr": "lr: ../model/ssd_small"}, "params.yaml:4: lr.use: no such option '../model/ssd_small'"),
+    "no use": ({"lr": "lr: {peak: 1.0}"}, "params.yaml:4: lr.use: is missing; one of: constant, cosine, cosine_short"),
+    "empty group": ({"lr": "lr:"}, "params.yaml:4: lr: is missing; one of: constant"),
+    "missing group": ({"lr": ""}, "params.yaml: lr: is missing; one of: constant"),
+    "no such group": ({"modle": "modle: {use: ssd_small}"}, "params.yaml:11: modle: no such key; did you mean 'model'?"),
+    "no such key": (
+        {"lr": "lr: {use: cosine, paek: 0.1}"},
+        "params.yaml:4: lr.paek: no such key; did you mean 'peak'? one of: hold_steps, peak, scale_with_batch, "
+        "total_steps, warmup_from, warmup_steps",
+    ),
+    "no such key below": (
+        {"model": "model: {use: ssd_small, loss: {focal_gama: 1}}"},
+        "params.yaml:2: model.loss.focal_gama: no such key; did you mean 'focal_gamma'?",
+    ),
+    "text for a number": ({"lr": "lr: {use: cosine, peak: high}"}, "params.yaml:4: lr.peak: must be a number, got 'high'"),
+    "true for a number": ({"lr": "lr: {use: cosine, peak: true}"}, "params.yaml:4: lr.peak: must be a number, got True"),
+    "nothing": ({"lr": "lr: {use: cosine, peak: }"}, "params.yaml:4: lr.peak: must be a number, got nothing"),
+    "infinite": ({"lr": "lr: {use: cosine, peak: .inf}"}, "params.yaml:4: lr.peak: must be a number, got inf"),
+    "not a number": ({"lr": "lr: {use: cosine, peak: .nan}"}, "params.yaml:4: lr.peak: must be a number, got nan"),
+    "fraction of a step": (
+        {"lr": "lr: {use: cosine, warmup_steps: 1.5}"}, "params.yaml:4: lr.warmup_steps: must be a whole number, got 1.5",
+    ),
+    "list for a number": ({"lr": "lr: {use: cosine, peak: [1]}"}, "params.yaml:4: lr.peak: must be a number, got [1]"),
+    "mapping for a number": ({"lr": "lr: {use: cosine, peak: {a: 1}}"}, "4: lr.peak: must be a number, got {'a': 1}"),
+    "number for a mapping": ({"model": "model: {use: ssd_small, loss: 3}"}, "2: model.loss: must be a mapping, got 3"),
+    "wrong item": (
+        {"model": "model: {use: ssd_small, anchors: {aspect_ratios: [1, wide]}}"},
+        "params.yaml:2: model.anchors.aspect_ratios[1]: must be a number, got 'wide'",
+    ),
+    "no such choice": (
+        {"evaluate": "evaluate: {use: standard, weights: last}"},
+        "params.yaml:7: evaluate.weights: no such choice 'last'; …one of: best, final",
+    ),
+    "neither a number nor all": (
+        {"train": "train: {use: demo, steps: 400, devices: both}"},
+        "params.yaml:6: train.devices: must be a whole number or one of all, gpu, cpu, got 'both'",
+    ),
+    "out of range": ({"lr": "lr: {use: cosine, peak: -1}"}, "params.yaml:4: lr.peak: must be above 0, got -1.0"),
+    "steps and epochs": (
+        {"train": "train: {use: demo, steps: 30, epochs: 3}"},
+        "params.yaml:6: train.steps: must be null, for epochs is 3.0; set exactly one of steps and epochs, got 30",
+    ),
+    "neither": ({"train": "train: {use: demo, steps: null}"}, "params.yaml:6: train.steps: must be a number, for epochs is null; set"),
+    "warm-up as long as the run": (
+        {"lr": "lr: {use: cosine, warmup_steps: 400}"},
+        "params.yaml:4: lr.warmup_steps: must be under the run's 400 steps, got 400",
+    ),
+    "warm-up and hold as long as the run": (
+        {"lr": "lr: {use: cosine, hold_steps: 390}"},
+        "conf/lr/cosine.yaml: lr.total_steps: must be above warm-up and hold, 400, got 400",
+    ),
+    "cosine over before the run": (
+        {"lr": "lr: {use: cosine, total_steps: 300}"},
+        "params.yaml:4: lr.total_steps: must be at least the run's 400 steps, or null, got 300; "
+        "the rate would stay 0 from step 300 on",
+    ),
+    "decay by steps and by epochs": (
+        {"lr": "lr: {use: exponential, decay_epochs: 3}"},
+        "conf/lr/exponential.yaml:…: lr.decay_steps: must be null when decay_epochs is given, got 100",
+    ),
+    "manual with too few rates": (
+        {"lr": "lr: {use: manual, rates: [0.1]}"}, "params.yaml:4: lr.rates: must be 3 rates, one more than boundaries, got [0.1]",
+    ),
+    "what a recipe was made for is empty": (
+        {"train": "train: {use: frc, batch_size: 8, steps: 2000, init: {meant: ' '}}"},
+        "params.yaml:6: train.init.meant: must be a text of at most 200 letters, or null, got ' '",
+    ),
+    "not a size": ({"memory": "memory: {use: low, budget: lots}"}, "memory.budget: must be a size such as 2GB…got 'lots'"),
+    "budget too small": (
+        {"memory": "memory: {use: low, budget: 500MB}"},
+        "params.yaml:3: memory.budget: must be at least …MB for train.batch_size=8 (or a smaller batch), got '500MB'",
+    ),
+    "input too small": (
+        {"model": "model: {use: ssd_mobilenet_v2_320, input_size: 16}"}, "params.yaml:2: model.input_size: must be …, got 16",
+    ),
+    "batch that the devices can't share": (
+        {"train": "train: {use: demo, steps: 400, devices: 3}"},
+        "conf/train/demo.yaml:2: train.batch_size: must be divisible by train.devices=3, got 8",
+    ),
+    "a batch cut to what the devices can't share": (
+        {"train": "train: {use: demo, steps: 400, batch_size: 630, devices: 10}"},
+        "params.yaml:6: train.batch_size: must be divisible by train.devices=10, got 315",
+    ),
+    "checkpoints further apart than the run is long": (
+        {"train": "train: {use: demo, steps: 400, checkpoint_every_steps: 401}"},
+        "params.yaml:6: train.checkpoint_every_steps: must be at most the run's 400 steps, got 401",
+    ),
+    "more phases than steps": (
+        {"train": "train: {use: demo, steps: 2, phases: [{name: a}, {name: b}, {name: c}]}", "lr": "lr: constant"},
+        "params.yaml:6: train.phases: must be at most as many as the run's 2 steps, got 3 phases",
+    ),
+    "two phases of one name": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a}, {name: a}]}"},
+        "params.yaml:6: train.phases: must be a list of phases with different names, got ['a', 'a']",
+    ),
+    "phases with and without a length": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a, steps: 3}, {name: b}]}"},
+        "params.yaml:6: train.phases: must be phases that all have a length, or none, got [True, False]",
+    ),
+    "phases with a length, and the run": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a, steps: 3}]}"},
+        "params.yaml:6: train.steps: must be null when each phase has its own length, got 400",
+    ),
+    "a phase's own schedule": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a, lr: {kind: constant, peak: 1, peek: 1}}]}"},
+        "params.yaml:6: train.phases[0].lr.peek: no such key; did you mean 'peak'?",
+    ),
+    "a phase's schedule of no kind": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a, lr: {peak: 1}}]}"},
+        "params.yaml:6: train.phases[0].lr.kind: is missing; one of: constant, cosine",
+    ),
+    "a phase's warm-up as long as the phase": (
+        {"train": "train: {use: demo, steps: 90, phases: [{name: a}, {name: b}]}", "lr": "lr: {use: cosine, warmup_steps: 50}"},
+        "params.yaml:4: lr.warmup_steps: must be under the run's 45 steps, got 50",
+    ),
+    "trainable that matches nothing": (
+        {"train": "train: {use: demo, steps: 400, trainable: [hed, backbone]}"},
+        "params.yaml:6: train.trainable: 'hed' matches no variable; nearest: head, …; parts: backbone, neck, head",
+    ),
+    "a phase's trainable that matches nothing": (
+        {"train": "train: {use: demo, steps: 400, phases: [{name: a}, {name: b, trainable: [backbone.stride9*]}]}"},
+        "params.yaml:6: train.phases[1].trainable: 'backbone.stride9*' matches no variable; nearest: backbone.stride",
+    ),
+    "warm start that matches nothing": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: data/weights/linked.h5, warm_start: [logits]}}"},
+        "params.yaml:6: train.init.warm_start: 'logits' matches no variable; …parts: backbone",
+    ),
+    "first weights that are not there": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: a.weights.h5}}"},
+        "params.yaml:6: train.init.weights: must be none, imagenet, a file of Keras weights, …, got 'a.weights.h5', which is not there",
+    ),
+    "first weights whose name no file can have": (
+        {"train": f"train: {{use: demo, steps: 400, init: {{weights: {'a' * 300}}}}}"},
+        "params.yaml:6: train.init.weights: must be none, imagenet, …which is not there",
+    ),
+    "first weights in the home of nobody": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: ~nobody-at-all/a.weights.h5}}"},
+        "params.yaml:6: train.init.weights: must be none, imagenet, …which is not there",
+    ),
+    "first weights that DVC does not watch": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: elsewhere/w.h5}}"},
+        "params.yaml:6: train.init.weights: must be a file or folder in data/weights/, where DVC sees every edit, got "
+        "'elsewhere/w.h5'; `cp -r elsewhere/w.h5 data/weights/` and name it there",
+    ),
+    "a table of slices that is not there": (
+        {"evaluate": "evaluate: {use: standard, slices: {table: data/raw/facts.csv}}"},
+        "evaluate.slices.table: no such file 'data/raw/facts.csv'; CSV files in data/raw/: none",
+    ),
+    "a table of slices that DVC does not watch": (
+        {"evaluate": "evaluate: {use: standard, slices: {table: params.yaml}}"},
+        "evaluate.slices.table: must be a file in data/raw/, where DVC sees every edit, got 'params.yaml'; "
+        "`cp -r params.yaml data/raw/` and name it there",
+    ),
+    "data that DVC does not watch": (
+        {"data": "data: {use: image_folders, path: elsewhere/photos}"},
+        "params.yaml:1: data.path: must be a folder in data/raw/, where DVC sees every edit, got 'elsewhere/photos'; "
+        "`cp -r elsewhere/photos data/raw/` and name it there",
+    ),
+    "data above the folder that DVC watches": (
+        {"data": "data: {use: image_folders, path: data/raw/../photos}"},
+        "params.yaml:1: data.path: must be a folder in data/raw/, where DVC sees every edit, got 'data/raw/../photos'",
+    ),
+    "a link to data that DVC does not watch": (
+        {"data": "data: {use: image_folders, path: data/raw/linked}"},
+        "params.yaml:1: data.path: must be a folder in data/raw/, …, got 'data/raw/linked', a link to …elsewhere/photos; "
+        "`rm data/raw/linked && cp -r …/elsewhere/photos data/raw/linked`",
+    ),
+    "first weights that the network does not have": (
+        {"train": "train: {use: demo, steps: 400, init: {weights: imagenet}}"},
+        "params.yaml:6: train.init.weights: must be another start, for this network has no weights of ImageNet",
+    ),
+    "warm start from nothing": (
+        {"train": "train: {use: demo, steps: 400, init: {warm_start: [backbone]}}"},
+        "params.yaml:6: train.init.warm_start: must be empty while init.weights is none, got ['backbone']",
+    ),
+    "no seed": ({"seed": ""}, "params.yaml: seed: must be a whole number, got nothing"),
+    "seed is a text": ({"seed": "seed: lucky"}, "params.yaml:10: seed: must be a whole number, got 'lucky'"),
+    "negative seed": ({"seed": "seed: -1"}, "params.yaml:10: seed: must be between 0 and 2**31 - 1, got -1"),
+    "another task's network": (
+        {"model": "model: {use: cnn_small}"},
+        "params.yaml:2: model: is for classification, the records are for detection; choose an option of kind point_detector, ssd, ssd_fpn",
+    ),
+    "interpolation": (
+        {"lr": "lr: {use: cosine, peak: '${nowhere.value}'}"},
+        "params.yaml:4: lr.peak: cannot be resolved: Interpolation key 'nowhere.value' not found",
+    ),
+    "mandatory value": ({"lr": "lr: {use: cosine, peak: '???'}"}, "params.yaml:4: lr.peak: must be a value, got ???"),
+    "yes": (
+        {"train": "train: {use: demo, deterministic: yes}"},
+        "params.yaml:6: not valid YAML: yes is true or false to some readers and a text to others; write true or false",
+    ),
+    "octal": ({"seed": "seed: 010"}, "params.yaml:10: not valid YAML: 010 is an octal number to some readers; drop the leading 0"),
+    "base 60": ({"seed": "seed: 1:30"}, "params.yaml:10: not valid YAML: 1:30 is a number in base 60 to some readers"),
+    "date": ({"track": "track: {use: mlflow, experiment: 2026-01-31}"}, "params.yaml:9: not valid YAML: 2026-01-31 is a date"),
+    "alias": ({"lr": "lr: &a {use: cosine, more: *a}"}, "params.yaml:4: not valid YAML: aliases (*name) are not read"),
+    "preset without an experiment": (
+        {"lr": "lr: {use: preset}"}, "params.yaml:4: lr.use: 'preset' needs an experiment; one of: constant",
+    ),
+    "no such experiment": (
+        {"experiment": "experiment: dmeo"},
+        "params.yaml:11: experiment: no such preset 'dmeo' in conf/experiment/; did you mean 'demo'? one of: demo",
+    ),
+    "preset for the data": (
+        {"experiment": "experiment: demo", "data": "data: preset"},
+        "params.yaml:1: data.use: experiment 'demo' leaves this group open; one of: …digits",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", sorted(BROKEN))
+def test_a_mistake_is_said_with_file_and_key_and_nothing_is_written(case: str, render: Render) -> None:
+    lines, message = BROKEN[case]
+    with pytest.raises(ConfigError, match=words(message)) as error:
+        render(lines)
+    assert "\n" not in str(error.value)
+    assert not Path("out").exists()
+
+
+COSINE = "conf/lr/cosine.yaml"
+BROKEN_FILES = {
+    "not YAML": ({COSINE: "kind: cosine\npeak: [1\n"}, "conf/lr/cosine.yaml:3: not valid YAML"),
+    "a tab": ({COSINE: "kind: cosine\n\tpeak: 1\n"}, "conf/lr/cosine.yaml:2: not valid YAML"),
+    "a key twice": ({COSINE: "kind: cosine\npeak: 1\npeak: 2\n"}, "cosine.yaml:3: …'peak' is there twice"),
+    "a key of several words": ({COSINE: "? {a: b}\n: 1\n"}, "conf/lr/cosine.yaml:1: not valid YAML: a key must be one word"),
+    "a list": ({COSINE: "- 1\n"}, "conf/lr/cosine.yaml: must be a mapping of keys to values, got a list"),
+    "empty": ({COSINE: ""}, "conf/lr/cosine.yaml: must be a mapping of keys to values, got nothing"),
+    "bottomless": ({COSINE: "a: " + "[" * 5000}, "conf/lr/cosine.yaml: not valid YAML: nested too deeply"),
+    "no kind": ({COSINE: "peak: 1\n"}, "conf/lr/cosine.yaml: lr.kind: is missing; one of: constant, cosine, exponential"),
+    "wrong kind": ({COSINE: "kind: cosin\n"}, "conf/lr/cosine.yaml:1: lr.kind: …did you mean 'cosine'?"),
+    "mandatory value": ({COSINE: "kind: cosine\npeak: ???\n"}, "conf/lr/cosine.yaml:2: lr.peak: cannot be resolved: Missing mandatory"),
+    "missing value": ({COSINE: "kind: cosine\n"}, "conf/lr/cosine.yaml: lr.peak: is missing; it must be a number"),
+    "an object": ({COSINE: "!!python/object:os.system {}\n"}, "cosine.yaml:1: not valid YAML"),
+    "no base": (
+        {COSINE: "# one\ndefaults: [cosinus]\nkind: cosine\npeak: 1\n"},
+        "conf/lr/cosine.yaml:2: lr: no such option 'cosinus' to build on; did you mean 'cosine'?",
+    ),
+    "each other as base": (
+        {COSINE: "defaults: [constant]\n", "conf/lr/constant.yaml": "defaults: [cosine]\n"},
+        "conf/lr/constant.yaml:1: lr: no such option 'cosine' to build on",
+    ),
+    "itself as base": (
+        {COSINE: "defaults: [cosine]\n"}, "conf/lr/cosine.yaml:1: lr: no such option 'cosine' to build on",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", sorted(BROKEN_FILES))
+def test_a_mistake_in_a_file_is_said_with_its_line(case: str, render: Render) -> None:
+    files, message = BROKEN_FILES[case]
+    with pytest.raises(ConfigError, match=words(message)) as error:
+        render(files=files)
+    assert "\n" not in str(error.value)
+    assert not Path("out").exists()
+
+
+def test_all_mistakes_of_a_variant_come_in_one_go(render: Render) -> None:
+    """Choices, files, values and checks across keys, wherever the mistake leaves enough to look at."""
+    lines = {
+        "memory": "memory: hihg",
+        "lr": "lr: {use: cosine, warmup_steps: 500}",
+        "train": "train: {use: demo, steps: 400, batch_size: 1000, devices: 3, trainable: [hed]}",
+        "evaluate": "evaluate: {use: standard, weihgts: best}",
+        "optimizer": "optimizer: broken",
+        "seed": "seed: -3",
+    }
+    with pytest.raises(ConfigError) as error:
+        render(lines, {"conf/optimizer/broken.yaml": "kind: [\n"})
+    assert [line.split(": ")[0:2] for line in str(error.value).splitlines()] == [
+        ["params.yaml:3", "memory.use"],
+        ["conf/optimizer/broken.yaml:2", "not valid YAML"],
+        ["params.yaml:7", "evaluate.weihgts"],
+        ["params.yaml:10", "seed"],
+        ["params.yaml:4", "lr.warmup_steps"],
+        ["params.yaml:6", "train.batch_size"],
+        ["params.yaml:6", "train.trainable"],
+    ]
+
+
+def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_bytes(b"lr: \xff\n")
+    with pytest.raises(ConfigError, match="params.yaml: not UTF-8 text, byte 4 cannot be read"):
+        render_config(Path("params.yaml"), ROOT / "conf", Path("records"), Path("out"), facts=tmp_path)
+
+
+def test_records_that_a_variant_was_not_rendered_for_are_refused(render: Render) -> None:
+    derived = load(render()).derived
+    write_records(Path("records"), "classification")
+    message = "was rendered for 10 classes and detection, records has 10 and classification; run `dvc repro`"
+    with pytest.raises(ConfigError, match=message):
+        fitting_manifest(Path("records"), derived)
+
+
+def test_a_missing_run_yaml_names_the_command_that_makes_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="run.yaml: missing; run `dvc repro render_config`"):
+        load(tmp_path / "run.yaml")
+
+
+def test_records_that_are_missing_are_said_with_the_other_mistakes(render: Render) -> None:
+    shutil.rmtree("records")
+    with pytest.raises(ConfigError) as error:
+        render({"lr": "lr: {use: cosine, peak: 0}"})
+    assert str(error.value).splitlines() == [
+        "params.yaml:4: lr.peak: must be above 0, got 0.0",
+        "records/manifest.json: missing, so the records were never finished; run `dvc repro build_records`",
+    ]
+
+
+def test_a_background_class_and_several_labels_an_example_contradict_each_other(render: Render) -> None:
+    write_records(Path("records"), "classification", multi_label=True)
+    with pytest.raises(ConfigError, match="model.background: must be false where examples have several labels"):
+        render({"model": "model: {use: inception_v3, background: true, input_size: 75}"})
+
+
+def test_a_layout_that_the_network_does_not_have_is_said_before_training(render: Render) -> None:
+    printed = words(
+        "params.yaml:8: export.layout: must be detections for Ssd, got 'yolov8'; only networks of kind point_detector "
+        "have it, the nearest that can is model: {use: point_nano, input_size: 160}"
+    )
+    export = "export: {use: onnx, layout: yolov8}"
+    with pytest.raises(ConfigError, match=printed):
+        render({"model": "model: {use: ssd_small, input_size: 160}", "export": export})
+    render({"model": "model: {use: point_nano_128}", "export": export})
+
+
+def test_only_examples_with_boxes_are_mixed(render: Render) -> None:
+    write_records(Path("records"), "classification")
+    train = "train: {use: demo, steps: 400, augment: {mosaic: {}, mixup: {alpha: 2}}}"
+    with pytest.raises(ConfigError) as error:
+        render({"model": "model: {use: cnn_small}", "train": train})
+    assert str(error.value).splitlines() == [
+        f"params.yaml:6: train.augment.{name}: must be null for classification; it mixes pictures with boxes"
+        for name in ("mosaic", "mixup")
+    ]
+    write_records(Path("records"))
+    run = load(render({"train": train}))
+    assert run.train.augment.mixed_steps(run.derived.steps) == 360
+    assert run.derived.memory_parts.decoding == 5 * load(render()).derived.memory_parts.decoding
+
+
+def test_a_format_that_the_network_cannot_be_converted_to_is_said_before_training(render: Render) -> None:
+    write_records(Path("records"), "video")
+    model = "model: {use: s3dg_small, frames: 4, input_size: 32}"
+    printed = words(
+        "params.yaml:8: export.formats: must be saved_model, onnx or both for S3dG, got ['saved_model', 'float32']; "
+    )
+    with pytest.raises(ConfigError, match=printed + "TensorFlow Lite has no AvgPool3D, MaxPool3D"):
+        render({"model": model, "export": "export: {use: saved_model, formats: [saved_model, float32]}"})
+    render({"model": model, "export": "export: saved_model"})
+
+
+def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
+    thin = np.array([[0.1, 0.1, 0.9, 0.12]], np.float32)
+    write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 4, axis=0), thin]))  # 1 of 9 boxes
+    render()
+    assert capsys.readouterr().err == (
+        "warning: conf/model/ssd_small.yaml:4: model.anchors: 11% of the training boxes overlap no anchor by 0.5; "
+        "no other scales and ratios that were tried fit more of them\n"
+    )
+    write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 5, axis=0), thin]))  # 1 of 11
+    render()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("stated", "cut"), [(600, 600), (601, 300), (1200, 600), (2401, 600), (20_000, 312)])
+def test_a_batch_above_the_set_is_halved_until_it_fits_as_ftc_ml_did(
+    stated: int, cut: int, render: Render, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`while batch > train_frames and batch >= 2: batch /= 2`; the rate is as it was unless it scales with the batch."""
+    memory = "memory: {use: very_high, budget: 900GB}"
+    run = load(
+        render({"memory": memory, "train": f"train: {{use: demo, steps: null, epochs: 100, batch_size: {stated}}}"})
+    )
+    assert (run.train.batch_size, run.derived.steps, run.derived.phases[0].rate_factor) == (cut, -(-60_000 // cut), 1.0)
+    remark = (
+        f"warning: params.yaml:6: train.batch_size: is {stated}, more than the 600 training examples; cut to {cut} by "
+        "halves\n"
+    )
+    assert capsys.readouterr().err.count(remark) == (cut < stated)
+    because = f"stated as {stated}, cut by halves to what the set can fill" if cut < stated else "stated"
+    assert run.derived.batch_size_because == because
+
+
+def test_a_phases_own_batch_is_cut_likewise(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
+    run = load(render({"train": "train: {use: demo, steps: 400, phases: [{name: a, batch_size: 700}, {name: b}]}"}))
+    assert [span.batch_size for span in run.derived.phases] == [350, 8]
+    assert run.train.phases[0].batch_size == 350 and run.derived.batch_size_because == "stated"
+    assert "train.phases[0].batch_size: is 700, more than the 600 training examples; cut to 350 by halves\n" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_recipe_made_for_trained_weights_says_that_they_are_missing(
+    render: Render, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remark = (
+        "train.init.weights: is none, so the network starts from random weights; this recipe was made to start from "
+        "a detector's weights from COCO\n"
+    )
+    frc = "train: {{use: frc, batch_size: 8, steps: 2000, init: {{{}}}}}"
+    assert load(render({"train": frc.format("weights: none")})).train.init.meant
+    assert capsys.readouterr().err.endswith(remark)
+    render({"train": frc.format("weights: none, meant: null")})
+    render({"train": "train: {use: demo, steps: 400}"})
+    assert "random weights" not in capsys.readouterr().err
+
+
+def test_a_recipe_that_names_its_weights_is_refused_without_them(render: Render) -> None:
+    message = (
+        "params.yaml:6: train.init.weights: data/weights/zoo/ssd_mobilenet_v2_coco_2018_03_29 is not there; `bakeoff "
+        "weights get ssd_mobilenet_v2_coco_2018_03_29` brings it, or `init: {weights: none}` starts from random weights"
+    )
+    with pytest.raises(ConfigError) as refused:
+        render({"train": "train: {use: frc, batch_size: 8, steps: 2000}"})
+    assert str(refused.value) == message.replace("params.yaml:6", "conf/train/frc.yaml:6")
+    assert not Path("out").exists()
+
+
+def test_the_anchors_that_a_warning_names_fit_more_boxes(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
+    tall = np.array([[0.1, 0.1, 0.6, 0.2], [0.3, 0.5, 0.7, 0.59], [0.2, 0.3, 0.9, 0.42]], np.float32)
+    write_records(Path("records"), boxes=tall)
+    render()
+    [keys] = re.findall(r"100% of .* by 0\.5; with model\.anchors: (\{.*\}) it is 0%\n$", capsys.readouterr().err)
+    render({"model": f"model: {{use: ssd_small, anchors: {keys}}}"})
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("start", ["data/weights/old", "data/weights/old/best.weights.h5"])
+def test_weights_of_a_run_with_other_classes_are_refused_unless_the_head_stays_behind(
+    start: str, render: Render
+) -> None:
+    Path("data/weights/old").mkdir()
+    Path("data/weights/old/best.weights.h5").touch()
+    Path("data/weights/old/state.json").write_text('{"classes": ["cat", "dog"]}', encoding="utf-8")
+    lines = {"train": f"train: {{use: demo, steps: 400, init: {{weights: {start}}}}}"}
+    message = (
+        "params.yaml:6: train.init.weights: was trained for the classes cat, dog, the records have 0, 1, …, 9; "
+        "leave the head out: init.warm_start: [backbone, neck]"
+    )
+    with pytest.raises(ConfigError, match=words(message)):
+        render(lines)
+    render({"train": f"train: {{use: demo, steps: 400, init: {{weights: {start}, warm_start: [backbone, neck]}}}}"})
+
+
+def test_one_hundred_epochs_of_1300_images_at_batch_32_are_4063_steps(render: Render) -> None:
+    write_records(Path("records"), examples=1300)
+    derived = load(render({"train": "train: {use: demo, steps: null, epochs: 100, batch_size: 32}"})).derived
+    assert derived.steps == 4063
+
+
+def test_steps_can_be_rounded_up_to_the_checkpoint_interval(render: Render) -> None:
+    write_records(Path("records"), examples=1300)
+    train = "use: demo, steps: null, epochs: 100, batch_size: 32, round_up_steps: true"
+    assert load(render({"train": f"train: {{{train}}}"})).derived.steps == 4100
+    assert load(render({"train": f"train: {{{train}, checkpoint_every_steps: 17}}"})).derived.steps == 4063  # 17 x 239
+
+
+def test_phases_lie_one_after_the_other_with_their_own_batch_and_schedule(render: Render) -> None:
+    phases = (
+        "[{name: a, epochs: 2, batch_size: 4}, {name: b, steps: 70, lr: {kind: cosine, peak: 1, scale_with_batch: 16}}]"
+    )
+    run = load(render({"train": f"train: {{use: demo, steps: null, phases: {phases}}}", "lr": "lr: constant"}))
+    derived = run.derived
+    assert [(span.name, span.first_step, span.steps, span.first_example) for span in derived.phases] == [
+        ("a", 0, 300, 0),
+        ("b", 300, 70, 1200),
+    ]
+    assert derived.steps == 370 and derived.epochs == round((300 * 4 + 70 * 8) / 600, 3)
+    first, second = plan_phases(run)
+    assert first.rate(299) == run.lr(299) == 0.001
+    assert [second.rate(step) for step in (300, 335, 370)] == pytest.approx([0.5, 0.25, 0])  # batch 8 of 16: half
+
+
+def test_phases_without_a_length_share_the_runs_steps(render: Render) -> None:
+    phases = "[{name: a}, {name: b}, {name: c}]"
+    lines = {"train": f"train: {{use: demo, steps: 100, phases: {phases}}}", "lr": "lr: constant"}
+    derived = load(render(lines)).derived
+    assert [span.steps for span in derived.phases] == [33, 33, 34]
+
+
+def options_side_by_side() -> list[dict[str, str]]:
+    """Every option of conf/, in few variants; a preset chooses for every group but the data, so it has its own."""
+    names = {folder.name: sorted(file.stem for file in folder.glob("*.yaml")) for folder in (ROOT / "conf").iterdir()}
+    variants = [{"experiment": preset, "data": "digits"} for preset in names.pop("experiment")]
+    groups = {group: options for group, options in names.items() if options}
+    for row in itertools.zip_longest(*groups.values()):
+        chosen = {group: option for group, option in zip(groups, row, strict=True) if option}
+        variants.append({"experiment": "demo", "data": "digits"} | chosen)
+    return variants
+
+
+def test_a_device_that_cannot_run_the_network_is_refused_with_the_nearest_that_can(render: Render) -> None:
+    message = words(
+        "conf/export/photonvision_rk3588.yaml:2: export.device: photonvision_rk3588 takes only networks with the output "
+        "layout of YOLOv8 at 640 x 640 pixels; choose an option of kind point_detector; the nearest device that takes "
+        "this network is limelight_coral"
+    )
+    with pytest.raises(ConfigError, match=message):
+        render({"export": "export: photonvision_rk3588"})
+    message = "export.formats: must be a list with onnx, which device oak takes, got ['saved_model', 'int8']"
+    with pytest.raises(ConfigError, match=words(message)):
+        render({"export": "export: {use: limelight_coral, device: oak}"})
+    point = {"model": "model: {use: point_nano, input_size: 320}", "export": "export: photonvision_rubik"}
+    message = "export.device: photonvision_rubik takes inputs of 640 x 640 pixels, model.input_size is 320; the nearest"
+    with pytest.raises(ConfigError, match=words(message)):
+        render(point)
+    rule = "export.layout: must be yolov8_corners for photonvision_rubik, got 'detections'"
+    with pytest.raises(ConfigError, match=words(rule)):
+        render({"model": "model: point_nano", "export": "export: {use: photonvision_rubik, layout: detections}"})
+    write_records(Path("records"), task="video")
+    lines = {"model": "model: clip_small", "lr": "lr: {use: constant}", "export": "export: oak"}
+    message = "takes networks for detection or classification only, and this one is for video; the nearest device…raspb"
+    with pytest.raises(ConfigError, match=words(message)):
+        render(lines)
+    with pytest.raises(ConfigError, match=r"export\.formats: must not hold rknn for clips, which ClipCnn takes"):
+        render(lines | {"export": "export: {use: saved_model, formats: [rknn]}"})
+    write_records(Path("records"))
+    assert load(render({"export": "export: limelight_coral"})).export.device == "limelight_coral"
+    run = load(render({"model": "model: point_nano", "export": "export: photonvision_rk3588"}))
+    assert (run.export.layout, run.export.formats[-1]) == ("yolov8_levels", "rknn")
+
+
+@pytest.mark.parametrize("chosen", options_side_by_side(), ids=lambda chosen: "-".join(chosen.values()))
+def test_every_option_that_is_shipped_parses(
+    chosen: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And has no other mistake than being for data of another task or a run of another length."""
+    monkeypatch.chdir(tmp_path)
+    if chosen["data"] == "merged":
+        chosen = chosen | {"data": {"use": "merged", "merge": ["one", "other"]}}  # the one thing left to params.yaml
+    Path("params.yaml").write_text(yaml.safe_dump(chosen | {"seed": 0}), encoding="utf-8")
+    composed = compose(Path("params.yaml"), ROOT / "conf")
+    draft = parse_variant(composed.tree, composed.problems)
+    assert composed.problems.lines == []
+    parts = {field.name for field in dataclasses.fields(draft)} - {"note"}  # which no option has
+    assert [name for name in parts if getattr(draft, name) is None] == []
+
+
+def test_a_plan_with_other_data_says_that_the_records_come_first(render: Render, facts: Path) -> None:
+    render()
+    here = [Path(name) for name in ("params.yaml", "conf", "records")]
+    built = dataclasses.replace(read_manifest(here[2]), source_digest=choose_source(here[0], here[1]).digest)
+    built.write(here[2])
+    words = ["data=digits_single", "model=cnn_small"]
+    lines = read_variant(*here, facts=facts, overrides=words).problems.lines
+    assert lines[0] == (
+        "command line: data: the records are of other data; write this data into params.yaml and run "
+        "`dvc repro build_records` first"
+    )
+    assert lines[1].startswith("command line: model: is for classification, the records are for detection")
+    assert "other data" not in str(read_variant(*here, facts=facts, overrides=words[1:]).problems.lines)

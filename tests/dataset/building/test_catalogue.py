@@ -1,0 +1,48 @@
+"""What a build knows of its items, over a kill."""
+
+from contextlib import closing
+from pathlib import Path
+
+from bakeoff.dataset.building.catalogue import AT_ONCE, Catalogue, pack_item, pack_verdict
+from bakeoff.dataset.building.validate import Verdict
+from bakeoff.dataset.sources.dataset import Item
+
+
+def test_an_image_that_changes_is_checked_again_also_if_it_was_listed_before_its_annotation(tmp_path: Path) -> None:
+    seen, annotated = Item("a.jpg", "a.jpg", unpaired=True), Item("a.jpg", "a.jpg", labels=("cat",))
+    with closing(Catalogue(tmp_path / "catalogue.db")) as catalogue:
+        row = ("a.jpg", (0, pack_item(annotated)))
+        assert list(catalogue.list_items([(0, seen, "old"), (0, annotated, "old")])) == [[]]
+        assert list(catalogue.unchecked()) == [row]
+        catalogue.add_verdicts([pack_verdict(Verdict("a.jpg"))])
+        assert list(catalogue.list_items([(0, seen, "old"), (0, annotated, "old")])) == [[]]
+        assert list(catalogue.unchecked()) == []
+        assert list(catalogue.list_items([(0, seen, "new"), (0, annotated, "new")])) == [[]]
+        assert list(catalogue.unchecked()) == [row]
+
+
+def test_only_items_without_a_verdict_are_given_out_as_they_are_listed(tmp_path: Path) -> None:
+    items = [Item(f"{number:03d}.jpg", f"{number:03d}.jpg") for number in range(AT_ONCE + 5)]
+    with closing(Catalogue(tmp_path / "catalogue.db")) as catalogue:
+        parts = list(catalogue.list_items((0, item, "old") for item in items))
+        assert [[name for name, _ in part] for part in parts] == [
+            [item.name for item in items[:AT_ONCE]],
+            [item.name for item in items[AT_ONCE:]],
+        ]
+        catalogue.add_verdicts([pack_verdict(Verdict("000.jpg")), pack_verdict(Verdict("002.jpg"))])
+        first, _ = catalogue.list_items((0, item, "new" if item.name == "002.jpg" else "old") for item in items)
+        assert [name for name, _ in first[:3]] == ["001.jpg", "002.jpg", "003.jpg"]  # the third one's file has changed
+
+
+def test_of_two_annotations_of_an_image_the_first_is_given_out(tmp_path: Path) -> None:
+    first, second = (Item("a.jpg", "a.jpg", labels=(label,)) for label in ("cat", "dog"))
+    with closing(Catalogue(tmp_path / "catalogue.db")) as catalogue:
+        [part] = catalogue.list_items([(0, first, "old"), (0, second, "old")])
+        assert part == [("a.jpg", (0, pack_item(first)))]
+        assert [name for name, _ in catalogue.unchecked()] == ["a.jpg", "a.jpg (2)"]
+
+
+def test_a_damaged_file_is_started_anew(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.db").write_bytes(b"no SQLite at all" * 100)
+    with closing(Catalogue(tmp_path / "catalogue.db")) as catalogue:
+        assert catalogue.count("items") == 0

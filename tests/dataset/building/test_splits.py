@@ -1,0 +1,263 @@
+"""Who is in training and who in validation."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bakeoff.dataset.sources.class_folders import ImageFolders
+from bakeoff.dataset.sources.dataset import Split
+from bakeoff.dataset.sources.voc import PascalVoc
+from bakeoff.foundation.errors import DataError, OutOfRange
+from support.built import Build, Built
+from support.drawing import encoded, voc, write, write_images
+
+
+def by_class(built: Built, split: str) -> Counter[str]:
+    return Counter(name.split("/")[-2] for name in built.names(split))
+
+
+def test_a_fraction_takes_its_share_of_every_class(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 20, "dog": 10, "emu": 5})
+    built = make(ImageFolders(path="set", split=Split(by="fraction", validation=0.2)))
+    assert by_class(built, "validation") == {"cat": 4, "dog": 2, "emu": 1}
+    assert by_class(built, "train") == {"cat": 16, "dog": 8, "emu": 4}
+
+
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.99])
+def test_a_class_of_two_has_one_on_each_side_and_a_class_of_one_is_trained_on(
+    share: float, make: Build, tmp_path: Path
+) -> None:
+    write_images(tmp_path / "set", {"one": 1, "two": 2, "many": 9})
+    built = make(ImageFolders(path="set", split=Split(by="fraction", validation=share)))
+    assert by_class(built, "train")["one"] == 1
+    assert by_class(built, "train")["two"] == by_class(built, "validation")["two"] == 1
+    assert by_class(built, "train")["many"] >= 1 and by_class(built, "validation")["many"] >= 1
+
+
+def test_only_classes_of_one_still_give_a_validation_side(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"a": 1, "b": 1, "c": 1})
+    built = make(ImageFolders(path="set"))
+    assert (len(built.names("train")), len(built.names("validation"))) == (2, 1)
+
+
+def test_another_seed_takes_others_and_the_same_seed_the_same(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 30})
+    names = [
+        make(ImageFolders(path="set", split=Split(by="fraction", seed=seed)), out=f"records{turn}").names("validation")
+        for turn, seed in enumerate((0, 0, 1))
+    ]
+    assert names[0] == names[1] != names[2]
+
+
+def test_one_image_more_moves_at_most_one_other(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 40, "dog": 40})
+    before = set(make(ImageFolders(path="set")).names("validation"))
+    write(tmp_path / "set/cat/new.jpg", encoded(999))
+    after = set(make(ImageFolders(path="set")).names("validation"))
+    assert len((before ^ after) - {"cat/new.jpg"}) <= 1
+
+
+def test_every_class_of_a_detection_set_is_on_both_sides_if_it_can_be(make: Build, tmp_path: Path) -> None:
+    """Two images with a rare class among many that lack it, whatever the seed."""
+    for number in range(20):
+        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+        rare = [("rare", 1, 1, 5, 5)] if number in (3, 11) else []
+        write(tmp_path / f"set/annotations/{number}.xml", voc([("common", 4, 6, 20, 18), *rare]))
+    for seed in range(6):
+        built = make(PascalVoc(path="set", split=Split(by="fraction", validation=0.1, seed=seed)))
+        assert [built.manifest.splits[split].counts["rare"] for split in ("train", "validation")] == [1, 1]
+
+
+def test_what_a_pattern_finds_stays_together(make: Build, tmp_path: Path) -> None:
+    for number in range(24):
+        write(tmp_path / f"set/{'cat' if number % 2 else 'dog'}/film{number // 4}_{number:03d}.jpg", encoded(number))
+    built = make(ImageFolders(path="set", split=Split(by="fraction", validation=0.3, group=r"(film\d+)_")))
+    films = {
+        split: {name.split("/")[1].split("_")[0] for name in built.names(split)} for split in ("train", "validation")
+    }
+    assert not films["train"] & films["validation"]
+    assert len(films["train"]) + len(films["validation"]) == 6
+
+
+def test_a_class_that_is_in_one_group_only_is_reported(make: Build, tmp_path: Path) -> None:
+    for number in range(4):
+        write(tmp_path / f"set/cat/a_{number}.jpg", encoded(number))
+        write(tmp_path / f"set/dog/{'bc'[number % 2]}_{number}.jpg", encoded(10 + number))
+    built = make(ImageFolders(path="set", split=Split(by="fraction", group=r"([abc])_")))
+    warning = "class 'cat' is in train only: its 4 examples cannot be parted without parting groups or other classes"
+    assert warning in built.findings.warnings
+
+
+def test_blocks_take_the_end_of_every_group_and_leave_a_gap(make: Build, tmp_path: Path) -> None:
+    for film in ("x", "y"):
+        for number in range(1, 11):  # 10 comes after 9, not after 1
+            write(tmp_path / f"set/cat/{film}_{number}.jpg", encoded(number + ord(film) * 50))
+    rule = Split(by="blocks", validation=0.3, gap=2, group=r"([xy])_")
+    built = make(ImageFolders(path="set", split=rule))
+    assert built.names("validation") == sorted(f"cat/{film}_{n}.jpg" for film in "xy" for n in (8, 9, 10))
+    assert built.names("train") == sorted(f"cat/{film}_{n}.jpg" for film in "xy" for n in (1, 2, 3, 4, 5))
+    left = json.loads((tmp_path / "records/report.json").read_text())["left out"]
+    assert sorted(left) == sorted(f"cat/{film}_{n}.jpg" for film in "xy" for n in (6, 7))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_bytes_are_never_on_both_sides_of_a_fraction(seed: int, make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 10})
+    for number in range(10):
+        write(tmp_path / f"set/cat/copy_{number}.jpg", encoded(number))
+    built = make(ImageFolders(path="set", split=Split(by="fraction", validation=0.3, seed=seed)))
+    sides = [{row["image/encoded"][0] for row in built.rows(split).values()} for split in ("train", "validation")]
+    assert not sides[0] & sides[1]
+    assert len(built.every()) == 20
+    assert "10 files there more than once" in built.findings.warnings[0]
+
+
+def test_given_sides_that_share_an_image_keep_it_for_validation(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set/train", {"cat": 4})
+    write_images(tmp_path / "set/validation", {"cat": 2}, first_seed=3)
+    built = make(ImageFolders(path="set"))
+    assert built.names("train") == [f"train/cat/00{n}.jpg" for n in range(3)]
+    left = json.loads((tmp_path / "records/report.json").read_text())["left out"]
+    assert left == {"train/cat/003.jpg": "the same bytes as validation/cat/000.jpg, which stays in validation"}
+
+
+def test_the_same_bytes_with_other_labels_are_reported(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 4, "dog": 4})
+    write(tmp_path / "set/dog/000.jpg", encoded(0))
+    built = make(ImageFolders(path="set"))
+    assert "1 of them have other labels in one place than in another, cat/000.jpg for one" in built.findings.warnings
+
+
+def test_a_class_by_a_typing_mistake_is_reported_with_what_it_may_mean(make: Build, tmp_path: Path) -> None:
+    for number in range(12):
+        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+        label = {3: "racoon", 5: "zebra"}.get(number, "raccoon")
+        write(tmp_path / f"set/annotations/{number}.xml", voc([(label, 1, 1, 5, 5)] * (1 + number % 2)))
+    warnings = make(PascalVoc(path="set")).findings.warnings
+    assert "2 classes with one example only, maybe mistyped: 'racoon' (or 'raccoon'?), 'zebra'" in warnings
+
+
+def test_classes_that_a_given_side_lacks_are_reported_in_one_line(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set/train", {"cat": 3, **{f"class {number:02d}": 2 for number in range(12)}})
+    write_images(tmp_path / "set/validation", {"cat": 3, "dog": 2}, first_seed=100)
+    warnings = make(ImageFolders(path="set")).findings.warnings
+    named = ", ".join(f"'class {number:02d}'" for number in range(10))
+    assert warnings == (
+        "1 class without a train example: 'dog'",
+        f"12 classes without a validation example: {named} and 2 more",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "stated"),
+    [
+        (Split(), "20% of every class drawn for validation, seed 0; the dataset itself names no split (data.split)"),
+        (Split(by="fraction", validation=0.5, seed=3), "50% of every class drawn for validation, seed 3"),
+        (Split(by="fraction", group="(.)_"), "20% of every class drawn for validation, seed 0, groups kept together"),
+        (Split(by="blocks", gap=1), "the last 20% of each group for validation, a gap of 1 before it"),
+        (Split(validation_list="val.txt"), "by val.txt"),
+        (Split(fold="2/4", seed=3), "part 2 of 4 of every class drawn for validation, seed 3"),
+    ],
+)
+def test_how_a_set_was_split_is_printed_and_reported(rule: Split, stated: str, make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 8})
+    write(tmp_path / "set/val.txt", "003\n004\n")
+    built = make(ImageFolders(path="set", split=rule))
+    assert built.findings.split == (f"split: {stated}",)
+    assert json.loads((tmp_path / "records/report.json").read_text())["split"] == [f"split: {stated}"]
+    assert f"<p>split: {stated}.</p>" in (tmp_path / "records/report.html").read_text()
+
+
+def test_of_merged_sets_each_says_how_it_was_split(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "one/train", {"cat": 4})
+    write_images(tmp_path / "one/val", {"cat": 2}, first_seed=20)
+    write_images(tmp_path / "two", {"cat": 5}, first_seed=40)
+    built = make(one=ImageFolders(path="one"), two=ImageFolders(path="two", split=Split(by="fraction")))
+    assert built.findings.split == (
+        "split of one: by the dataset's folders",
+        "split of two: 20% of every class drawn for validation, seed 0",
+    )
+
+
+def test_images_that_look_alike_across_the_split_are_reported(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set/train", {"cat": 3})
+    write(tmp_path / "set/validation/cat/other.jpg", encoded(50))
+    write(tmp_path / "set/validation/cat/same.jpg", encoded(1, quality=60))
+    built = make(ImageFolders(path="set"))
+    report = json.loads((tmp_path / "records/report.json").read_text())
+    assert report["near-duplicates"] == [["train/cat/001.jpg", "validation/cat/same.jpg"]]
+    assert "1 pair of images across the split looking alike" in built.findings.warnings[0]
+
+
+def test_a_set_where_some_have_a_side_and_some_not_is_an_error(make: Build, tmp_path: Path) -> None:
+    from bakeoff.dataset.sources.box_csv import BoxCsv
+
+    for number in range(3):
+        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+    rows = ["0.jpg,32,24,a,1,1,5,5,train", "1.jpg,32,24,a,1,1,5,5,val", "2.jpg,32,24,a,1,1,5,5,"]
+    write(tmp_path / "set/labels.csv", "\n".join(["filename,width,height,class,xmin,ymin,xmax,ymax,split", *rows]))
+    message = (
+        r"set: 1 of 3 examples have no split, images/2\.jpg for one; give every example one, or set data\.split\.by"
+    )
+    with pytest.raises(DataError, match=message):
+        make(BoxCsv(path="set"))
+
+
+def test_a_name_in_both_lists_is_an_error(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 3})
+    write(tmp_path / "set/train.txt", "000\n001\n")
+    write(tmp_path / "set/val.txt", "001\n002\n")
+    with pytest.raises(DataError, match=r"val\.txt: 001 is in two lists"):
+        make(ImageFolders(path="set", split=Split(train_list="train.txt", validation_list="val.txt")))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"validation": 0}, "validation: must be a share between 0 and 1, got 0"),
+        ({"validation": 1.0}, "validation: must be a share between 0 and 1"),
+        ({"seed": -1}, "seed: must be 0 or more"),
+        ({"gap": 3}, "gap: must be 0 unless split.by is blocks"),
+        ({"group": "film"}, r"group: must be a regular expression with one \(group\)"),
+        ({"group": "(film"}, r"group: must be a regular expression with one \(group\)"),
+        ({"train_list": "a.txt"}, "validation_list: must be named if train_list is"),
+        ({"validation_list": "a.txt", "by": "fraction"}, "by: must be auto or given if lists are named"),
+        ({"fold": "0/5"}, "fold: must be K/N, the K-th of 2 to 100 parts, such as 1/5, got '0/5'"),
+        ({"fold": "6/5"}, "fold: must be K/N"),
+        ({"fold": "1/1"}, "fold: must be K/N"),
+        ({"fold": "1/5", "test": 0.1}, "fold: must be null unless split.by is fraction or given_test"),
+        ({"fold": "1/5", "by": "blocks"}, "fold: must be null unless split.by is fraction or given_test"),
+        ({"fold": "1/5", "validation_list": "a.txt"}, "fold: must be null unless no list is named"),
+    ],
+)
+def test_a_split_that_makes_no_sense_is_refused(settings: dict, message: str) -> None:
+    with pytest.raises(OutOfRange, match=message):
+        Split(**settings)
+
+
+@pytest.mark.parametrize("group", [None, r"(film\d+)_"])
+def test_each_example_is_in_validation_of_one_fold_with_its_whole_group(
+    group: str | None, make: Build, tmp_path: Path
+) -> None:
+    for number in range(41):
+        write(tmp_path / f"set/{'cat' if number % 3 else 'dog'}/film{number // 4}_{number:03d}.jpg", encoded(number))
+    write(tmp_path / "set/emu/film90_900.jpg", encoded(900))
+    write(tmp_path / "set/emu/film91_901.jpg", encoded(900))  # the same bytes
+    held = []
+    for part in (1, 2, 3):
+        rule = Split(fold=f"{part}/3", group=group)
+        built = make(ImageFolders(path="set", split=rule), out=f"records{part}")
+        assert sorted([*built.names("train"), *built.names("validation")]) == sorted(
+            path.relative_to(tmp_path / "set").as_posix() for path in (tmp_path / "set").rglob("*.jpg")
+        )
+        held.append(built.names("validation"))
+    assert Counter(name for names in held for name in names).most_common(1)[0][1] == 1
+    assert sum(map(len, held)) == 43
+    films = [{name.split("/")[1].split("_")[0] for name in names} for names in held]
+    if group:
+        assert not (films[0] & films[1] or films[0] & films[2] or films[1] & films[2])
+    else:
+        assert {sum("cat/" in name for name in names) for names in held} == {9}
+    assert sum({"emu/film90_900.jpg", "emu/film91_901.jpg"} <= set(names) for names in held) == 1

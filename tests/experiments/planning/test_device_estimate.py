@@ -1,0 +1,36 @@
+"""What a plan says of the chosen device: found on random weights once, and kept."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bakeoff.experiments.planning import device_estimate as planning
+from bakeoff.experiments.planning.device_estimate import look_ahead
+from bakeoff.learning.run_file.evaluate_export_track import Export
+from support.lite_files import CLASSES, MODELS
+
+MANIFEST: Any = SimpleNamespace(classes=CLASSES, multi_label=False)
+
+
+def a_run(export: Export) -> Any:
+    return SimpleNamespace(model=MODELS["detection"], export=export, derived=SimpleNamespace(num_classes=3), name="ssd")
+
+
+def test_a_plan_without_a_device_says_nothing(tmp_path: Path) -> None:
+    assert look_ahead(a_run(Export()), MANIFEST, tmp_path) is None
+
+
+def test_the_file_is_made_once_with_random_weights_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = a_run(Export(formats=("saved_model", "int8"), device="limelight_coral", threads=2))
+    outlook = look_ahead(run, MANIFEST, tmp_path)
+    assert outlook is not None
+    assert (outlook.device, outlook.form, outlook.threads) == ("limelight_coral", "int8", 2)
+    assert 20_000 < outlook.bytes < 400_000 and outlook.latency_ms > 0 and outlook.calls > 0
+    assert outlook.edge_tpu.startswith("the Edge TPU takes 38 of 44 operations")
+    [kept] = tmp_path.iterdir()
+    assert json.loads(kept.read_text())["bytes"] == outlook.bytes
+    monkeypatch.setattr(planning, "load_tensorflow", lambda: pytest.fail("is kept already"))
+    assert look_ahead(run, MANIFEST, tmp_path) == outlook

@@ -1,0 +1,163 @@
+"""How long a command takes as a whole, from what earlier ones took: sums by hand."""
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bakeoff.experiments.planning import time_estimate as wholes
+from bakeoff.experiments.planning.step_time import Pace
+from bakeoff.experiments.planning.time_estimate import (
+    ROUGH,
+    ROUGH_VALIDATION,
+    ValidationTimes,
+    Whole,
+    count_validations,
+    stage_key,
+)
+from bakeoff.foundation import machine, workspace
+from bakeoff.foundation.timings import read_durations
+from bakeoff.learning.networks.cnn import Cnn
+from bakeoff.learning.plan.phases import Span
+from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.run_file.evaluate_export_track import Evaluate, Export
+
+RUNS, UNCHANGED, CACHED = "runs", "unchanged", "from the cache"
+SPAN = Span("all", first_step=0, steps=100, first_example=0, batch_size=8, rate_factor=1.0)
+PACE = Pace({"all": 0.5}, "before")
+ALL = {"build_records": UNCHANGED, "render_config": RUNS, "train": RUNS, "evaluate": RUNS, "export": CACHED}
+
+
+def variant(**train: Any) -> Any:
+    derived = SimpleNamespace(
+        phases=(SPAN,), steps=100, num_classes=10, train_examples=80, validation_examples=20, parameters=7
+    )
+    settings = replace(Train(batch_size=8, steps=100, validate_every_steps=50), **train)
+    lr: Any = None
+    return SimpleNamespace(
+        model=Cnn(), train=settings, lr=lr, derived=derived, evaluate=Evaluate(), export=Export(), memory=lr
+    )
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.setattr(machine, "cores", lambda: 4)
+    return tmp_path
+
+
+def tell(what: str, key: str, seconds: float, cores: int = 4, **more: Any) -> None:
+    workspace.durations().parent.mkdir(exist_ok=True)
+    row = {"what": what, "key": key, "seconds": seconds, "cores": cores, "command": "1"} | more
+    with workspace.durations().open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def test_every_stage_that_runs_counts_and_dvc_and_nothing_else() -> None:
+    run = variant()
+    tell("render_config", "", 3.0)
+    tell("train", stage_key("train", run), 99.0, rest=12.0, look=2.0, steps=40)
+    tell("evaluate", stage_key("evaluate", run), 7.0)
+    tell("export", stage_key("export", run), 1000.0)
+    tell("dvc", "3", 4.0)
+    whole = Whole.of(run, ALL, PACE)
+    # 100 steps of 0.5 s, validation passes after 50 and 100.
+    assert whole.stages == {"render_config": 3.0, "train": 12.0 + 50.0 + 2 * 2.0, "evaluate": 7.0, "dvc": 4.0}
+    assert (whole.seconds, whole.known_from) == (80.0, "as measured here")
+    tell("dvc", "0", 1.5)
+    assert Whole.of(run, dict.fromkeys(ALL, UNCHANGED), PACE).stages == {"dvc": 1.5}
+
+
+def test_without_a_measurement_other_variants_stand_for_it_then_a_rule_of_thumb() -> None:
+    run = variant()
+    tell("train", "another", 99.0, rest=30.0, look=1.0, steps=40)
+    tell("evaluate", "another", 9.0)
+    whole = Whole.of(run, ALL, PACE)
+    assert whole.stages == {
+        "render_config": ROUGH["render_config"],
+        "train": 82.0,
+        "evaluate": 9.0,
+        "dvc": ROUGH["dvc"],
+    }
+    assert whole.known_from == "train, evaluate as others took here; render_config, DVC by rule of thumb"
+    workspace.durations().unlink()
+    assert Whole.of(run, ALL, PACE).stages["train"] == ROUGH["train"] + 50.0 + 2 * ROUGH_VALIDATION
+    assert Whole.of(run, ALL, PACE).known_from == "by rule of thumb"
+
+
+def test_steps_of_no_known_pace_are_left_out_unless_as_long_a_training_was_seen() -> None:
+    run = variant()
+    whole = Whole.of(run, ALL, None)
+    assert whole.seconds is None and whole.stages["train"] == ROUGH["train"] + 2 * ROUGH_VALIDATION
+    assert whole.at_least == sum(whole.stages.values())
+    tell("train", stage_key("train", run), 50.0, steps=99)
+    assert Whole.of(run, ALL, None).seconds is None
+    tell("train", stage_key("train", run), 60.0, steps=100)
+    assert Whole.of(run, ALL, None).stages["train"] == 60.0
+
+
+def test_a_limit_cuts_steps_and_looks_and_not_what_is_around_them() -> None:
+    tell("train", "another", 99.0, rest=30.0, look=1.0, steps=40)
+    assert Whole.of(variant(max_minutes=0.5), ALL, PACE).stages["train"] == 30.0 + 30.0
+
+
+def test_the_median_of_the_newest_five_counts_and_rather_those_of_as_many_cores() -> None:
+    run = variant()
+    for seconds, cores in ((900.0, 4), (5.0, 4), (80.0, 4), (6.0, 4), (5.5, 4), (90.0, 4), (40.0, 1)):
+        tell("render_config", "", seconds, cores)
+    assert Whole.of(run, ALL, PACE).stages["render_config"] == 6.0  # of 5, 80, 6, 5.5 and 90
+    assert Whole.of(run, ALL, PACE, cores=1).stages["render_config"] == 40.0
+    assert Whole.of(run, ALL, PACE, cores=2).stages["render_config"] == 40.0  # by fewer cores: no quicker with more
+    tell("evaluate", stage_key("evaluate", run), 8.0)
+    assert Whole.of(run, ALL, PACE, cores=2).stages["evaluate"] == 16.0  # half the cores
+
+
+def test_of_a_command_the_nearest_number_of_stages_counts() -> None:
+    tell("job", "1", 2.0)
+    tell("job", "4", 8.0)
+    whole = Whole.of(variant(), ALL, PACE, by="job")  # three stages run
+    assert whole.stages["job"] == 8.0 and "the job itself as others took here" in whole.known_from
+
+
+def test_what_changes_a_stage_s_time_changes_its_key() -> None:
+    run = variant()
+    others = variant(), variant(steps=7), variant(batch_size=8, log_every_steps=3)
+    assert {stage_key("train", other) for other in others} == {stage_key("train", run)}
+    run.evaluate = Evaluate(interval_samples=0)
+    assert stage_key("evaluate", run) != stage_key("evaluate", variant())
+    assert stage_key("train", run) == stage_key("train", variant())
+
+
+@pytest.mark.parametrize(
+    ("train", "passes"),
+    [
+        ({"validate_every_steps": 0}, 1), ({"validate_every_steps": 30}, 4), ({"validate_every_steps": 50}, 2),
+        ({"validate_every_steps": 500}, 1), ({"validate_every_steps": 0, "validate_every_epochs": 2.5}, 4),
+    ],
+)  # fmt: skip
+def test_validation_passes_come_by_steps_or_epochs_and_at_the_end(train: dict[str, Any], passes: int) -> None:
+    assert count_validations(variant(**train)) == passes  # 2.5 epochs of 80 examples are 25 steps of 8
+
+
+def test_a_training_tells_what_was_neither_step_nor_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, passes, times = variant(), ValidationTimes(), iter([0.0, 9.0, 10.0, 12.0, 20.0, 22.0])
+    monkeypatch.setattr(wholes.time, "monotonic", lambda: next(times))  # type: ignore[attr-defined]
+    monkeypatch.setattr(wholes, "known_pace", lambda run: PACE)
+    monkeypatch.setattr(wholes, "seconds_here", lambda: 100.0)
+    state = {"state": "SUCCEEDED", "step": 60, "lineage": {"fingerprint": "f", "parents": []}}
+    measured: dict[str, Any] = {"resumed_at_steps": []}
+    passes.keep(run, state, measured)  # without a pass it was trained before
+    assert [passes.timed(partial(str, number))() for number in range(3)] == ["0", "1", "2"]  # 9, 2 and 2 s
+    passes.keep(run, state | {"state": "STOPPED"}, measured)
+    passes.keep(run, state, {"resumed_at_steps": [40]})
+    passes.keep(run, state | {"lineage": {"fingerprint": "f", "parents": [{}]}}, measured)
+    passes.keep(run, state, measured)
+    *parts, whole = read_durations()
+    assert {part.key for part in parts} == {"in part"} and len(parts) == 4
+    assert (whole.seconds, whole.steps, whole.validation) == (100.0, 60.0, 2.0)
+    assert whole.rest == 100.0 - 60 * 0.5 - 3 * 2.0

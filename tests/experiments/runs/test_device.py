@@ -1,0 +1,81 @@
+"""The line about the device of a training, and the warning about an idle GPU. NVIDIA's tool is imitated."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bakeoff.experiments.runs import device
+from bakeoff.experiments.runs.device import describe_unused, name_gpus, print_device
+from bakeoff.foundation.machine import gpu_names
+from bakeoff.foundation.versions import library_version
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with two GPUs, as NVIDIA's tool lists them."""
+    monkeypatch.delenv(VISIBLE, raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    file = tmp_path / "nvidia-smi"
+    file.write_text(
+        '#!/bin/sh\n[ "$1" = "--query-gpu=name" ] || exit 9\n'
+        '[ "$3" = "--id=1" ] && echo "NVIDIA A10" || printf "Tesla T4\\nNVIDIA A10\\n"\n',
+        encoding="ascii",
+    )
+    file.chmod(0o755)
+    return file
+
+
+@POSIX
+def test_gpus_are_those_that_a_program_may_see(tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gpu_names() == ["Tesla T4", "NVIDIA A10"]
+    monkeypatch.setenv(VISIBLE, "1")
+    assert gpu_names() == ["NVIDIA A10"]
+    for hidden in ("", "-1"):
+        monkeypatch.setenv(VISIBLE, hidden)
+        assert gpu_names() == []
+    monkeypatch.delenv(VISIBLE)
+    tool.write_text("#!/bin/sh\nexit 9\n", encoding="ascii")
+    assert gpu_names() == []
+
+
+@POSIX
+def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(
+    tool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import tensorflow as tf
+
+    if tf.config.list_physical_devices("GPU"):
+        pytest.skip("this machine has GPUs")
+    print_device(1)
+    out, err = capsys.readouterr()
+    assert out.startswith("train: computes on the CPU, ") and out.count("\n") == 1
+    assert err.startswith(
+        "warning: nvidia-smi sees 2 GPUs: Tesla T4, NVIDIA A10, TensorFlow sees none, so this takes much longer; "
+    )
+    assert "; CUDA_VISIBLE_DEVICES=-1 " in err and "`make GPU=1 repro`" in err
+    assert err.endswith("; CUDA_VISIBLE_DEVICES=-1 says that the CPU is meant\n") and err.count("\n") == 1
+    monkeypatch.setenv(VISIBLE, "-1")
+    print_device(1)
+    assert capsys.readouterr() == (out, "")
+
+
+def test_gpus_are_counted_by_name() -> None:
+    assert name_gpus(["NVIDIA A10"]) == "1 GPU: NVIDIA A10"
+    assert name_gpus(["a", "b", "a"]) == "3 GPUs: 2 x a, b"
+
+
+def test_on_windows_the_remedy_is_another_system() -> None:
+    assert "; TensorFlow has no GPUs on Windows: set bakeoff up in WSL2; " in describe_unused(["a"], "win32")
+
+
+def test_the_remedy_fits_the_tensorflow_that_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "package_of", lambda library: library)
+    install = f"install 'tensorflow[and-cuda]=={library_version('tensorflow')}' adds the libraries that it needs, as"
+    assert install in describe_unused(["Tesla T4"], "linux")
+    monkeypatch.setattr(device, "package_of", lambda library: f"{library}-cpu")
+    remedy = "tensorflow-cpu has no GPUs: `make GPU=1 repro` puts TensorFlow and NVIDIA's libraries in its place, and"
+    assert remedy in describe_unused(["Tesla T4"], "linux")

@@ -1,0 +1,87 @@
+"""Whether a run may start: only if memory and disk are left for it, or somebody insists."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bakeoff.experiments.runs import free_resources
+from bakeoff.experiments.runs.free_resources import bytes_below, require_gpu_room, require_room
+from bakeoff.foundation.errors import TryAgainLater
+
+GB = 10**9
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Says what is left."""
+    monkeypatch.delenv("BAKEOFF_START_ANYWAY", raising=False)
+
+    def set_room(memory: int = 100 * GB, disk: int | None = 100 * GB, gpus: list[int] | None = None) -> None:
+        monkeypatch.setattr(free_resources, "available_memory", lambda: memory)
+        monkeypatch.setattr(free_resources, "disk_free", lambda folder: disk)
+        monkeypatch.setattr(free_resources, "free_on_gpus", lambda: gpus)
+
+    return set_room
+
+
+def test_an_estimate_is_an_upper_bound_so_a_part_of_it_is_enough(left: Callable[..., None]) -> None:
+    left(memory=2 * GB)
+    require_room(memory_bytes=5 * GB, disk_bytes={})
+    left(memory=2 * GB - 1)
+    message = (
+        r"^memory: 2\.0 GB are left here, the run is estimated at 5\.0 GB, and less than 40% of that is not enough; "
+        r"end other programs, choose a smaller train\.batch_size, or set BAKEOFF_START_ANYWAY=1 to start all the same$"
+    )
+    with pytest.raises(TryAgainLater, match=message):
+        require_room(memory_bytes=5 * GB, disk_bytes={})
+
+
+def test_folders_on_one_disk_count_together(left: Callable[..., None], tmp_path: Path) -> None:
+    left(disk=500_000_000)
+    wanted = {tmp_path / "runs/5d1c": 300_000_000, tmp_path: 200_000_000}
+    require_room(memory_bytes=1, disk_bytes=wanted)
+    left(disk=499_999_999)
+    message = r"^disk: 500 MB are left for .*, the run writes 500 MB to this disk; free some \(`bakeoff clean` lists"
+    with pytest.raises(TryAgainLater, match=message):
+        require_room(memory_bytes=1, disk_bytes=wanted)
+
+
+def test_what_a_run_wrote_before_counts_as_written(left: Callable[..., None], tmp_path: Path) -> None:
+    """Less than nothing to write takes nothing from what another folder needs."""
+    left(disk=100)
+    require_room(memory_bytes=1, disk_bytes={tmp_path: -50, tmp_path / "out": 100})
+    with pytest.raises(TryAgainLater, match=r"^disk: "):
+        require_room(memory_bytes=1, disk_bytes={tmp_path: -50, tmp_path / "out": 101})
+
+
+def test_a_disk_of_unknown_free_space_is_no_reason(left: Callable[..., None], tmp_path: Path) -> None:
+    left(disk=None)
+    require_room(memory_bytes=1, disk_bytes={tmp_path: 10**15})
+
+
+def test_a_full_gpu_is_named(left: Callable[..., None]) -> None:
+    left(gpus=[8 * GB, 1 * GB])
+    require_gpu_room(4 * GB, devices=1)
+    message = r"^memory of GPU 1: 1\.0 GB are left, the run is estimated at 4\.0 GB there, and less than 40% of that is"
+    with pytest.raises(TryAgainLater, match=message):
+        require_gpu_room(4 * GB, devices=2)
+    left(gpus=None)
+    require_gpu_room(4 * GB, devices=2)
+
+
+def test_who_knows_better_starts_anyway(left: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    left(memory=0, disk=0, gpus=[0])
+    monkeypatch.setenv("BAKEOFF_START_ANYWAY", "1")
+    require_room(memory_bytes=GB, disk_bytes={Path("x"): GB})
+    require_gpu_room(GB, devices=1)
+    monkeypatch.setenv("BAKEOFF_START_ANYWAY", "0")
+    with pytest.raises(TryAgainLater):
+        require_room(memory_bytes=GB, disk_bytes={})
+
+
+def test_bytes_below_a_folder_are_its_files(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/c").write_bytes(bytes(30))
+    (tmp_path / "d").write_bytes(bytes(12))
+    assert bytes_below(tmp_path) == 42 and bytes_below(tmp_path / "nowhere") == 0

@@ -1,0 +1,131 @@
+"""A workspace that git cannot commit is refused before anything runs. All other edits are in the snapshot."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bakeoff.experiments.sweep import git_snapshot
+from bakeoff.experiments.sweep.git_snapshot import require_capturable
+from bakeoff.experiments.sweep.job_workspace import JobWorkspace
+from bakeoff.foundation.errors import WorkspaceError
+
+Git = Callable[..., str]
+FILES = {
+    "params.yaml": "seed: 0\n",
+    "dvc.yaml": "",
+    ".dvc/config": "",
+    "conf/lr/cosine.yaml": "kind: cosine\n",
+    "src/own.py": "x = 1\n",
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", *(name for name in os.environ if name.startswith("GIT_"))):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def git(place: Path) -> Git:
+    """Return a function that runs git in a repository with one commit."""
+
+    def run(*arguments: str, ok: bool = True) -> str:
+        who = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always")
+        done = subprocess.run(["git", *who, *arguments], capture_output=True, text=True, check=ok)
+        return done.stdout
+
+    run("init", "--quiet", "--initial-branch=main")
+    run("add", "--all")
+    run("commit", "--quiet", "--message", "one")
+    return run
+
+
+def refused(message: str) -> None:
+    with pytest.raises(WorkspaceError, match=re.escape(message)):
+        require_capturable()
+
+
+def test_no_repository_and_no_commit_are_reported(place: Path) -> None:
+    refused(
+        f"{place}: must be in a git repository, for every configuration is an experiment in it; "
+        "git says: git rev-parse:"
+    )
+    subprocess.run(["git", "init", "--quiet"], check=True)
+    refused("git: must have a commit, for experiments are listed under it; `git add --all && git commit` makes one")
+
+
+def test_without_git_it_is_reported_as_missing(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    refused("git: must be installed, for every configuration is an experiment in it")
+
+
+def test_edits_and_a_detached_head_can_be_held(git: Git, place: Path) -> None:
+    git("checkout", "--quiet", "--detach")
+    (place / "params.yaml").write_text("seed: 5\n", encoding="utf-8")
+    (place / "conf/lr/mine.yaml").write_text("kind: constant\n", encoding="utf-8")
+    git("add", "--intent-to-add", "conf/lr/mine.yaml")
+    (place / "notes.txt").write_text("of no part of the variant\n", encoding="utf-8")
+    require_capturable()
+    taken = git_snapshot.take_snapshot("sweep-20260102-030405")
+    assert git("show", f"{taken.commit}:params.yaml") == "seed: 5\n"
+    assert git("show", f"{taken.commit}:conf/lr/mine.yaml") == "kind: constant\n"
+
+
+def test_both_sides_of_a_conflict_are_no_variant(git: Git, place: Path) -> None:
+    git("checkout", "--quiet", "-b", "other")
+    (place / "params.yaml").write_text("seed: 1\n", encoding="utf-8")
+    git("commit", "--quiet", "--all", "--message", "two")
+    git("checkout", "--quiet", "main")
+    (place / "params.yaml").write_text("seed: 2\n", encoding="utf-8")
+    git("commit", "--quiet", "--all", "--message", "three")
+    git("merge", "other", ok=False)
+    refused("params.yaml: must be merged, got both sides of a conflict; end the merge, or `git merge --abort`")
+    (place / "params.yaml").write_text("seed: 3\n", encoding="utf-8")
+    git("add", "params.yaml")  # merged, and not committed: it can be held
+    require_capturable()
+
+
+def test_files_that_git_does_not_know_or_ignores_are_named(git: Git, place: Path) -> None:
+    (place / ".git/info/exclude").write_text("secret.yaml\n*.pyc\n", encoding="utf-8")
+    (place / "src/own.pyc").touch()
+    (place / "conf/team.yaml").touch()  # the minutes of a team, which no job needs
+    require_capturable()
+    (place / "conf/lr/secret.yaml").touch()
+    refused("conf/lr/secret.yaml: must be known to git, which is told to ignore it, or no experiment has it")
+    for number in range(7):
+        (place / f"conf/lr/new{number}.yaml").touch()
+    refused("conf/lr/new3.yaml, conf/lr/new4.yaml and 2 more: must be known to git, or no experiment has it; `git add`")
+
+
+def test_edits_that_git_must_ignore_are_named(git: Git, place: Path) -> None:
+    git("update-index", "--assume-unchanged", "conf/lr/cosine.yaml")
+    refused("conf/lr/cosine.yaml: git is told not to look for changes in it, so an experiment may have another")
+    git("update-index", "--no-assume-unchanged", "conf/lr/cosine.yaml")
+    git("update-index", "--skip-worktree", "src/own.py")
+    (place / "src/own.py").unlink()  # a sparse checkout: nothing is there that could be missed
+    require_capturable()
+
+
+def test_a_submodule_under_src_is_refused(git: Git, place: Path) -> None:
+    git("clone", "--quiet", str(place), str(place / "src/vendor"))
+    git("add", "src/vendor")
+    refused("src/vendor: must not be a submodule of git, whose files no experiment has")
+
+
+def test_a_job_of_a_shallow_clone_has_the_snapshot(git: Git, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git("commit", "--quiet", "--allow-empty", "--message", "two")
+    git("clone", "--quiet", "--depth", "1", place.as_uri(), str(place / "clone"))
+    monkeypatch.chdir(place / "clone")
+    Path("params.yaml").write_text("seed: 7\n", encoding="utf-8")
+    taken = git_snapshot.take_snapshot("sweep-20260102-030405")
+    folder = JobWorkspace("sweep-20260102-030405-1").prepare(taken, place / "cache")
+    assert (folder / "params.yaml").read_text(encoding="utf-8") == "seed: 7\n"

@@ -1,0 +1,216 @@
+"""`bakeoff sweep --search`: started, resumed and listed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bakeoff.experiments.planning.estimate import Estimate
+from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.sweep import git_snapshot, plan_jobs
+from bakeoff.experiments.sweep.manifest import JobState, Manifest, load_manifest
+from bakeoff.experiments.sweep.mlflow_parent import parent_run
+from bakeoff.experiments.sweep.search import searching
+from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.foundation.workspace import journals
+from bakeoff.tracking.journal.journal import entries
+from bakeoff.tracking.results import git
+from support.commands import run_bakeoff
+from support.imports import ROOT
+from support.made_runs import NOBODY, made
+from support.made_sweeps import ID, sweep, sweep_job
+
+Bakeoff = Callable[..., tuple[int, str, str]]
+Instead = Callable[[Mapping[int, str]], None]
+OVERRIDE = "lr.peak=interval(0.01,0.1)"
+SEARCH = Search("tpe", 3, "loss", "min", stages=("train", "evaluate"))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "conf").mkdir()
+    monkeypatch.setattr(git, "experiments", list)
+    monkeypatch.setattr(git_snapshot, "changed_since", lambda commit: [])
+    return tmp_path
+
+
+@pytest.fixture
+def bakeoff(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
+    """Return a function that runs `bakeoff sweep …` and returns its exit code, output and errors."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        return run_bakeoff(monkeypatch, capsys, "sweep", *arguments)
+
+    return run
+
+
+@pytest.fixture
+def corners(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Replace all corners of a search by one job."""
+    train = SimpleNamespace(validate_every_steps=10, validate_every_epochs=None, max_minutes=None)
+    job = SimpleNamespace(
+        run=SimpleNamespace(train=train), derived=SimpleNamespace(task="detection", multi_label=False, steps=100),
+        stages={"build_records": "unchanged", "train": "runs", "evaluate": "runs"}, warnings=(), fold=None,
+    )  # fmt: skip
+    monkeypatch.setattr(plan_jobs, "preflight", lambda configurations, until: [job])
+    monkeypatch.setattr(Estimate, "of", lambda run, stages, cores: Estimate(30.0, 10, 5))
+    return job
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("lr=a,b", "--trials", "3"), "--trials: must stand with --search, got none; add --search tpe, random or asha"),
+        (("lr=a,b", "--no-pruning", "--metric", "mAP"), "--metric, --no-pruning: must stand with --search, got none; "),
+        (("--search", "tpa", OVERRIDE), "--search: no such kind 'tpa'; did you mean 'tpe'? one of: asha, random, tpe"),
+        (("--search", "tpe", OVERRIDE, "--trials", "0"), "--trials: must be 1 or more, got 0"),
+        (("--search", "tpe", OVERRIDE, "--trials", "2000"), "--trials: must be at most 1,000, got 2,000"),
+        (
+            ("--search", "tpe", "lr.peak=0.1"),
+            "--search: must be given what varies, got lr.peak=0.1; write 'lr.peak=int",
+        ),
+        (
+            (OVERRIDE,),
+            f"command line: {OVERRIDE}: an interval has no values to run; write values or range(start,stop,step), or",
+        ),
+        (("--resume", "--search", "tpe"), "--resume: must stand without overrides, --until and --search, for the"),
+        (("--resume", "--trials", "9"), "--trials: must stand with --search, got none; "),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], message: str, bakeoff: Bakeoff) -> None:
+    code, out, err = bakeoff(*arguments)
+    assert (code, out) == (2, "") and err.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--metric", "mAP50"), "--metric: no stage writes 'mAP50'; did you mean 'mAP_50'? one of: AR_1, "),
+        (("--metric", "threshold"), "--direction: must be given, for threshold is neither good nor bad; max or min"),
+        (("--direction", "high"), "--direction: must be max or min, got 'high'"),
+    ],
+)
+def test_a_metric_that_cannot_be_searched_by_is_refused(
+    arguments: tuple[str, ...], message: str, bakeoff: Bakeoff, corners: SimpleNamespace
+) -> None:
+    code, out, err = bakeoff("--search", "tpe", OVERRIDE, *arguments)
+    assert (code, out) == (2, "") and err.startswith(message)
+
+
+def test_a_metric_must_be_written_by_a_stage_that_runs(bakeoff: Bakeoff, corners: SimpleNamespace) -> None:
+    corners.stages = {"render_config": "runs", "train": "runs"}
+    assert bakeoff("--search", "tpe", OVERRIDE, "--until", "train")[2] == (
+        "--until: must reach evaluate, which writes mAP_50, got train\n"
+    )
+    assert bakeoff("--search", "tpe", OVERRIDE, "--dry-run", "--until", "train", "--metric", "validation/mAP")[0] == 0
+
+
+def test_successive_halving_needs_something_to_halve_by(bakeoff: Bakeoff, corners: SimpleNamespace) -> None:
+    corners.run.train.validate_every_steps = 0
+    assert bakeoff("--search", "asha", OVERRIDE)[2] == (
+        "--search asha: must have validation passes on validation/mAP_50 while it trains, got none; "
+        "set train.validate_every_steps, or --search random\n"
+    )
+
+
+def test_a_search_says_what_it_will_do(bakeoff: Bakeoff, corners: SimpleNamespace) -> None:
+    arguments = ("--search", "tpe", "--dry-run", "seed=range(0,6)", "-j", "2", "--metric", "evaluation/loss")
+    code, out, _ = bakeoff(*arguments)
+    assert "search  tpe, 6 trials for the least loss, seed 0, median pruning\n" in out
+    corners.run.train.validate_every_steps = 0
+    code, out, _ = bakeoff(*arguments)
+    assert (code, out.splitlines()[:4]) == (0, [
+        "seed    0 to 5, 6 values",
+        "search  tpe, 6 trials for the least loss, seed 0",
+        "there are no more than 6 configurations, so these are all, instead of 20",
+        "warning: nothing is pruned, for training has no validation passes on validation/loss on its way",
+    ])  # fmt: skip
+    assert "time    about 90 s for all stages, 2 side by side" in out  # 6 trials of 30 s, two at a time
+    assert sorted(line.split("seed=")[1] for line in out.splitlines()[-6:]) == list("012345")
+    corners.run.train.validate_every_steps = 10
+    out = bakeoff("--search", "tpe", "--dry-run", OVERRIDE, "--search-seed", "4")[1]
+    assert "search   tpe, 20 trials for the most mAP_50, seed 4, median pruning\n" in out
+    again = bakeoff("--search", "tpe", "--dry-run", OVERRIDE, "--search-seed", "4")[1]
+    other = bakeoff("--search", "tpe", "--dry-run", OVERRIDE, "--search-seed", "5")[1]
+    assert out == again and out.splitlines()[-10:] != other.splitlines()[-10:]
+
+
+def judged(number: int, value: float) -> Any:
+    configuration = (f"lr.peak=0.0{number + 1}",)
+    return sweep_job(
+        number,
+        configurations=(configuration,),
+        stages=SEARCH.stages,
+        state=JobState.DONE,
+        headline="loss",
+        value=value,
+        steps=9,
+    )
+
+
+def searching_sweep(*jobs: Any) -> Manifest:
+    manifest = sweep(*jobs, overrides=(OVERRIDE,), search=SEARCH)
+    manifest.write()
+    return manifest
+
+
+def test_the_least_is_best_and_a_search_is_shown_with_its_metric(bakeoff: Bakeoff) -> None:
+    manifest = searching_sweep(judged(1, 0.5), judged(2, 0.25))
+    assert load_manifest(manifest.folder) == manifest
+    assert bakeoff("best")[1].startswith(f"lr.peak=0.03: loss 0.250  ({ID}-2)\n")
+    assert bakeoff("show")[1].splitlines()[1] == "tpe, 3 trials for the least loss, seed 0; 2 drawn"
+
+
+def test_prune_keeps_the_checkpoints_of_the_least(bakeoff: Bakeoff, place: Path) -> None:
+    searching_sweep(*(replace(judged(number, 1 / number), fingerprint=f"f{number}") for number in (1, 2, 3)))
+    for number in (1, 2, 3):
+        made(place / ".bakeoff/runs", f"f{number}", State.SUCCEEDED, process=NOBODY, checkpoint=True)
+    assert bakeoff("prune", "--yes")[0] == 0
+    assert [path.name for path in (place / ".bakeoff/runs").iterdir()] == ["f3"]
+
+
+def test_resume_draws_what_is_left(
+    bakeoff: Bakeoff, instead: Instead, monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    """The search draws one trial. It is refused, so nothing runs, and the sweep is no success."""
+    manifest = searching_sweep(judged(1, 0.5), judged(2, 0.25))
+    monkeypatch.setattr(searching, "restore_start_folder", lambda manifest: ROOT)
+
+    def refused(*about: Any) -> Any:
+        return sweep_job(3).begin(1.0).end(1.0, JobState.REFUSED, "too much")
+
+    monkeypatch.setattr(searching, "make_trial", refused)
+    instead({})
+    code, out, err = bakeoff("--resume", "--quiet")
+    assert (code, err) == (1, "")
+    assert out.startswith(f"{ID}: 2 of 3 jobs are done\n") and "\n3 of 3 is refused: too much: seed=3\n" in out
+    assert out.endswith("\nthe best is 2 of 3: lr.peak=0.03, loss 0.250\n")
+    assert load_manifest(manifest.folder).job(3).state == JobState.REFUSED
+    assert bakeoff("--resume") == (0, f"{ID}: 3 of 3 jobs are done\n", "")
+
+
+def test_mlflow_gets_the_settings_of_a_search_and_that_it_is_not_over(place: Path) -> None:
+    track = {"kind": "mlflow", "experiment": "ours", "uri": None, "artifacts": None}
+    manifest = sweep(judged(1, 0.5), judged(2, 0.25), overrides=(OVERRIDE,), search=SEARCH, track=track)
+    states = []
+    for more in ([], [judged(3, 0.75)]):
+        manifest = manifest.with_more(more)
+        manifest.write()
+        with parent_run(manifest):
+            pass
+        sent = [entry for entry, _ in entries(journals() / ID) if entry]
+        states.append(sent[-1]["state"])
+    tags: dict[str, str] = {}
+    for entry in sent:
+        tags |= entry["values"] if entry["kind"] == "tags" else {}
+    assert states == ["KILLED", "FINISHED"]
+    assert (tags["bakeoff.search"], tags["bakeoff.search_metric"], tags["bakeoff.search_direction"]) == (
+        "tpe", "loss", "min"
+    )  # fmt: skip
+    assert (tags["bakeoff.best"], tags["bakeoff.best_loss"], tags["bakeoff.sweep_jobs"]) == (f"{ID}-2", "0.25", "3")

@@ -1,0 +1,137 @@
+"""Files and folders are what they were or what they shall be; two that write at once are not in each other's way."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bakeoff.foundation.files import append_line, building, write_table, write_whole
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_file_is_written_with_its_folder_and_nothing_is_left_beside_it(tmp_path: Path, lasting: bool) -> None:
+    file = tmp_path / "in/it/state.json"
+    for text in ("longer than the other\n", "ä\n"):
+        write_whole(file, text, lasting=lasting)
+        assert file.read_bytes() == text.encode()
+    assert [path.name for path in file.parent.iterdir()] == ["state.json"]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "state.json"
+    write_whole(file, "old")
+    monkeypatch.setattr(os, "fsync", lambda number: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_whole(file, "new", lasting=True)
+    assert file.read_text() == "old"
+
+
+def test_what_lasts_is_on_the_disk_under_its_name_before_anything_else_happens(tmp_path: Path) -> None:
+    """The content before the name, the name before the call returns: as the system sees it."""
+    imports = "from pathlib import Path; from bakeoff.foundation.files import {0}; "
+    code = imports + "{0}(Path({1!r}), 'text'{2}); Path({1!r}).stat()"
+    for call, more in (("write_whole", ", lasting=True"), ("append_line", "")):
+        trace, file = tmp_path / "trace", tmp_path / call / "state"
+        command = ["strace", "-f", "-y", "-o", str(trace), "-e", "trace=fsync,rename,openat"]
+        try:
+            subprocess.run([*command, sys.executable, "-c", code.format(call, str(file), more)], check=True)
+        except FileNotFoundError:
+            pytest.skip("needs strace")
+        lines = [line for line in trace.read_text().splitlines() if str(file.parent) in line and "O_DIR" not in line]
+        order = re.findall(rf"(fsync\(\d+<{file}|rename|fsync\(\d+<{file.parent}>)", "\n".join(lines))
+        kinds = ["name" if one.endswith(">") else "content" if one.startswith("fsync") else one for one in order]
+        assert kinds == (["content", "rename", "name"] if call == "write_whole" else ["content", "name"])
+
+
+@pytest.mark.parametrize("before", ["", "one\n", "one", "\x00\x00"])
+def test_a_line_is_appended_whole_whatever_was_left_of_the_one_before(tmp_path: Path, before: str) -> None:
+    file = tmp_path / "in/it.jsonl"
+    file.parent.mkdir()
+    file.write_text(before)
+    for line in ("two", "three"):
+        append_line(file, line)
+    assert file.read_text().splitlines() == [*before.splitlines(), "two", "three"]
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    (tmp_path / "cached").write_text("cached")
+    (tmp_path / "file").symlink_to(tmp_path / "cached")
+    write_whole(tmp_path / "file", "own")
+    assert (tmp_path / "cached").read_text() == "cached" and (tmp_path / "file").read_text() == "own"
+
+
+def test_a_finished_folder_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/old").touch()
+    with building(tmp_path / "out") as partial:
+        (partial / "new").touch()
+        assert (tmp_path / "out/old").exists()
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "new"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_folder_that_fails_leaves_the_old_one(error: type[BaseException], tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/old").touch()
+    with pytest.raises(error), building(tmp_path / "out") as partial:
+        (partial / "new").touch()
+        raise error
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "old"]
+
+
+def test_what_a_killed_build_left_does_not_get_into_the_next(tmp_path: Path) -> None:
+    for name in ("out.partial", "out.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "stale").touch()
+    (tmp_path / "out").mkdir()
+    with building(tmp_path / "out") as partial:
+        assert list(partial.iterdir()) == []
+    assert [path.name for path in tmp_path.rglob("*")] == ["out"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are opened")
+def test_a_finished_folder_is_on_the_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def note(number: int) -> None:
+        synced.append(os.fstat(number).st_ino)
+        if os.fstat(number).st_ino != tmp_path.stat().st_ino:
+            assert not (tmp_path / "out").exists()
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", note)
+    with building(tmp_path / "out") as partial:
+        (partial / "deep").mkdir()
+        (partial / "deep/file").write_text("content")
+        (partial / "deep/file").chmod(0o444)
+    below = {path.stat().st_ino for path in (tmp_path / "out", *(tmp_path / "out").rglob("*"))}
+    assert len(below) == 3 and below == set(synced[:-1]) and synced[-1] == tmp_path.stat().st_ino
+
+
+def test_columns_come_in_the_order_in_which_their_keys_first_occur(tmp_path: Path) -> None:
+    write_table(tmp_path / "a.tsv", [{"step": 1, "loss": 0.5}, {"step": 2, "mAP": 0.25, "loss": 0.125}])
+    assert (tmp_path / "a.tsv").read_text() == "step\tloss\tmAP\n1\t0.5\t\n2\t0.125\t0.25\n"
+
+
+def test_rows_may_come_from_an_iterator(tmp_path: Path) -> None:
+    write_table(tmp_path / "a.tsv", ({"square": number * number} for number in range(3)))
+    assert (tmp_path / "a.tsv").read_text() == "square\n0\n1\n4\n"
+
+
+def test_labels_with_tabs_quotes_and_accents_read_back_as_they_were(tmp_path: Path) -> None:
+    labels = ["a\tb", 'say "hi"', "two\nlines", "œuf à la coque"]
+    write_table(tmp_path / "a.tsv", [{"label": label, "count": 1} for label in labels])
+    with (tmp_path / "a.tsv").open(newline="", encoding="utf-8") as file:
+        assert [row["label"] for row in csv.DictReader(file, delimiter="\t")] == labels
+
+
+def test_table_without_rows_holds_nothing_that_reads_as_a_row(tmp_path: Path) -> None:
+    write_table(tmp_path / "a.tsv", [])
+    assert (tmp_path / "a.tsv").read_text().strip() == ""

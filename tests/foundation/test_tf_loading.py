@@ -1,0 +1,81 @@
+"""What is left out while TensorFlow is loaded, and Ctrl-C meanwhile."""
+
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+
+import pytest
+
+from bakeoff.foundation.errors import STOPPED
+from bakeoff.foundation.tf_loading import left_out
+
+LOADS = """import time
+from bakeoff.foundation.errors import errors_in_one_line
+from bakeoff.foundation.tf_loading import load_tensorflow
+with errors_in_one_line():
+    print("starts", flush=True)
+    load_tensorflow()
+    time.sleep(60)
+"""
+
+
+def test_what_is_left_out_cannot_be_imported_until_the_end() -> None:
+    sys.modules.pop("wave", None)
+    with left_out("wave"):
+        with pytest.raises(ImportError):
+            import_module("wave")
+    assert import_module("wave").__name__ == "wave"
+
+
+def test_what_is_loaded_already_stays() -> None:
+    loaded = import_module("colorsys")
+    with left_out("colorsys"):
+        assert import_module("colorsys") is loaded
+    assert sys.modules["colorsys"] is loaded
+
+
+def test_nothing_is_left_out_any_more_after_an_error() -> None:
+    sys.modules.pop("wave", None)
+    with pytest.raises(OSError, match="no such device"), left_out("wave"):
+        raise OSError("no such device")
+    assert import_module("wave").__name__ == "wave"
+
+
+def test_no_garbage_is_searched_for_once_more_as_python_ends() -> None:
+    """Nothing that is known by then is looked through: it counts as frozen, and what it holds goes with the process."""
+    code = (
+        "import atexit, gc\nfrom bakeoff.foundation.tf_loading import collect_seldom\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 1000, len(gc.get_objects()) < 1000))\n"
+        "print(len(gc.get_objects()) > 1000)\ncollect_seldom()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\nTrue True\n"
+
+
+def require_end_by_ctrl_c(seconds: float) -> None:
+    """Send Ctrl-C to a process that began to load TensorFlow so many seconds ago."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LOADS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout and process.stdout.readline() == "starts\n"
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=50)
+        finally:
+            process.kill()
+    assert (process.returncode, errors.splitlines()) == (130, [STOPPED]), seconds
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+def test_ctrl_c_ends_a_process_that_loads_tensorflow() -> None:
+    require_end_by_ctrl_c(0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
+def test_ctrl_c_at_any_moment_of_the_loading_ends_the_process() -> None:
+    for moment in range(40):
+        require_end_by_ctrl_c(moment * 0.1)

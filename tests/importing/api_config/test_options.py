@@ -1,0 +1,128 @@
+"""Whole files of that API -> settings of this project, and what of them is lost."""
+
+from collections.abc import Callable
+
+import pytest
+import yaml
+
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.importing.api_config.options import check_settings, import_pipeline
+from bakeoff.learning.run_file.settings import Run
+from support.api_files import TF1, TF2, import_changed, line_of
+from support.imports import ROOT
+
+Variant = Callable[..., Run]
+
+
+def test_a_file_of_tensorflow_2_becomes_the_option_of_its_model(variant: Variant) -> None:
+    imported = import_changed(TF2)
+    run = variant(**imported.settings)
+    assert run.model == variant(model="ssd_mobilenet_v2_fpnlite_320").model
+    lr, train, optimizer = (imported.settings[group] for group in ("lr", "train", "optimizer"))
+    assert (lr["kind"], lr["peak"], lr["warmup_steps"], lr["warmup_from"]) == ("cosine", 0.08, 1000, 0.026666)
+    assert lr["total_steps"] is None  # the run's length, which is the same
+    assert (optimizer["kind"], optimizer["momentum"], optimizer["nesterov"]) == ("momentum", 0.9, False)
+    assert (train["batch_size"], train["steps"], train["ema_decay"]) == (128, 50000, 0.0)
+    assert train["init"] == {"weights": "imagenet"}
+    assert train["augment"]["turn"] == {"mirror": 0.5}
+    assert train["augment"]["crop"] == {
+        "kind": "single", "min_object_covered": 0.0, "min_aspect_ratio": 0.75, "max_aspect_ratio": 3.0,
+        "min_area": 0.75, "max_area": 1.0, "min_seen": 0.0, "untouched": 0.0, "when_empty": "keep",
+    }  # fmt: skip
+
+
+def test_what_is_not_carried_over_is_listed_by_line() -> None:
+    assert import_changed(TF2).report == [
+        f"tf2.config:{line_of(TF2, text, last=last)}: {message}"
+        for text, last, message in [
+            ("inplace_batchnorm", False, "model.ssd.inplace_batchnorm_update: not carried over: steers how that API computes, not what"),
+            ("num_classes", False, "model.ssd.num_classes: not carried over: comes from data/records and its manifest"),
+            ("use_matmul_gather", False, "model.ssd.matcher.argmax_matcher.use_matmul_gather: not carried over: steers how that API computes, not what"),
+            ("fine_tune_checkpoint:", False, "train_config.fine_tune_checkpoint: a placeholder; train.init.weights: imagenet in its place"),
+            ("sync_replicas", False, "train_config.sync_replicas: not carried over: steers how that API computes, not what"),
+            ("startup_delay", False, "train_config.startup_delay_steps: not carried over: steers how that API computes, not what"),
+            ("replicas_to_agg", False, "train_config.replicas_to_aggregate: not carried over: steers how that API computes, not what"),
+            ("max_number", False, "train_config.max_number_of_boxes: not carried over: deprecated: that API itself does not read it"),
+            ("unpad_ground", False, "train_config.unpad_groundtruth_tensors: not carried over: steers how that API computes, not what"),
+            ("label_map_path", False, "train_input_reader.label_map_path: not carried over: comes from data/records and its manifest"),
+            ("tf_record_input", False, "train_input_reader.tf_record_input_reader: not carried over: comes from data/records and its manifest"),
+            ("label_map_path", True, "eval_input_reader.label_map_path: not carried over: comes from data/records and its manifest"),
+            ("tf_record_input", True, "eval_input_reader.tf_record_input_reader: not carried over: comes from data/records and its manifest"),
+        ]
+    ]  # fmt: skip
+
+
+def test_a_file_of_tensorflow_1_keeps_its_figures(variant: Variant) -> None:
+    imported = import_changed(TF1)
+    assert variant(**(imported.settings | {"train": imported.settings["train"] | {"steps": 9000}}))
+    model = imported.settings["model"]
+    assert (model["kind"], model["input_size"], model["num_maps"], model["depthwise_maps"]) == (
+        "ssd_multibox", 300, 6, True,
+    )  # fmt: skip
+    assert model["backbone"] == {
+        "name": "mobilenet_v2", "depth_multiplier": 0.75, "min_depth": 16, "override_hyperparameters": False,
+    }  # fmt: skip
+    assert model["mining"] == {
+        "max_examples": 3000, "max_overlap": 0.99, "ranked_by": "classes", "max_negatives_per_positive": 3,
+        "min_negatives_per_image": 3,
+    }  # fmt: skip
+    assert (model["loss"]["classes"], model["loss"]["background_below"]) == ("sigmoid", 0.4)
+    assert (model["suppression"]["max_detections"], model["suppression"]["max_detections_per_class"]) == (100, 50)
+    assert (model["predictor"]["kernel"], model["predictor"]["class_bias"], model["predictor"]["dropout"]) == (3, 0, 0)
+    lr = imported.settings["lr"]
+    assert (lr["kind"], lr["peak"], lr["decay_factor"], lr["decay_steps"]) == ("exponential", 0.0008, 0.95, 2000)
+    assert lr["staircase"] is True
+    assert imported.settings["optimizer"] == {
+        "kind": "rmsprop", "momentum": 0.9, "rho": 0.9, "epsilon": 1.0, "clip_norm": 0.0,
+    }  # fmt: skip
+    train = imported.settings["train"]
+    assert "steps" not in train
+    assert train["init"] == {"weights": "zoo/ssd_mobilenet_v2_coco", "warm_start": ["backbone", "neck"]}
+    assert train["ema_decay"] == 0.9999
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("batch_norm_trainable", "model.ssd.feature_extractor.batch_norm_trainable: not carried over: that API has dropped"),
+        ("queue_capacity", "train_input_reader.queue_capacity: memory.queue_capacity: 1000, which that API itself does not"),
+        ("num_examples", "eval_config.num_examples: not carried over: deprecated"),
+        ("num_readers", "eval_input_reader.num_readers: not carried over: the memory group"),
+        ("optimizer {", "train_config.optimizer.use_moving_average: is not there, which means true there; train.ema_decay"),
+        ("num_classes", "model.ssd.num_classes: not carried over: comes from data/records and its manifest"),
+    ],
+)  # fmt: skip
+def test_old_files_say_what_they_lose(text: str, message: str) -> None:
+    [line] = [line for line in import_changed(TF1).report if message in line]
+    assert line.startswith(f"tf1.config:{line_of(TF1, text)}: {message}")
+
+
+def test_numbers_of_the_readers_memory_are_taken_along() -> None:
+    """The three lines of the FRC recipe; what a file does not say stays as it is."""
+    imported = import_changed(TF1)
+    frc = {"shuffle_buffer_size": 256, "min_after_dequeue": 1000, "queue_capacity": 1000}
+    assert imported.settings["memory"] == {"budget": "10GB", "shuffle": "buffer"} | frc
+    shipped = yaml.safe_load((ROOT / "conf/memory/frc.yaml").read_text(encoding="utf-8"))
+    assert imported.settings["memory"] == shipped
+    alone = import_changed(TF1, ("  queue_capacity: 1000\n", ""), ("  min_after_dequeue: 1000\n", ""))
+    assert alone.settings["memory"] == {"budget": "10GB", "shuffle": "buffer", "shuffle_buffer_size": 256}
+    nothing = import_changed(TF2, ("train_input_reader: {", "train_input_reader: { queue_capacity: 0"))
+    assert "memory" not in import_changed(TF2).settings | nothing.settings
+
+
+def test_a_queue_that_cannot_hold_what_it_must_is_refused_in_the_files_name() -> None:
+    imported = import_changed(TF1, ("min_after_dequeue: 1000", "min_after_dequeue: 1001"))
+    with pytest.raises(
+        ConfigError, match=r"^tf1\.config: memory\.queue_capacity: must be at least min_after_dequeue=1001, got 1000"
+    ):
+        check_settings(imported.settings | {"train": imported.settings["train"] | {"steps": 9}}, "tf1.config")
+
+
+def test_the_smallest_file_gets_that_apis_defaults(variant: Variant) -> None:
+    imported = import_pipeline(b"model { ssd { feature_extractor { type: 'ssd_mobilenet_v2_keras' } } }", "p.config")
+    assert imported.settings["train"]["batch_size"] == 32
+    assert imported.settings["model"]["kind"] == "ssd_multibox"
+    assert "p.config:1: train_config.optimizer: the file says none, and that API would refuse it; momentum here" in (
+        imported.report
+    )
+    assert variant(**(imported.settings | {"train": imported.settings["train"] | {"steps": 10}}))

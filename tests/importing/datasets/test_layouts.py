@@ -1,0 +1,131 @@
+"""Each exporter's layout comes in by `bakeoff import`, and its source gives the boxes that the exporter wrote."""
+
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bakeoff.config.compose.data_source import choose_source
+from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
+from bakeoff.dataset.sources.dataset import Dataset
+from support.commands import run_bakeoff
+from support.drawing import write
+from support.exporters import BOXES, HEIGHT, WIDTH, WITH_SIDES, WITH_TEST, boxes_of, label_studio_yolo, voc_xml
+from support.imports import ROOT
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "workspace"
+    shutil.copytree(ROOT / "conf", place / "conf")
+    (place / "dvc.yaml").write_text("", encoding="utf-8")
+    monkeypatch.chdir(place)
+    return place
+
+
+def pack(folder: Path, into: Path, below: str = "") -> Path:
+    """Zip a folder as file managers do, with entries for the folders themselves."""
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.write(path, below + path.relative_to(folder).as_posix())
+    return into
+
+
+def load(name: str) -> Dataset:
+    Path("params.yaml").write_text(f"data: {{use: {name}}}\n", encoding="utf-8")
+    source = choose_source(Path("params.yaml"), Path("conf")).source
+    assert isinstance(source, Dataset)
+    return source
+
+
+def number_of(name: str) -> int:
+    """Return the number of a picture, which is in its name."""
+    return int(re.findall(r"\d+", name.split("_png.rf.")[0])[-1])
+
+
+@pytest.mark.parametrize("name", sorted(BOXES))
+def test_what_an_exporter_wrote_comes_in(
+    name: str, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export, kind, layout = BOXES[name]
+    export(tmp_path / "exported")
+    packed = pack(tmp_path / "exported", tmp_path / "Our Field.v3i.zip", "field/")
+    code, output, errors = run_bakeoff(monkeypatch, capsys, "import", str(packed), "--name", "field")
+    assert (code, errors) == (0, "")
+    lines = output.splitlines()
+    assert lines[0] == f"import: data/raw/field/ from Our Field.v3i.zip: {layout}"
+    written = Path("conf/data/field.yaml").read_text(encoding="utf-8")
+    assert written.startswith(f"# From Our Field.v3i.zip ({layout}), by `bakeoff import`.\nkind: {kind}\n")
+    sides = (
+        [TRAIN, VALIDATION, TEST] if name in WITH_TEST else [TRAIN, VALIDATION] if name in WITH_SIDES else ["no side"]
+    )
+    numbers = {TRAIN: (0, 1, 2, 3), VALIDATION: (4, 5) if TEST in sides else (4, 5, 6), TEST: (6,), "no side": range(7)}
+    assert lines[1].split() == " ".join(sides).split()
+    table = {line.split()[0]: [int(cell) for cell in line.split()[1:]] for line in lines[2:5]}
+    assert table["images"] == table["ball"] == [len(numbers[side]) for side in sides]
+    assert table["cube"] == [sum(number % 2 == 0 for number in numbers[side]) for side in sides]
+    assert lines[-4:] == [
+        "written: conf/data/field.yaml",
+        "next: params.yaml: data: {use: field}",
+        "      dvc add data/raw/field",
+        "      dvc repro build_records",
+    ]
+    source = load("field")
+    items = [item for item in source.items(source.folder()) if not item.ignored]
+    assert [item.problem for item in items] == [None] * 7
+    assert source.declared_classes(source.folder()) in (["ball", "cube"], None)
+    if not source.split.validation_list:
+        assert {number_of(item.name): item.split or "no side" for item in items} == {
+            number: side for side in sides for number in numbers[side]
+        }
+    for item in items:
+        width, height = (WIDTH, HEIGHT) if item.in_shares else (1, 1)
+        boxes = [(label, a * width, b * height, c * width, d * height) for a, b, c, d, label in item.boxes]
+        expected = boxes_of(number_of(item.name))
+        assert [box[0] for box in boxes] == [box[0] for box in expected]
+        for box, wanted in zip(boxes, expected, strict=True):
+            assert box[1:] == pytest.approx(wanted[1:], abs=1e-4)
+    settings = yaml.safe_load(written)
+    assert settings["path"] == "data/raw/field"
+    assert not [path for path in Path("data/raw").rglob("*") if path.name.endswith((".partial", ".old", ".unpacked"))]
+
+
+def test_unusable_files_and_other_layouts_are_reported(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    label_studio_yolo(tmp_path / "exported")
+    for number in range(6):
+        write(tmp_path / f"exported/images/page{number}.jpg", "<!DOCTYPE html>")
+        write(tmp_path / f"exported/labels/page{number}.txt", "0 0.5 0.5 0.2 0.2\n")
+    write(tmp_path / "exported/annotations/3f2a-frame_0.xml", voc_xml("", 0))
+    write(tmp_path / "exported/proposals.csv", "image,class,score\n")
+    write(tmp_path / "exported/classes.txt", "<script>\ncube\n")
+    code, output, _ = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "exported"), "--name", "field")
+    assert code == 0
+    assert output.splitlines()[1:14] == [
+        "            no side",
+        "  images    7",
+        "  <script>  7",
+        "  cube      4",
+        "  it names no split: a share of every class is drawn for validation (split, docs/records.md)",
+        "  6 (46.2%) cannot be used, and build_records will reject them:",
+        *(f"    images/page{number}.jpg: no image: a web page; the download went wrong" for number in range(5)),
+        "    and 1 more",
+        "  proposals.csv is in it: a model proposed labels; correct them before you train",
+    ]
+    assert output.splitlines()[14].endswith("fits, too, with 1 examples: for that add --as pascal_voc and --name")
+
+
+def test_a_mistake_in_the_arguments_is_reported(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, errors = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "x.zip"), "--max-gb", "0")
+    assert (code, errors) == (2, "--max-gb: must be above 0, got 0\n")
+    code, _, errors = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "x.zip"))
+    assert (code, errors) == (2, f"{tmp_path}/x.zip: no such file or folder\n")
+    code, _, errors = run_bakeoff(monkeypatch, capsys, "import", "x.zip", "--as", "vok")
+    assert code == 2 and "invalid choice: 'vok'" in errors
+    assert not list(Path("data").rglob("*.partial"))

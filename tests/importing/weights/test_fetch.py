@@ -1,0 +1,434 @@
+"""Published weights are fetched whole or not at all, from servers that cut, lie, redirect and stall."""
+
+import hashlib
+import io
+import json
+import re
+import tarfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import yaml
+
+from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError, TryAgainLater
+from bakeoff.importing.weights import download as downloading
+from bakeoff.importing.weights.catalogue import Entry, Page
+from bakeoff.importing.weights.download import Patience
+from bakeoff.importing.weights.fetch import Fetched, Places, _alone, get
+from bakeoff.learning.pretrained.lineage import CARD
+
+QUICK = Patience(seconds=0.3, attempts=2, pause=0)
+PAGE = Page("a page", "https://zoo.example/")
+INDEX = b"index of it"
+
+
+def tar_of(**members: bytes | tarfile.TarInfo) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
+        for name, content in members.items():
+            info = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
+            if isinstance(content, bytes):
+                info.size = len(content)
+            archive.addfile(info, io.BytesIO(content) if isinstance(content, bytes) else None)
+    return file.getvalue()
+
+
+def zip_of(**members: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+RANDOM = np.random.default_rng(0).bytes(300_000)  # several pieces, which packing leaves as long
+CHECKPOINT = {
+    "net/checkpoint/ckpt-0.index": INDEX, "net/checkpoint/ckpt-0.data-00000-of-00001": RANDOM,
+    "net/checkpoint/checkpoint": b'model_checkpoint_path: "ckpt-0"\n', "net/pipeline.config": b"model {}",
+    "net/saved_model/saved_model.pb": b"graph",
+}  # fmt: skip
+ARCHIVE = tar_of(**CHECKPOINT)
+
+
+@dataclass
+class Server:
+    """Sends `content` under every path; what it is to do with each request in turn is in `moods`."""
+
+    content: bytes = ARCHIVE
+    moods: list[Callable[["Handler"], None]] = field(default_factory=list)
+    asked: list[str | None] = field(default_factory=list)  # the range of each request
+    paths: list[str] = field(default_factory=list)
+    validator: str | None = '"one"'
+    knows_ranges: bool = True
+    done: threading.Event = field(default_factory=threading.Event)
+    address: str = ""
+
+
+class Handler(BaseHTTPRequestHandler):
+    own: Server
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.own.asked.append(self.headers.get("Range"))
+        self.own.paths.append(self.path)
+        mood = self.own.moods.pop(0) if self.own.moods else Handler.send_all
+        mood(self)
+
+    def begin(self) -> int:
+        own, asked = self.own, self.headers.get("Range")
+        fits = self.headers.get("If-Range") in (None, own.validator)
+        begin = int(re.findall(r"\d+", asked)[0]) if asked and own.knows_ranges and fits else 0
+        total = len(own.content)
+        self.send_response(206 if begin else 200)
+        if begin:
+            self.send_header("Content-Range", f"bytes {begin}-{total - 1}/{total}")
+        self.send_header("Content-Length", str(total - begin))
+        if own.validator:
+            self.send_header("ETag", own.validator)
+        self.end_headers()
+        return begin
+
+    def send_all(self) -> None:
+        self.wfile.write(self.own.content[self.begin() :])
+
+
+def cut_after(count: int) -> Callable[[Handler], None]:
+    def mood(handler: Handler) -> None:
+        begin = handler.begin()
+        handler.wfile.write(handler.own.content[begin : begin + count])
+
+    return mood
+
+
+def stall(handler: Handler) -> None:
+    begin = handler.begin()
+    handler.wfile.write(handler.own.content[begin : begin + 1000])
+    handler.wfile.flush()
+    handler.own.done.wait(10)
+
+
+def answer(code: int, **headers: str) -> Callable[[Handler], None]:
+    def mood(handler: Handler) -> None:
+        handler.send_response(code)
+        for name, value in {"Content-Length": "0", **headers}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+
+    return mood
+
+
+@contextmanager
+def serving(own: Server) -> Iterator[Server]:
+    handler = type("Own", (Handler,), {"own": own})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    own.address = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield own
+    finally:
+        own.done.set()
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(Server()) as own:
+        yield own
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    monkeypatch.chdir(tmp_path)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    return Places(Path("data/weights/zoo"), Path("parts"))
+
+
+def entry_of(server: Server, **fields: Any) -> Entry:
+    values = {
+        "licence": "Apache-2.0",
+        "data": "COCO 2017",
+        "classes": 90,
+        "source": f"{server.address}/models/net.tar.gz",
+    }
+    return Entry(**{"name": "net", "page": PAGE, "models": ("ssd_tiny",), **values, **fields})
+
+
+def fetch(server: Server, places: Places, **fields: Any) -> Fetched:
+    fetched = get(entry_of(server, **fields), places, patience=QUICK)
+    assert fetched is not None
+    return fetched
+
+
+def require_whole(places: Places) -> None:
+    folder = places.zoo / "net"
+    assert (folder / "checkpoint/ckpt-0.data-00000-of-00001").read_bytes() == RANDOM
+    assert (folder / "checkpoint/ckpt-0.index").read_bytes() == INDEX
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert files == {
+        CARD, "pipeline.config", "checkpoint/checkpoint", "checkpoint/ckpt-0.index",
+        "checkpoint/ckpt-0.data-00000-of-00001",
+    }  # fmt: skip
+    assert [path.name for path in places.zoo.iterdir()] == ["net"]
+    assert [path.name for path in places.parts.iterdir()] == ["net.tar.gz.lock"]
+
+
+def test_a_checkpoint_arrives_whole_with_a_card_that_says_whose_it_is(server: Server, places: Places) -> None:
+    fetched = fetch(server, places)
+    sha256 = hashlib.sha256(ARCHIVE).hexdigest()
+    assert (fetched.sha256, fetched.is_verified, server.asked) == (sha256, False, [None])
+    require_whole(places)
+    card = yaml.safe_load((places.zoo / "net" / CARD).read_text(encoding="utf-8"))
+    assert (card["licence"], card["data"], card["sha256"], card["verified"]) == (
+        "Apache-2.0",
+        "COCO 2017",
+        sha256,
+        False,
+    )
+    assert get(entry_of(server), places) is None and len(server.asked) == 1
+
+
+def test_a_published_sum_and_size_verify_the_file(server: Server, places: Places) -> None:
+    sums = {"sha256": hashlib.sha256(ARCHIVE).hexdigest(), "md5": hashlib.md5(ARCHIVE).hexdigest()}
+    assert fetch(server, places, size=len(ARCHIVE), **sums).is_verified
+
+
+def test_what_a_cut_leaves_is_gone_on_with(server: Server, places: Places) -> None:
+    server.moods = [cut_after(100_000), cut_after(50_000)]
+    fetch(server, places)
+    assert server.asked == [None, "bytes=100000-", "bytes=150000-"]
+    require_whole(places)
+
+
+def test_a_second_command_continues_where_the_first_gave_up(server: Server, places: Places) -> None:
+    server.moods = [cut_after(100_000), answer(503), answer(503)]
+    again = "100,000 bytes are kept, run the same command again to resume"
+    kept = rf"^http://.*/net\.tar\.gz: the server answers 503; {again}$"
+    with pytest.raises(DataError, match=kept):
+        fetch(server, places)
+    fetch(server, places)
+    assert server.asked[-1] == "bytes=100000-"
+    require_whole(places)
+
+
+@pytest.mark.parametrize("validator", ['"one"', None])
+def test_a_server_that_ignores_ranges_is_read_from_the_start(
+    validator: str | None, server: Server, places: Places
+) -> None:
+    server.knows_ranges, server.validator, server.moods = False, validator, [cut_after(100_000)]
+    fetch(server, places)
+    assert server.asked == [None, "bytes=100000-"]
+    require_whole(places)
+
+
+def test_a_file_that_changed_in_between_is_fetched_anew(server: Server, places: Places) -> None:
+    server.content, server.moods = b"0" * 400_000, [cut_after(100_000), answer(503), answer(503)]
+    with pytest.raises(DataError):
+        fetch(server, places)
+    server.content, server.validator = ARCHIVE, '"two"'
+    fetch(server, places)
+    require_whole(places)
+
+
+def test_without_a_validator_another_length_says_that_the_file_changed(server: Server, places: Places) -> None:
+    server.content, server.validator = b"0" * 400_000, None
+    server.moods = [cut_after(100_000), answer(503), answer(503)]
+    with pytest.raises(DataError):
+        fetch(server, places)
+    server.content = ARCHIVE
+    fetch(server, places)
+    assert server.asked[-2:] == ["bytes=100000-", None]
+    require_whole(places)
+
+
+def test_a_part_that_is_longer_than_the_file_is_dropped(server: Server, places: Places) -> None:
+    server.moods = [cut_after(100_000), answer(416)]
+    fetch(server, places)
+    assert server.asked == [None, "bytes=100000-", None]
+    require_whole(places)
+
+
+def test_a_stall_ends_and_is_gone_on_after(server: Server, places: Places) -> None:
+    server.moods = [stall]
+    fetch(server, places)
+    assert server.asked == [None, "bytes=1000-"]
+    require_whole(places)
+
+
+def test_a_server_that_only_stalls_is_given_up(server: Server, places: Places) -> None:
+    def silence(handler: Handler) -> None:
+        handler.own.done.wait(10)
+
+    server.moods = [silence, silence]
+    with pytest.raises(DataError, match=r"the connection broke \(no byte for 0\.3 s\); 0 bytes are kept"):
+        fetch(server, places)
+    assert len(server.asked) == 2 and not (places.zoo / "net").exists()
+
+
+def test_a_redirection_is_followed(server: Server, places: Places) -> None:
+    server.moods = [answer(302, Location="/elsewhere/net.tar.gz")]
+    fetch(server, places)
+    assert server.paths == ["/models/net.tar.gz", "/elsewhere/net.tar.gz"]
+    require_whole(places)
+
+
+def test_a_redirection_to_a_file_of_this_machine_is_not(server: Server, places: Places, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(ARCHIVE)
+    server.moods = [answer(302, Location=f"file://{tmp_path}/secret")] * 3
+    with pytest.raises(DataError, match=r"net\.tar\.gz: the server answers 302"):
+        fetch(server, places)
+    assert not places.zoo.exists()
+
+
+def test_a_redirection_in_a_circle_ends(server: Server, places: Places) -> None:
+    server.moods = [answer(302, Location="/models/net.tar.gz")] * 50
+    with pytest.raises(DataError, match=r"net\.tar\.gz: the server answers 302 \(.*redirect.*\$BAKEOFF_WEIGHTS$"):
+        fetch(server, places)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "another length": ({"size": 7}, r"net\.tar\.gz: must have 7 bytes, the server has [\d,]+; this is another file$"),
+    "another sum": (
+        {"sha256": "0" * 64},
+        r"net\.tar\.gz: must have the SHA-256 0{64}, has [0-9a-f]{64}; it is damaged or another file, and nothing is k",
+    ),
+    "another MD5": ({"md5": "0" * 32}, r"net\.tar\.gz: must have the MD5 0{32}, has [0-9a-f]{32}; "),
+    "no address": (
+        {"source": None},
+        r"^net: no public address of it is known; put its checkpoint into data/weights/zoo/net/, or net\.tar\.gz into "
+        r"the folder that \$BAKEOFF_WEIGHTS names$",
+    ),
+    "a licence that forbids": (
+        {"forbids": "commercial use", "licence": "CC-BY-NC-4.0"},
+        r"^net: its licence, CC-BY-NC-4\.0, forbids commercial use; if that is no use of yours, say so: "
+        r"`bakeoff weights get net --accept-licence`$",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_what_was_promised_is_refused(name: str, server: Server, places: Places) -> None:
+    fields, message = REFUSED[name]
+    with pytest.raises(BakeoffError, match=message) as refused:
+        fetch(server, places, **fields)
+    assert refused.value.exit_code == 2 and not (places.zoo / "net").exists()
+    assert not list(places.parts.glob("*.gz"))
+
+
+def test_a_licence_that_was_accepted_is_so_on_the_card(server: Server, places: Places) -> None:
+    entry = entry_of(server, forbids="commercial use")
+    assert get(entry, places, licence_accepted=True)
+    assert yaml.safe_load((places.zoo / "net" / CARD).read_text(encoding="utf-8"))["accepted"] is True
+
+
+def test_a_file_that_is_not_there_names_the_mirror(server: Server, places: Places) -> None:
+    server.moods = [answer(404)]
+    with pytest.raises(DataError, match=r"the server answers 404 \(Not Found\); take .* in \$BAKEOFF_WEIGHTS$"):
+        fetch(server, places)
+    assert len(server.asked) == 1
+
+
+def link(name: str, target: str) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = tarfile.SYMTYPE, target
+    return info
+
+
+CUT = tar_of(**CHECKPOINT)[:-1000]
+BAD: dict[str, tuple[bytes, str]] = {
+    "a path outside": (
+        tar_of(**{"../ckpt-0.index": b"x"}),
+        r"holds a path outside of it, '\.\./ckpt-0\.index'; nothing",
+    ),
+    "a whole path": (tar_of(**{"/tmp/ckpt-0.index": b"x"}), r"holds a path outside of it, '/tmp/ckpt-0\.index'"),
+    "a path outside of a zip": (zip_of(**{"../a.h5": b"x"}), r"holds a path outside of it, '\.\./a\.h5'"),
+    "a link": (tar_of(a=link("a/ckpt-0.index", "/etc/passwd")), r"holds a link or a device, 'a/ckpt-0\.index'"),
+    "a SavedModel": (
+        tar_of(**{"net/saved_model/saved_model.pb": b"x"}),
+        r"^net\.tar\.gz: holds a frozen graph or SavedModel, which cannot be trained on; take the checkpoint of the",
+    ),
+    "a frozen graph": (tar_of(**{"net/frozen_inference_graph.pb": b"x"}), r"holds a frozen graph or SavedModel"),
+    "a zip in a zip": (zip_of(**{"a/net.zip": zip_of(a=b"x")}), r"holds another archive, a/net\.zip; unpack that"),
+    "no checkpoint": (
+        tar_of(**{"net/README": b"x"}),
+        r"holds no checkpoint \(\.index and .*\) and no \.h5, only net/README$",
+    ),
+    "half a checkpoint": (
+        tar_of(**{"n/ckpt-0.index": b"x"}),
+        r"holds n/ckpt-0\.index, but no ckpt-0\.data-…; it is incomp",
+    ),
+    "a truncated archive": (CUT, r"^net\.tar\.gz: cannot be unpacked \(.+\); it is truncated or damaged$"),
+    "a web page": (b"<!DOCTYPE html><p>Log in", r"is neither an archive nor HDF5, it begins with b'<!DOCTYPE html><'"),
+    "nothing": (b"", r"is neither an archive nor HDF5, it begins with b''"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_file_without_a_start_is_refused_and_leaves_nothing(name: str, places: Places, tmp_path: Path) -> None:
+    content, message = BAD[name]
+    (tmp_path / "mirror").mkdir()
+    (tmp_path / "mirror/net.tar.gz").write_bytes(content)
+    with pytest.raises(DataError, match=message) as refused:
+        get(entry_of(Server(address="http://zoo.example")), replace(places, mirror="mirror"))
+    assert "\n" not in str(refused.value)
+    assert list(places.zoo.iterdir()) == [] and not list(places.parts.glob("*.gz"))
+
+
+def test_a_folder_in_place_of_the_network(places: Places, tmp_path: Path) -> None:
+    entry = entry_of(Server(address="http://zoo.example"))
+    (tmp_path / "mirror").mkdir()
+    with pytest.raises(ConfigError, match=r"^\$BAKEOFF_WEIGHTS: mirror has no net\.tar\.gz; put it there, or unset"):
+        get(entry, replace(places, mirror="mirror"))
+    (tmp_path / "mirror/net.tar.gz").write_bytes(ARCHIVE)
+    fetched = get(entry, replace(places, mirror="mirror"))
+    assert fetched and fetched.came_from == "mirror/net.tar.gz"
+    require_whole(places)
+
+
+def test_a_server_in_place_of_the_source(server: Server, places: Places) -> None:
+    there = replace(places, mirror=f"{server.address}/our weights/".replace(" ", "%20"))
+    fetched = get(entry_of(Server(address="http://zoo.example")), there, patience=QUICK)
+    assert fetched and fetched.came_from == f"{server.address}/our%20weights/net.tar.gz"
+    assert server.paths == ["/our%20weights/net.tar.gz"]
+    require_whole(places)
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    assert (
+        downloading.hide_password("https://me:secret@weights.example:8443/a.gz") == "https://weights.example:8443/a.gz"
+    )
+
+
+def test_a_file_of_hdf5_stands_in_a_folder_of_its_own(server: Server, places: Places, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "w.h5", "w") as file:
+        file["a"] = np.arange(3)
+    server.content = (tmp_path / "w.h5").read_bytes()
+    fetch(server, places, source=f"{server.address}/w.h5")
+    assert sorted(path.name for path in (places.zoo / "net").iterdir()) == [CARD, "weights.h5"]
+    assert (places.zoo / "net/weights.h5").read_bytes() == server.content
+
+
+def test_two_do_not_fetch_the_same_at_once(server: Server, places: Places) -> None:
+    with _alone(places.parts / "net.tar.gz"), pytest.raises(TryAgainLater, match=r"^net\.tar\.gz: is being fetched by"):
+        fetch(server, places)
+
+
+def test_a_note_that_cannot_be_read_begins_anew(server: Server, places: Places) -> None:
+    places.parts.mkdir()
+    (places.parts / "net.tar.gz").write_bytes(b"half")
+    (places.parts / "net.tar.gz.json").write_text(json.dumps(["what"]), encoding="utf-8")
+    fetch(server, places)
+    assert server.asked == [None]
+    require_whole(places)

@@ -1,0 +1,108 @@
+"""What is wrong with a candidate or its material, each said in one line before anything is opened or written."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bakeoff.dataset.building.build import build
+from bakeoff.dataset.records.manifest import read_manifest
+from bakeoff.dataset.sources.class_folders import ImageFolders
+from bakeoff.dataset.sources.dataset import Part
+from bakeoff.experiments.compare.load_runs import gather
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.inference.evaluate.data import Material, _describe_labels, open_material
+from bakeoff.inference.evaluate.leakage import find_overlap
+from bakeoff.inference.evaluate.models import Candidate, find_candidates
+from bakeoff.inference.evaluate.split_usage import Use, describe_uses, note_use, read_uses
+from bakeoff.inference.predict.select_model import labels_of, trained_in_mlflow
+from bakeoff.tracking.results.run_id import Names
+from support.drawing import write_images
+
+NO_RUN = Names("aaaa1111", variant="cnn · constant · low")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "conf").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def build_three() -> None:
+    for seed, side in enumerate(("train", "validation", "test")):
+        write_images(Path("data/raw/set") / side, {"cat": 3}, first_seed=100 * seed)
+    build([Part("", ImageFolders(path="data/raw/set"))], workspace.RECORDS, 1)
+
+
+def test_where_nothing_was_trained_there_is_nothing_to_judge(here: Path) -> None:
+    with pytest.raises(WorkspaceError, match=r"^models/train: nothing has been trained here; run `dvc repro`, or name"):
+        find_candidates([])
+
+
+@pytest.mark.filterwarnings("ignore")  # of MLflow's libraries
+def test_weights_that_are_nowhere(here: Path) -> None:
+    message = r"^aaaa1111 \(cnn · constant · low\): its weights are neither here nor in DVC's cache nor in MLflow; `dvc"
+    with pytest.raises(WorkspaceError, match=message):
+        trained_in_mlflow(NO_RUN, gather().target)
+    with pytest.raises(WorkspaceError, match=r"MLflow has no config/run\.yaml of it, so its network is not known"):
+        trained_in_mlflow(replace(NO_RUN, mlflow_id="0" * 32), gather().target)
+    with pytest.raises(DataError, match=r"train/state\.json: names no classes, so nobody knows what the answers mean"):
+        labels_of({})
+
+
+def test_files_of_one_name_have_folders_of_their_own() -> None:
+    first, second = (
+        Candidate("a/best.weights.h5", Path("best.weights.h5")).name_folder(one) for one in ("12" * 9, "34" * 9)
+    )
+    assert (first, second) == ("best-12121212", "best-34343434")
+
+
+def test_labels_in_another_order_are_reported_as_such() -> None:
+    assert _describe_labels(("b", "a"), ("a", "b")) == (
+        "its labels are not the model's: they are the same in another order; judge a model that was trained on them"
+    )
+
+
+def test_records_of_another_task_or_without_the_split(here: Path) -> None:
+    build_three()
+    with pytest.raises(
+        DataError, match="data/records: is for classification, the model is for video; judge it on data"
+    ):
+        open_material(None, "test", ["cat"], "video")
+    assert open_material(None, "test", ["cat"], "classification").title == "test"
+
+
+def test_a_damaged_shard_is_no_proof_that_a_test_is_apart(here: Path) -> None:
+    build_three()
+    manifest = read_manifest(workspace.RECORDS)
+    material = Material(workspace.RECORDS, manifest, "test")
+    assert find_overlap(material, manifest).examples == 0
+    shard = workspace.RECORDS / manifest.splits["train"].shards[0].file
+    content = bytearray(shard.read_bytes())
+    content[200] ^= 255
+    shard.write_bytes(content)
+    assert find_overlap(material, manifest).examples == 0  # it was read before, and is known by its digest
+    for kept in (workspace.judged_records() / "contents").iterdir():
+        kept.write_bytes(np.zeros(3).tobytes())  # as a power cut leaves it
+    with pytest.raises(DataError, match=r"train-00000-of-00001: damaged record: wrong checksum at byte 12; build"):
+        find_overlap(material, manifest)
+
+
+def test_uses_are_counted_by_what_was_judged(tmp_path: Path) -> None:
+    use = Use("aaaa1111", "aaaa1111 (cnn)", "w1", "data/records", "test", "77ab", "accuracy", 0.5, 0)
+    note_use(tmp_path, use)
+    note_use(tmp_path, use)
+    assert describe_uses(read_uses(tmp_path)) == "looked at 2 times, by 1 model"
+    note_use(tmp_path, replace(use, weights="w2", name="bbbb2222 (cnn)", value=None))
+    with (tmp_path / "looks.jsonl").open("a") as file:
+        file.write("<<<<<<< a merge\n")
+    assert describe_uses(read_uses(tmp_path)) == (
+        "looked at 3 times, by 2 models: aaaa1111 (cnn) 0.500, bbbb2222 (cnn) none; "
+        "if it chose one of them, it is no test any more"
+    )

@@ -1,0 +1,262 @@
+"""Work in flight: which checkpoint a run goes on from, what is thrown away, what MLflow is sent."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.learning.checkpoints import checkpoint
+from bakeoff.learning.checkpoints.run_folder import Position, SavedState, Stock, Work
+
+LEGS = ["head", "whole"]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Work]:
+    with Work(tmp_path / "run", LEGS) as work:
+        yield work
+
+
+def save(work: Work, leg: int, step: int, *bests: int, now: bool = True) -> None:
+    """A checkpoint that names the steps of the best weights of each leg."""
+    facts = {"phases": [{"best": {"step": best, "value": 0.5}} for best in bests]}
+    work.save(Position(leg, step), facts, lambda: {"w": np.array([leg, step])}, now=now)
+
+
+def files(work: Work) -> list[str]:
+    names = [path.relative_to(work.folder).as_posix() for path in work.folder.rglob("*") if path.is_file()]
+    return sorted(name for name in names if name != "lock")
+
+
+def test_new_work_starts_from_nothing(work: Work) -> None:
+    assert work.newest() == SavedState() and work.newest().position == Position(0, 0) and work.newest().arrays is None
+
+
+def test_a_run_goes_on_from_the_latest_leg_and_step(work: Work) -> None:
+    save(work, 0, 900)
+    save(work, 1, 1000)
+    state = work.newest()
+    assert state.position == Position(1, 1000) and state.arrays is not None
+    assert state.arrays["w"].tolist() == [1, 1000]
+
+
+def test_a_run_says_where_it_goes_on() -> None:
+    folder = Path("runs/1f")
+    assert SavedState().describe(900, folder) == []
+    [line] = SavedState(Position(0, 1200)).describe(2000, folder)
+    assert line == "resumes after step 1,200 of 2,000, from runs/1f"
+    [line] = SavedState(Position(0, 2000)).describe(2000, folder)
+    assert line == "was trained to its end before, in runs/1f; train.fresh: true trains it again"
+
+
+def test_two_checkpoints_stay(work: Work) -> None:
+    for step in (100, 200, 300):
+        save(work, 0, step)
+    save(work, 1, 400)
+    assert files(work) == ["1-head/00000300", "2-whole/00000400"]
+
+
+def test_best_weights_stay_as_long_as_a_checkpoint_names_them(work: Work) -> None:
+    for step in (50, 150, 250):
+        work.keep_best(Position(0, step), {"00000": "w"}, {"00000": np.array(step)})
+        save(work, 0, step + 50, step)
+    assert files(work) == ["1-head/00000200", "1-head/00000300", "1-head/best-00000150", "1-head/best-00000250"]
+    save(work, 1, 400, 250, 0)
+    save(work, 1, 500, 250, 0)
+    assert files(work) == ["1-head/00000300", "1-head/best-00000250", "2-whole/00000400", "2-whole/00000500"]
+    assert work.best(Position(0, 250))["00000"] == 250
+
+
+def test_every_so_many_steps_a_checkpoint_stays_with_its_best_weights(tmp_path: Path) -> None:
+    def train(*steps: int) -> list[str]:
+        with Work(tmp_path / "run", LEGS, keep_every=300) as work:
+            work.newest()
+            for step in steps:
+                work.keep_best(Position(0, step - 1), {"00000": "w"}, {"00000": np.array(step)})
+                save(work, 0, step, step - 1)
+            return files(work)
+
+    assert train(100, 200, 300, 400, 500) == [
+        *(f"1-head/00000{step}" for step in (300, 400, 500)), *(f"1-head/best-00000{step}" for step in (299, 399, 499)),
+    ]  # fmt: skip
+    kept = [name for name in train(600, 700, 800) if "best" not in name]
+    assert kept == [f"1-head/00000{step}" for step in (300, 600, 700, 800)]
+    assert sorted(file.name for file in tmp_path.glob("run/*/best-*")) == [
+        f"best-00000{step}" for step in (299, 599, 699, 799)
+    ]
+
+
+def test_a_checkpoint_that_is_to_stay_is_never_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, real = Event(), checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", lambda *given: (disk.wait(10), real(*given)))
+    with Work(tmp_path / "run", LEGS, keep_every=300) as work:
+        for step in (200, 250, 300):
+            save(work, 0, step, now=False)
+        disk.set()
+    assert files(work) == ["1-head/00000200", "1-head/00000300"]
+
+
+def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(work: Work, capsys: pytest.CaptureFixture) -> None:
+    save(work, 0, 100)
+    save(work, 0, 200)
+    newest = work.folder / "1-head/00000200"
+    newest.write_bytes(newest.read_bytes()[:-1])
+    assert work.newest().position == Position(0, 100)
+    warning = r"00000200: damaged (it ends too early); training resumes from the checkpoint before"
+    assert capsys.readouterr().err.startswith("warning: ") and not newest.exists()
+    save(work, 0, 200)
+    assert work.newest().position == Position(0, 200) and warning not in capsys.readouterr().err
+
+
+def test_a_checkpoint_whose_best_weights_are_gone_is_no_better_than_a_damaged_one(work: Work) -> None:
+    work.keep_best(Position(0, 100), {"00000": "w"}, {"00000": np.array(1)})
+    save(work, 0, 100, 100)
+    work.keep_best(Position(0, 200), {"00000": "w"}, {"00000": np.array(2)})
+    save(work, 0, 200, 200)
+    (work.folder / "1-head/best-00000200").unlink()
+    assert work.newest().position == Position(0, 100)
+
+
+def test_if_both_are_damaged_the_run_starts_over(work: Work) -> None:
+    for step in (100, 200):
+        save(work, 0, step)
+        (work.folder / f"1-head/{step:08d}").write_bytes(b"nothing")
+    assert work.newest() == SavedState()
+
+
+def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path: Path) -> None:
+    with Work(tmp_path / "run", LEGS) as work:
+        save(work, 0, 100)
+        (work.folder / "1-head/00000200.partial").write_bytes(b"half")
+    with Work(tmp_path / "run", LEGS) as work:
+        assert work.newest().position == Position(0, 100) and files(work) == ["1-head/00000100"]
+
+
+def test_fresh_work_forgets_what_was(tmp_path: Path) -> None:
+    with Work(tmp_path / "run", LEGS) as work:
+        save(work, 0, 100)
+        before = work.run_id
+    with Work(tmp_path / "run", LEGS, fresh=True) as work:
+        assert work.newest() == SavedState() and files(work) == [] and work.run_id != before
+
+
+def test_one_process_at_a_time(work: Work) -> None:
+    message = r"/run: another process trains this variant right now; wait for it or stop it$"
+    with pytest.raises(WorkspaceError, match=message), Work(work.folder, LEGS):
+        pass
+
+
+def test_training_does_not_wait_for_a_slow_disk(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, real = Event(), checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", lambda *given: (disk.wait(10), real(*given)))
+    save(work, 0, 100, now=False)
+    copied: list[int] = []
+    for step in (200, 300):  # left out, and not even copied, while the first is being written
+        work.save(Position(0, step), {"phases": []}, lambda step=step: copied.append(step) or {}, now=False)
+    assert copied == []
+    disk.set()
+    save(work, 0, 400, now=True)
+    assert files(work) == ["1-head/00000100", "1-head/00000400"]
+
+
+def test_a_disk_that_fails_beside_training_fails_the_run(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    save(work, 0, 100)
+    with monkeypatch.context() as broken:
+        broken.setattr(checkpoint, "write", full)
+        save(work, 0, 200, now=False)
+        with pytest.raises(OSError, match="No space left on device"):
+            work.wait()
+    assert work.newest().position == Position(0, 100)
+
+
+def test_a_run_keeps_its_id(tmp_path: Path) -> None:
+    with Work(tmp_path / "run", LEGS) as work:
+        before = work.run_id
+    with Work(tmp_path / "run", LEGS) as work:
+        assert work.run_id == before
+
+
+@pytest.mark.parametrize("left", [b"", bytes(32), b"\xff\xfe", b"../../elsewhere"])
+def test_an_id_that_a_loss_of_power_took_is_replaced_once(tmp_path: Path, left: bytes) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run").write_bytes(left)
+    ids = set()
+    for _ in range(2):
+        with Work(tmp_path / "run", LEGS) as work:
+            ids.add(work.run_id)
+    [own] = ids
+    assert re.fullmatch("[0-9a-f]{32}", own) and (tmp_path / "run/run").read_text() == own
+
+
+def test_what_trackers_were_told_lasts_before_a_checkpoint_counts_it_as_told(work: Work) -> None:
+    there: list[list[str]] = []
+    with work.followed(lambda: there.append(files(work)), lambda stock: None):
+        save(work, 0, 100)
+        save(work, 0, 200)
+    assert there == [[], ["1-head/00000100"]]
+
+
+def test_who_follows_hears_of_each_checkpoint_and_first_of_the_one_that_is_there(tmp_path: Path) -> None:
+    """With those that stay beyond the newest, and the best weights that each goes with."""
+    heard: list[Stock] = []
+    for steps in ((100, 200, 300), (400,)):
+        with Work(tmp_path / "run", LEGS, keep_every=100) as work, work.followed(lambda: None, heard.append):
+            for step in steps:
+                save(work, 0, step)
+    folder = tmp_path / "run/1-head"
+    assert [stock.step for stock in heard] == [100, 200, 300, 300, 400]
+    last = heard[-1]
+    assert list(last.newest) == [folder / "00000400", folder / "00000300"]
+    assert list(last.kept) == [folder / "00000200", folder / "00000100"]
+    assert {path.name: [best.name for best in bests] for path, bests in last.bests.items()} == {
+        "00000400": [], "00000300": [], "00000200": [], "00000100": [],
+    }  # fmt: skip
+
+
+def test_a_run_whose_folder_is_removed_ends_in_one_line(tmp_path: Path) -> None:
+    message = (
+        "/run: was removed while a training worked in it; run the same command again, which trains from the start$"
+    )
+    with pytest.raises(WorkspaceError, match=message), Work(tmp_path / "run", LEGS) as work:
+        save(work, 0, 100)
+        shutil.rmtree(tmp_path / "run")
+        save(work, 0, 200)
+
+
+def test_a_run_is_over_once_its_last_phase_has_ended(work: Work) -> None:
+    for ends, is_over in (
+        (["steps"], False), (["max_minutes"], True), (["steps", None], False), (["steps", "early_stopping"], True)
+    ):  # fmt: skip
+        facts = {"phases": [{"best": {"step": 0, "value": None}, "ended_by": end} for end in ends]}
+        work.save(Position(len(ends) - 1, 100), facts, dict, now=True)
+        state = work.newest()
+        assert state.is_over == is_over
+        assert ("was trained to its end before" in state.describe(200, work.folder)[0]) == is_over
+        shutil.rmtree(work.folder)
+        for phase in work._folders:
+            phase.mkdir(parents=True)
+
+
+def test_each_line_of_a_history_is_sent_once_and_those_before_an_interruption_again(tmp_path: Path) -> None:
+    lines = [f'{{"step": {step}, "train/loss": {step / 2}}}' for step in (1, 2, 3, 4)]
+    sent: list[tuple[int, dict[str, float]]] = []
+
+    def send(step: int, values: dict[str, float]) -> None:
+        sent.append((step, values))
+
+    with Work(tmp_path / "run", LEGS) as work:
+        for count in (1, 2, 3):
+            work.send(lines[:count], send)
+    assert sent == [(step, {"train/loss": step / 2}) for step in (1, 2, 3)]
+    sent.clear()
+    with Work(tmp_path / "run", LEGS) as work:  # a journal that was lost gets all of it
+        work.send(lines[:2], send)
+    assert sent == [(step, {"train/loss": step / 2}) for step in (1, 2)]

@@ -1,0 +1,200 @@
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.learning.networks.anchors import PyramidAnchors
+from bakeoff.learning.networks.detector_settings import (
+    PYRAMID_LAYERS,
+    Backbone,
+    Convolutions,
+    DetectionLoss,
+    Suppression,
+)
+from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
+from bakeoff.learning.tasks.detection import Detection
+from support.detection_scenes import CLASSES, draw_scenes, learn_by_heart
+from support.unfilled import unfilled
+
+QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
+LITE = SsdFpn(
+    input_size=64,
+    backbone=Backbone(depth_multiplier=0.25, min_depth=8),
+    pyramid=Pyramid(min_level=3, max_level=6, depth=96, depthwise=True),
+    convolutions=QUICK,
+    predictor=SharedBoxPredictor(depth=24, layers_before=1, depthwise=True, share_tower=True),
+    predictor_convolutions=QUICK,
+    anchors=PyramidAnchors(scale=2.0, aspect_ratios=(1.0,), scales_per_octave=2),
+    suppression=Suppression(min_score=0.3),
+)
+FULL = replace(
+    LITE,
+    backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8),
+    pyramid=Pyramid(min_level=3, max_level=5, depth=96),
+    predictor=SharedBoxPredictor(depth=24, layers_before=1, dropout=0.1),
+)
+RESNET = replace(
+    FULL, input_size=160, backbone=Backbone(name="resnet50", depth_multiplier=0.125, min_depth=8), pyramid=Pyramid()
+)
+LITE_320 = SsdFpn(
+    input_size=320,
+    pyramid=Pyramid(depth=128, depthwise=True),
+    predictor=SharedBoxPredictor(depth=128, depthwise=True, share_tower=True),
+)
+every_kind = pytest.mark.parametrize("settings", [LITE, FULL, RESNET], ids=["lite", "full", "resnet"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_networks() -> Iterator[None]:
+    yield
+    built.cache_clear()
+    shaped.cache_clear()
+
+
+@cache
+def built(settings: SsdFpn, num_classes: int = 3) -> keras.Model:
+    """Once for all tests; none changes its weights, but for the statistics of batch norm."""
+    keras.utils.set_random_seed(0)
+    return settings.build(num_classes)
+
+
+@cache
+def shaped(settings: SsdFpn, num_classes: int) -> keras.Model:
+    """Without values."""
+    return unfilled(lambda: settings.build(num_classes))
+
+
+def noise(settings: SsdFpn, count: int) -> np.ndarray:
+    size = settings.input_size
+    return np.random.default_rng(0).uniform(0, 255, (count, size, size, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("settings", "depth", "sides"),
+    [
+        (LITE_320, 128, [40, 20, 10, 5, 3]),
+        (SsdFpn(input_size=640, predictor=SharedBoxPredictor(layers_before=0)), 256, [80, 40, 20, 10, 5]),
+    ],
+    ids=["lite 320", "640"],
+)
+def test_levels_are_those_of_the_published_network(settings: SsdFpn, depth: int, sides: list[int]) -> None:
+    network = shaped(settings, 90)
+    smoothed = [network.get_layer(f"neck.level{level}.smooth.relu").output for level in (3, 4)]
+    rest = [network.get_layer(f"neck.level{name}").output for name in ("5.lateral", "6.down.relu", "7.down.relu")]
+    assert [x.shape[1:] for x in [*smoothed, *rest]] == [(side, side, depth) for side in sides]
+
+
+@pytest.mark.parametrize("name", sorted(PYRAMID_LAYERS))
+def test_pyramid_looks_at_the_published_layers(name: Any) -> None:
+    settings = replace(RESNET, backbone=Backbone(name=name, depth_multiplier=0.25), pyramid=Pyramid(min_level=2))
+    network = shaped(settings, 2)
+    layers = {
+        "mobilenet_v1": ["conv_pw_3_relu", "conv_pw_5_relu", "conv_pw_11_relu", "conv_pw_13_relu"],
+        "mobilenet_v2": ["block_2_project_BN", "block_5_project_BN", "block_12_add", "out_relu"],
+        "resnet50": ["conv2_block3_out", "conv3_block4_out", "conv4_block6_out", "conv5_block3_out"],
+    }[name]
+    for level, layer in zip((2, 3, 4, 5), layers, strict=True):
+        assert network.get_layer(f"neck.level{level}.lateral").input is network.get_layer(layer).output
+
+
+def test_parameters_of_the_lite_network_are_those_counted_by_hand() -> None:
+    def separable(channels: int, filters: int, *, norms: int) -> int:
+        return 9 * channels + channels * filters + 4 * filters * norms
+
+    laterals = sum((channels + 1) * 128 for channels in (32, 96, 1280))
+    neck = laterals + 4 * separable(128, 128, norms=1)  # two smoothed levels, two levels on top
+    tower = 4 * separable(128, 128, norms=5)  # a norm for each level
+    heads = sum(9 * 128 + 129 * 6 * numbers for numbers in (4, 90))
+    assert shaped(LITE_320, 90).count_params() == 2_257_984 + neck + tower + heads
+
+
+@pytest.mark.parametrize(
+    ("name", "backbone", "channels"),
+    [("mobilenet_v1", 3_228_864, (256, 512, 1024)), ("resnet50", 23_561_152, (512, 1024, 2048))],
+)
+def test_parameters_of_the_full_networks_are_those_counted_by_hand(
+    name: Any, backbone: int, channels: tuple[int, ...]
+) -> None:
+    laterals = sum((depth + 1) * 256 for depth in channels)
+    neck = laterals + 4 * (9 * 256 * 256 + 4 * 256)
+    towers = 2 * 4 * (9 * 256 * 256 + 5 * 4 * 256)
+    heads = sum((9 * 256 + 1) * 6 * numbers for numbers in (4, 90))
+    assert shaped(SsdFpn(backbone=Backbone(name=name)), 90).count_params() == backbone + neck + towers + heads
+
+
+@pytest.mark.parametrize(
+    ("settings", "numbers"),
+    [(LITE, 3), (FULL, 3), (RESNET, 3), (replace(LITE, loss=DetectionLoss(classes="softmax")), 4)],
+    ids=["lite", "full", "resnet", "softmax"],
+)
+def test_outputs_have_a_row_for_every_anchor(settings: SsdFpn, numbers: int) -> None:
+    anchors = len(settings.anchor_boxes())
+    shapes = {name: tuple(output.shape) for name, output in built(settings).output.items()}
+    assert shapes == {"boxes": (None, anchors, 4), "classes": (None, anchors, numbers)}
+
+
+@every_kind
+def test_prior_is_on_the_class_head_and_nowhere_else(settings: SsdFpn) -> None:
+    network = built(settings)
+    np.testing.assert_array_equal(network.get_layer("head.classes").bias, np.full(6, -4.6, np.float32))
+    np.testing.assert_array_equal(network.get_layer("head.boxes").bias, np.zeros(8, np.float32))
+
+
+def test_every_class_starts_from_a_score_near_one_in_a_hundred() -> None:
+    keras.utils.set_random_seed(0)
+    settings = replace(FULL, predictor_convolutions=Convolutions())
+    scores = tf.sigmoid(settings.build(3)(noise(settings, 4), training=True)["classes"]).numpy()
+    assert 0.008 < np.median(scores) < 0.012
+
+
+def test_levels_share_convolutions_but_not_norms() -> None:
+    paths = {weight.path for weight in built(FULL).weights if weight.path.startswith("head.")}
+    norms = {
+        f"head.{kind}.conv0.level{level}.norm/{part}"
+        for kind in ("boxes", "classes")
+        for level in (3, 4, 5)
+        for part in ("gamma", "beta", "moving_mean", "moving_variance")
+    }
+    kernels = {
+        f"head.{kind}{layer}" for kind in ("boxes", "classes") for layer in (".conv0/kernel", "/kernel", "/bias")
+    }
+    assert paths == norms | kernels
+
+
+@every_kind
+def test_every_weight_gets_a_gradient(settings: SsdFpn) -> None:
+    network, task = built(settings), Detection(settings, "abc")
+    sides = [-(-settings.input_size // stride) for stride in settings.strides]
+    ends = np.cumsum([side**2 * settings.anchors.per_cell for side in sides])
+    boxes = settings.anchor_boxes()[ends - 1]  # an anchor of every level, so that each has a box to learn
+    example = {"boxes": tf.constant(boxes), "classes": tf.constant(np.arange(len(boxes)) % 3 + 1)}
+    targets = {name: tf.stack([value] * 4) for name, value in task.encode(example).items()}
+    with tf.GradientTape() as tape:
+        loss = tf.add_n(list(task.losses(network(noise(settings, 4), training=True), targets).values()))
+    gradients = tape.gradient(loss, network.trainable_variables)
+    without = [
+        weight.path
+        for weight, gradient in zip(network.trainable_variables, gradients, strict=True)
+        if gradient is None or not 1e-12 < float(tf.reduce_max(tf.abs(gradient))) < 1e6
+    ]
+    assert without == [] and len(gradients) > 80
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        replace(FULL, predictor=SharedBoxPredictor(depth=24, layers_before=1)),
+        pytest.param(LITE, marks=pytest.mark.slow),
+    ],
+    ids=["full", "lite"],
+)
+def test_network_learns_eight_scenes_by_heart(settings: SsdFpn) -> None:
+    keras.utils.set_random_seed(1)
+    images, truth = draw_scenes(64, (14, 28))
+    network, task = settings.build(2), Detection(settings, CLASSES)
+    learn_by_heart(network, task, images, truth, near=6 / 64)

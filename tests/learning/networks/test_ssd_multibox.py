@@ -1,0 +1,128 @@
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.learning.networks.anchors import MultiboxAnchors
+from bakeoff.learning.networks.detector_settings import Backbone, Convolutions, DetectionLoss, HardExamples, Suppression
+from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
+from bakeoff.learning.tasks.detection import Detection
+from support.detection_scenes import CLASSES, draw_scenes, learn_by_heart
+from support.unfilled import unfilled
+
+QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
+TINY = SsdMultibox(
+    input_size=96,
+    backbone=Backbone(depth_multiplier=0.25, min_depth=8),
+    num_maps=3,
+    convolutions=QUICK,
+    predictor_convolutions=replace(QUICK, initial_deviation=0.01),
+    anchors=MultiboxAnchors(min_scale=0.25, max_scale=0.6, aspect_ratios=(1.0,)),
+    suppression=Suppression(min_score=0.3),
+)
+OTHER = replace(
+    TINY,
+    backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8),
+    depthwise_maps=True,
+    predictor=BoxPredictor(kernel=3, depthwise=True, layers_before=1, min_depth=8, max_depth=24, dropout=0.1),
+    loss=DetectionLoss(classes="softmax"),
+    mining=HardExamples(),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_networks() -> Iterator[None]:
+    yield
+    built.cache_clear()
+
+
+@cache
+def built(settings: SsdMultibox, num_classes: int = 3) -> keras.Model:
+    """Once for all tests; none changes its weights, but for the statistics of batch norm."""
+    keras.utils.set_random_seed(0)
+    return settings.build(num_classes)
+
+
+def noise(settings: SsdMultibox, count: int) -> np.ndarray:
+    size = settings.input_size
+    return np.random.default_rng(0).uniform(0, 255, (count, size, size, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("size", "maps"),
+    [
+        # As the Object Detection API's own tests state them, and the published 300 and 320.
+        (128, [(8, 576), (4, 1280), (2, 512), (1, 256), (1, 256), (1, 128)]),
+        (299, [(19, 576), (10, 1280), (5, 512), (3, 256), (2, 256), (1, 128)]),
+        (320, [(20, 576), (10, 1280), (5, 512), (3, 256), (2, 256), (1, 128)]),
+    ],
+)
+def test_maps_are_those_of_the_published_network(size: int, maps: list[tuple[int, int]]) -> None:
+    network = unfilled(lambda: SsdMultibox(input_size=size).build(90))
+    read = [network.get_layer(f"head.classes.map{number}.answer").input for number in range(6)]
+    assert [(x.shape[1], x.shape[2], x.shape[3]) for x in read] == [(side, side, depth) for side, depth in maps]
+    assert read[0] is network.get_layer("block_13_expand_relu").output
+    assert read[1] is network.get_layer("out_relu").output
+
+
+def test_parameters_are_those_counted_by_hand() -> None:
+    depths, boxes = [576, 1280, 512, 256, 256, 128], [3, 6, 6, 6, 6, 6]
+    backbone = 2_257_984
+    added = 0  # 1x1 to half the depth, 3x3 to the depth; four numbers of a norm for each channel
+    for before, depth in itertools.pairwise(depths[1:]):
+        half = depth // 2
+        added += before * half + 4 * half + 9 * half * depth + 4 * depth
+    heads = sum((depth + 1) * count * (4 + 90) for depth, count in zip(depths, boxes, strict=True))
+    network = unfilled(lambda: SsdMultibox(input_size=320).build(90))
+    assert network.count_params() == backbone + added + heads
+
+
+@pytest.mark.parametrize(("settings", "numbers"), [(TINY, 3), (OTHER, 4)], ids=["sigmoid", "softmax"])
+def test_outputs_have_a_row_for_every_anchor(settings: SsdMultibox, numbers: int) -> None:
+    anchors = len(settings.anchor_boxes())
+    shapes = {name: tuple(output.shape) for name, output in built(settings).output.items()}
+    assert shapes == {"boxes": (None, anchors, 4), "classes": (None, anchors, numbers)}
+
+
+@pytest.mark.parametrize("settings", [TINY, OTHER], ids=["plain", "depthwise"])
+def test_prior_is_on_the_class_heads_and_nowhere_else(settings: SsdMultibox) -> None:
+    network = built(settings)
+    heads = {weight.path: weight.numpy() for weight in network.weights if weight.path.endswith("answer/bias")}
+    assert len(heads) == 2 * 3
+    for path, bias in heads.items():
+        np.testing.assert_array_equal(bias, np.float32(-4.6) if ".classes." in path else 0.0, err_msg=path)
+
+
+def test_every_class_starts_from_a_score_near_one_in_a_hundred() -> None:
+    scores = tf.sigmoid(built(TINY)(noise(TINY, 4), training=True)["classes"]).numpy()
+    assert 0.008 < np.median(scores) < 0.012
+
+
+@pytest.mark.parametrize("settings", [TINY, OTHER], ids=["plain", "depthwise"])
+def test_every_weight_gets_a_gradient(settings: SsdMultibox) -> None:
+    network, task = built(settings), Detection(settings, "abc")
+    boxes = [[0.1, 0.1, 0.4, 0.4], [0.3, 0.2, 0.9, 0.9], [0.5, 0.5, 0.8, 1.0]]
+    example = {"boxes": tf.constant(boxes), "classes": tf.constant([2, 1, 3], tf.int64)}
+    targets = {name: tf.stack([value] * 4) for name, value in task.encode(example).items()}
+    with tf.GradientTape() as tape:
+        loss = tf.add_n(list(task.losses(network(noise(settings, 4), training=True), targets).values()))
+    gradients = tape.gradient(loss, network.trainable_variables)
+    without = [
+        weight.path
+        for weight, gradient in zip(network.trainable_variables, gradients, strict=True)
+        if gradient is None or not 1e-12 < float(tf.reduce_max(tf.abs(gradient))) < 1e6
+    ]
+    assert without == [] and len(gradients) > 100
+
+
+def test_network_learns_eight_scenes_by_heart() -> None:
+    keras.utils.set_random_seed(1)
+    images, truth = draw_scenes(96, (22, 44))
+    settings = replace(TINY, backbone=OTHER.backbone)
+    network, task = settings.build(2), Detection(settings, CLASSES)
+    learn_by_heart(network, task, images, truth, near=8 / 96)

@@ -1,0 +1,125 @@
+"""Whose weights a run starts from: what stands beside them, and what is said of that."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.pretrained.lineage import (
+    FILE,
+    find_starts,
+    in_words,
+    licences_of,
+    lineage_of,
+    starts_of,
+    starts_of_work,
+)
+from bakeoff.learning.pretrained.weight_source import origin_of
+
+COCO = {"name": "net", "licence": "Apache-2.0", "data": "COCO 2017"}
+RUN = {"run": "1356d7d31e99a84a", "data": "600 examples of 10 classes", "records": "77"}
+
+
+def weights_in(folder: Path, card: str | None = None) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "weights.h5").write_bytes(b"weights")
+    if card is not None:
+        (folder / "about.yaml").write_text(card, encoding="utf-8")
+    return folder / "weights.h5"
+
+
+def test_random_weights_come_from_nobody_and_imagenets_from_keras() -> None:
+    assert (lineage_of("none", None, "none"), in_words([]), licences_of([])) == ([], "random weights", [])
+    assert in_words(lineage_of("imagenet", None, "imagenet")) == (
+        "imagenet, trained on ImageNet (ILSVRC 2012), licence Apache-2.0"
+    )
+
+
+def test_a_file_of_which_nothing_is_said_is_not_known(tmp_path: Path) -> None:
+    lineage = lineage_of("data/weights/mine.h5", weights_in(tmp_path), "77")
+    assert lineage == [{"name": "data/weights/mine.h5", "licence": None, "data": None, "digest": "77"}]
+    assert in_words(lineage) == "data/weights/mine.h5, trained on data that is not known, licence not known"
+    assert licences_of(lineage) == ["not known"]
+
+
+def test_the_card_of_a_checkpoint_stands_in_the_folder_of_its_archive(tmp_path: Path) -> None:
+    weights_in(tmp_path, "name: net\nlicence: MIT\ndata: COCO 2017\ncame_from: /home/me/mirror\n")
+    (tmp_path / "checkpoint").mkdir()
+    [start] = lineage_of("zoo/net", tmp_path / "checkpoint/ckpt-0", "77")
+    assert start == {"name": "net", "licence": "MIT", "data": "COCO 2017", "digest": "77"}
+
+
+def test_the_state_of_a_run_of_before_names_what_it_started_from() -> None:
+    assert starts_of({"lineage": {"started_from": "none", "fingerprint": "77"}}) == []
+    assert starts_of({}) == []
+    old = starts_of({"lineage": {"started_from": "w.h5", "fingerprint": "77"}})
+    assert in_words(old) == "w.h5, trained on data that is not known, licence not known"
+
+
+def test_weights_of_a_run_bring_its_start_along_and_count_it(tmp_path: Path) -> None:
+    path = weights_in(tmp_path)
+    state = {"step": 2000, "lineage": {"starts": [COCO], "own": RUN}}
+    (tmp_path / "state.json").write_text(json.dumps(state), encoding="utf-8")
+    lineage = lineage_of("x", path, "77")
+    assert lineage == [COCO, RUN | {"steps": 2000}]
+    assert in_words(lineage) == (
+        "net, trained on COCO 2017, licence Apache-2.0; then run 1356d7d3: 2,000 steps on 600 examples of 10 classes"
+    )
+    assert licences_of([COCO, RUN, {"name": "w", "licence": None}, COCO]) == ["Apache-2.0", "not known"]
+
+
+def test_a_run_that_is_gone_on_from_gives_its_own_start(tmp_path: Path) -> None:
+    work = tmp_path / "1356d7d31e99a84a"
+    work.mkdir()
+    assert in_words(starts_of_work(work)).startswith("whatever run 1356d7d3 started from, trained on data that is not")
+    (work / FILE).write_text(json.dumps({"starts": [COCO], "own": RUN}), encoding="utf-8")
+    assert find_starts("none", None, "none", work) == [COCO]
+    assert find_starts("none", None, "none", None) == []
+
+
+BAD: dict[str, tuple[str, str]] = {
+    "no YAML": ("{", r"about\.yaml: cannot be read \("),
+    "a text": ("mine", r"about\.yaml: must be lines of `key: value`, got 'mine'$"),
+    "another key": ("license: MIT", r"about\.yaml: no such key 'license'; did you mean 'licence'\? one of: accepted, "),
+    "a number": ("licence: 3", r"about\.yaml: licence: must be a text or null, got 3$"),
+    "a licence that forbids": (
+        "licence: CC-BY-NC-4.0\nforbids: commercial use",
+        r"^train\.init\.weights: the licence of .*/weights\.h5, CC-BY-NC-4\.0, forbids commercial use; if that is no "
+        r"use of yours, write `accepted: true` into the about\.yaml beside it$",
+    ),
+    "one that was not accepted": ("forbids: commercial use\naccepted: 'no'", r"forbids commercial use; if that is"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_card_that_cannot_be_read_or_forbids_is_refused(name: str, tmp_path: Path) -> None:
+    card, message = BAD[name]
+    weights_in(tmp_path, card)
+    with pytest.raises(ConfigError, match=message) as refused:
+        origin_of(Init(str(tmp_path)), Path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_licence_that_was_accepted_lets_weights_through(tmp_path: Path) -> None:
+    path = weights_in(tmp_path, "licence: CC-BY-NC-4.0\nforbids: commercial use\naccepted: true\n")
+    assert origin_of(Init(str(tmp_path)), Path).path == path
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{"])
+def test_a_state_that_cannot_be_read_is_refused(text: str, tmp_path: Path) -> None:
+    path = weights_in(tmp_path)
+    (tmp_path / "state.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"state\.json: cannot be read; copy the folder of the run again$"):
+        lineage_of("x", path, "77")
+
+
+def test_published_weights_that_are_not_there_name_the_command_that_brings_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    missing: Any = r"^train\.init\.weights: data/weights/zoo/net is not there; `bakeoff weights get net` brings it, or"
+    with pytest.raises(ConfigError, match=missing + r" `init: \{weights: none\}` starts from random weights$"):
+        origin_of(Init("zoo/net"), Path)

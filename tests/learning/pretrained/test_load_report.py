@@ -1,0 +1,226 @@
+"""First weights: what is loaded by layer name, what is skipped, what is refused."""
+
+import json
+from pathlib import Path
+
+import h5py
+import keras
+import pytest
+
+from bakeoff.foundation.errors import ConfigError, DataError
+from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.pretrained import load_report
+from bakeoff.learning.pretrained.load_report import in_words
+from bakeoff.learning.pretrained.weight_source import Origin, origin_of
+from support.first_weights import (
+    BACKBONE,
+    HEAD,
+    SAVED,
+    Famous,
+    Small,
+    firsts,
+    numbered,
+    own_checkpoint,
+    start,
+    whole_model,
+)
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_weights_load_by_layer_name(name: str, tmp_path: Path) -> None:
+    SAVED[name](tmp_path / name, numbered(Small().build(3)))
+    network, report = start(tmp_path / name)
+    assert firsts(network) == {path: number for number, path in enumerate(BACKBONE + HEAD, start=1)}
+    assert sorted(report["loaded"]) == sorted(BACKBONE + HEAD)
+    assert (report["skipped"], report["left_random"], report["unused"]) == ([], [], [])
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_head_of_other_classes_is_skipped_and_said_with_both_shapes(name: str, tmp_path: Path) -> None:
+    SAVED[name](tmp_path / name, numbered(Small().build(5)))
+    network, report = start(tmp_path / name)
+    assert firsts(network)["Conv1/kernel"] == 1.0 and firsts(network)["logits/kernel"] != 6.0
+    assert report["skipped"] == [
+        {"name": "logits/kernel", "here": [4, 3], "there": [4, 5]},
+        {"name": "logits/bias", "here": [3], "there": [5]},
+    ]
+    assert in_words(report, Init(name)) == [
+        f"first weights from {(tmp_path / name).as_posix()}: 5 variables loaded",
+        "  2 skipped, another shape: logits/kernel [4, 3], there [4, 5]; logits/bias [3], there [5]",
+    ]
+
+
+def test_only_what_is_named_is_loaded_and_statistics_come_along(tmp_path: Path) -> None:
+    numbered(Small().build(3)).save_weights(tmp_path / "one.weights.h5")
+    network, report = start(tmp_path / "one.weights.h5", warm_start=("bn_Conv1/gamma",))
+    assert sorted(report["loaded"]) == ["bn_Conv1/gamma", "bn_Conv1/moving_mean", "bn_Conv1/moving_variance"]
+    assert firsts(network)["bn_Conv1/moving_variance"] == 5.0 and firsts(network)["Conv1/kernel"] != 1.0
+    assert "Conv1/kernel" in report["left_random"] and len(report["unused"]) == 4
+    assert in_words(report, Init("one.weights.h5"))[1:] == [
+        "  4 left random: Conv1/kernel; bn_Conv1/beta; logits/kernel, and 1 more",
+        "  4 not used: bn_Conv1/1; Conv1/0; logits/0, and 1 more",
+    ]
+
+
+def test_what_is_named_must_fit(tmp_path: Path) -> None:
+    numbered(Small().build(5)).save_weights(tmp_path / "one.weights.h5")
+    message = r"/one\.weights\.h5: logits/kernel has shape \[4, 5\], this network's has \[4, 3\]; leave it out of"
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5", warm_start=("head",))
+
+
+def test_a_name_of_nothing_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    numbered(Small().build(3)).save_weights(tmp_path / "one.weights.h5")
+    message = r"^train\.init\.warm_start: no variable of the network matches 'bakbone'; did you mean 'backbone' or"
+    with pytest.raises(ConfigError, match=message):
+        start(tmp_path / "one.weights.h5", warm_start=("bakbone",))
+
+
+def test_weights_of_another_architecture_are_refused(tmp_path: Path) -> None:
+    given = keras.Input((2,))
+    keras.Model(given, keras.layers.Dense(2, name="other")(given)).save_weights(tmp_path / "one.weights.h5")
+    with pytest.raises(DataError, match=r"holds nothing that fits this network: weights of another architecture"):
+        start(tmp_path / "one.weights.h5")
+
+
+def test_a_head_that_happens_to_fit_makes_no_file_one_of_this_architecture(tmp_path: Path) -> None:
+    """MobileNetV2 and EfficientNetV2-B0 both end in 1,280 channels and a layer called `logits`."""
+    given = keras.Input((4,))
+    keras.Model(given, keras.layers.Dense(3, name="logits")(given)).save_weights(tmp_path / "one.weights.h5")
+    message = r"fits 0 of the 5 variables of this network's backbone: weights of another architecture; if some are mean"
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5")
+    assert start(tmp_path / "one.weights.h5", warm_start=("head",))[1]["loaded"] == HEAD
+
+
+def test_a_layer_that_the_file_has_only_in_part_is_refused(tmp_path: Path) -> None:
+    """As a file of Keras 2 lost its depthwise kernels, and a training went on with random ones."""
+    whole_model(tmp_path / "one.h5", numbered(Small().build(3)))
+    with h5py.File(tmp_path / "one.h5", "a") as file:
+        file["model_weights/outer"].attrs["weight_names"] = [
+            name for name in file["model_weights/outer"].attrs["weight_names"] if "bn_Conv1/beta" not in str(name)
+        ]
+    message = (
+        r"/one\.h5: holds no bn_Conv1/beta, of the 5 variables of this network's backbone, which would stay random; "
+    )
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.h5")
+    with pytest.raises(DataError, match=r"/one\.h5: holds no bn_Conv1/beta, which train\.init\.warm_start names"):
+        start(tmp_path / "one.h5", warm_start=("bn_Conv1",))
+
+
+def test_a_head_without_its_bias_is_refused(tmp_path: Path) -> None:
+    network = Small().build(3)
+    given = keras.Input((4,))
+    head = keras.layers.Dense(3, use_bias=False, name="logits")
+    layers = [*network.layers[:-1], keras.Model(given, head(given)).layers[-1]]
+    keras.Sequential(layers).save_weights(tmp_path / "one.weights.h5")
+    message = (
+        r"holds no logits/bias, but the rest of the layer: weights of another architecture, or of a part that train\."
+    )
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5")
+
+
+def test_a_variable_of_a_shared_layer_that_finds_no_place_is_refused(tmp_path: Path) -> None:
+    image = keras.Input((8, 8, 3))
+    x = keras.layers.Conv2D(4, 3, name="Conv1")(image)  # with a bias
+    keras.Model(image, keras.layers.BatchNormalization(name="bn_Conv1")(x)).save_weights(tmp_path / "one.weights.h5")
+    message = r"/one\.weights\.h5: holds Conv1/1, which the network's layer has no place for: weights of another arch"
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5")
+
+
+def test_what_is_named_must_be_there(tmp_path: Path) -> None:
+    given = keras.Input((8, 8, 3))
+    keras.Model(given, keras.layers.Conv2D(4, 3, use_bias=False, name="Conv1")(given)).save_weights(
+        tmp_path / "one.weights.h5"
+    )
+    message = (
+        r"/one\.weights\.h5: holds no bn_Conv1/gamma, and 3 more of the 5 that train\.init\.warm_start names; these "
+        r"are weights of another architecture, or leave it out of train\.init\.warm_start$"
+    )
+    with pytest.raises(DataError, match=message):
+        start(tmp_path / "one.weights.h5", warm_start=("backbone",))
+    with pytest.raises(DataError, match=r"holds no bn_Conv1/gamma, and 2 more of the 3 that train\.init"):
+        start(tmp_path / "one.weights.h5", warm_start=("bn_Conv1/gamma",))  # its statistics are missing, too
+
+
+def test_the_folder_of_a_run_means_its_best_weights(tmp_path: Path) -> None:
+    numbered(Small().build(3)).save_weights(tmp_path / "best.weights.h5")
+    Small().build(3).save_weights(tmp_path / "final.weights.h5")
+    network, report = start(tmp_path)
+    assert firsts(network)["Conv1/kernel"] == 1.0 and report["source"].endswith("/best.weights.h5")
+
+
+def test_work_in_flight_means_the_best_weights_of_its_last_leg(tmp_path: Path) -> None:
+    for leg, step in (("1-head", 300), ("2-whole", 500)):
+        (tmp_path / leg).mkdir()
+        own_checkpoint(tmp_path / leg / f"best-{step:08d}", Small().build(3))
+    assert start(tmp_path)[1]["source"].endswith("/2-whole/best-00000500")
+
+
+def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
+    message = (
+        r"holds no best\.weights\.h5, final\.weights\.h5, work in flight or TensorFlow checkpoint \(\.index\); name"
+    )
+    with pytest.raises(ConfigError, match=message):
+        start(tmp_path)
+
+
+def test_the_id_of_an_mlflow_run_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbered(Small().build(3)).save_weights(tmp_path / "best.weights.h5")
+    asked: list[str] = []
+
+    def fetch(run_id: str) -> Path:
+        asked.append(run_id)
+        return tmp_path / "best.weights.h5"
+
+    origin = origin_of(Init("0f" * 16), fetch)
+    assert asked == ["0f" * 16] and origin.path == tmp_path / "best.weights.h5"
+
+
+def test_a_path_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^train\.init\.weights: must be none, imagenet, .* got 'modls/train'"):
+        start("modls/train")
+
+
+def test_other_content_is_another_origin(tmp_path: Path) -> None:
+    digests = set()
+    for content in (b"one", b"two"):
+        (tmp_path / "w.h5").write_bytes(content)
+        digests.add(origin_of(Init(str(tmp_path / "w.h5")), Path).digest)
+    assert len(digests | {origin_of(Init("none"), Path).digest, origin_of(Init("imagenet"), Path).digest}) == 4
+
+
+def test_random_weights_are_all_left_random_and_nothing_is_said() -> None:
+    _, report = start("none")
+    assert report["left_random"] == BACKBONE + HEAD and in_words(report, Init()) == []
+    [printed] = in_words(report, Init(meant="weights of COCO"))
+    made_to = "this recipe was made to start from weights of COCO (train.init.weights)"
+    assert printed == f"the first weights are random; {made_to}"
+
+
+# ImageNet.
+
+
+def test_imagenet_weights_load_by_layer_name() -> None:
+    network, report = start("imagenet", model=Famous())
+    assert sorted(report["loaded"]) == sorted(BACKBONE) and firsts(network)["bn_Conv1/moving_mean"] == 4.0
+
+
+def test_without_a_network_connection_imagenet_says_so() -> None:
+    message = r"^train\.init\.weights: ImageNet's weights could not be downloaded \(URL fetch failure\); connect to the"
+    with pytest.raises(DataError, match=message):
+        start("imagenet", model=Famous(failure="URL fetch failure"))
+
+
+def test_a_network_that_keras_has_no_weights_of_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"must not be imagenet, for Keras has no trained weights of Small$"):
+        start("imagenet")
+
+
+def test_a_report_is_kept(tmp_path: Path) -> None:
+    load_report.write_report({"source": "none", "loaded": []}, tmp_path)
+    assert json.loads((tmp_path / "init.json").read_text()) == {"source": "none", "loaded": []}
+    assert Origin(None, "none").is_tf_checkpoint is False

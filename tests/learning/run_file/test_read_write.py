@@ -1,0 +1,97 @@
+"""An edit of run.yaml is refused, with the command that does what it meant to do."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.run_file.read_write import is_whole, require_unedited, sealed, unsealed
+
+TREE: dict[str, Any] = {
+    "variant": {"lr": "cosine"}, "seed": 0, "lr": {"kind": "cosine", "peak": 0.1, "hold_steps": 0},
+    "train": {"phases": [{"name": "all"}]}, "derived": {"steps": 10},
+}  # fmt: skip
+
+
+def written(path: Path, tree: dict[str, Any]) -> Path:
+    path.write_text(yaml.safe_dump(tree, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def test_what_was_sealed_is_whole_also_after_yaml() -> None:
+    assert is_whole(sealed(TREE))
+    assert is_whole(yaml.safe_load(yaml.safe_dump(sealed(TREE), sort_keys=True)))
+    assert unsealed(sealed(TREE)) == TREE
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{"seed": 1}, {"seed": 0.0}, {"lr": {"kind": "cosine", "peak": 0.1}}, {"more": 1}, {"train": {"phases": []}}],
+)
+def test_any_edit_breaks_the_seal(edit: dict[str, Any]) -> None:
+    assert not is_whole(sealed(TREE) | edit)
+
+
+def test_a_whole_file_may_be_overwritten_by_another_variant(tmp_path: Path) -> None:
+    path = written(tmp_path / "run.yaml", sealed(TREE))
+    before = path.read_bytes()
+    require_unedited(path, TREE | {"seed": 5})  # raises nothing
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_not_there_or_was_written_by_an_earlier_version_may_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    require_unedited(path, TREE)  # raises nothing
+    assert not path.exists()
+    before = written(path, TREE).read_bytes()
+    require_unedited(path, TREE | {"seed": 5})
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected", "command"),
+    [
+        (
+            {"lr": {"kind": "cosine", "peak": 0.5, "hold_steps": 0}},
+            "lr.peak is 0.5, rendered is 0.1",
+            "-S ++lr.peak=0.5",
+        ),
+        ({"seed": 3}, "seed is 3, rendered is 0", "-S seed=3"),
+        ({"variant": {"lr": "constant"}}, "variant.lr is constant, rendered is cosine", "-S lr.use=constant"),
+    ],
+)
+def test_an_edit_is_refused_with_the_command_that_works(
+    edit: dict[str, Any], expected: str, command: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "run.yaml", sealed(TREE) | edit)
+    with pytest.raises(
+        ConfigError, match=rf"run\.yaml: was edited, but render_config writes it \({re.escape(expected)}\)"
+    ) as error:
+        require_unedited(path, TREE)
+    assert f"then `dvc exp run {command}`, or the same in params.yaml" in str(error.value)
+    assert "delete it" in str(error.value)
+
+
+def test_an_edit_that_no_command_can_make_is_refused_without_one(tmp_path: Path) -> None:
+    path = written(tmp_path / "run.yaml", sealed(TREE) | {"derived": {"steps": 11}})
+    with pytest.raises(ConfigError, match=r"derived\.steps is 11, rendered is 10") as error:
+        require_unedited(path, TREE)
+    assert "dvc exp run" not in str(error.value)
+
+
+def test_many_edits_are_counted(tmp_path: Path) -> None:
+    edited = sealed(TREE) | {"seed": 1, "lr": {"kind": "x", "peak": 2, "hold_steps": 3}, "derived": {"steps": 1}}
+    with pytest.raises(ConfigError, match=r"seed is 1, .*, lr\.peak is 2, rendered is 0\.1, and 2 more\)"):
+        require_unedited(written(tmp_path / "run.yaml", edited), TREE)
+
+
+def test_a_file_that_an_edit_broke_is_refused_too(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("lr: [\n", encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"run\.yaml:2: not valid YAML: .*; render_config writes this file: delete it"
+    ):
+        require_unedited(path, TREE)

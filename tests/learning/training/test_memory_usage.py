@@ -1,0 +1,58 @@
+import pytest
+
+from bakeoff.learning.input.memory_budget import Parts
+from bakeoff.learning.training import memory_usage
+from bakeoff.learning.training.memory_usage import BUILT, LOOKED, SHOWN, STEPPED, Footprint, warning
+
+MB = 10**6
+PARTS = Parts(
+    program=900 * MB, weights=100 * MB, activations=600 * MB, batches=100 * MB, decoding=50 * MB, shuffling=50 * MB
+)
+
+
+def peaks(built: int, stepped: int, looked: int) -> dict[str, int]:
+    return {BUILT: built * MB, STEPPED: stepped * MB, LOOKED: looked * MB}
+
+
+def test_up_to_a_tenth_over_the_budget_nothing_is_said() -> None:
+    assert warning(peaks(1000, 2000, 2199), 2200 * MB, 2000 * MB, PARTS) is None
+
+
+@pytest.mark.parametrize(
+    ("course", "what"),
+    [
+        ((1900, 2700, 2700), "program and weights took 1.90 GB, estimated 1.00 GB"),
+        ((1000, 2700, 2700), "activations and batches took 1.70 GB, estimated 0.80 GB"),
+        ((1000, 1800, 2700), "evaluation, checkpoints and the tracking store took 0.90 GB, estimated 0.00 GB"),
+    ],
+)
+def test_what_took_more_than_it_should_is_named(course: tuple[int, int, int], what: str) -> None:
+    printed = warning(peaks(*course), 2700 * MB, 2000 * MB, PARTS)
+    built, stepped, looked = (f"{size / 1000:.2f} GB" for size in course)
+    assert printed == (
+        "peak memory 2.70 GB is 35% over memory.budget, 2.00 GB: "
+        f"{built} after the network was built, {stepped} after the steps before validation, "
+        f"{looked} after the first validation pass, 2.70 GB after the end. "
+        f"Most above the estimate: {what}; lower train.batch_size or raise memory.budget"
+    )
+
+
+def test_what_is_drawn_and_written_for_tensorboard_is_named_by_its_settings() -> None:
+    printed = warning(peaks(1000, 1800, 1900) | {SHOWN: 2700 * MB}, 2700 * MB, 2000 * MB, PARTS)
+    assert printed is not None and "1.90 GB after the first validation pass, 2.70 GB after its samples" in printed
+    assert "Most above the estimate: train.samples and train.tensorboard took 0.80 GB, estimated 0.00 GB" in printed
+
+
+def test_run_that_ended_before_its_first_look_is_judged_by_what_it_reached() -> None:
+    printed = warning({BUILT: 1000 * MB}, 2700 * MB, 2000 * MB, PARTS)
+    assert printed is not None and ": 1.00 GB after the network was built, 2.70 GB after the end. Most" in printed
+
+
+def test_moments_are_marked_before_and_after_the_first_look_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached = iter([10, 30, 70, 100, 100])
+    monkeypatch.setattr(memory_usage, "peak_memory_bytes", lambda: next(reached))
+    marks = Footprint()
+    marks.mark(BUILT)
+    look = marks.around(lambda: "result")
+    assert [look(), look()] == ["result", "result"]
+    assert marks.peaks == {BUILT: 10, STEPPED: 30, LOOKED: 70}

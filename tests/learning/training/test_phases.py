@@ -1,0 +1,84 @@
+"""The presets of three phases, and what a list of phases may not say."""
+
+from typing import Any
+
+import pytest
+
+from bakeoff.foundation.errors import OutOfRange
+from bakeoff.learning.lr.decays import Constant
+from bakeoff.learning.plan.settings import Init, Phase, Train
+from bakeoff.learning.run_file.parse import Problems, parse
+from bakeoff.learning.run_file.yaml_file import read_mapping
+from support.imports import ROOT
+
+
+@pytest.mark.parametrize(
+    ("option", "first", "rates"),
+    [
+        ("three_phase", ("head",), (0.1, 0.001, 0.00001)),
+        ("transfer", ("head",), (0.003, 0.001, 0.0001)),
+        ("transfer_detector", ("neck", "head"), (0.003, 0.001, 0.0001)),
+    ],
+)
+def test_presets_train_what_is_new_then_everything_then_everything_slowly(
+    option: str, first: tuple[str, ...], rates: tuple[float, ...]
+) -> None:
+    problems = Problems(lambda key: option)
+    tree: dict[str, Any] = {}
+    for name in ("transfer", option) if option == "transfer_detector" else (option,):
+        tree |= read_mapping(ROOT / f"conf/train/{name}.yaml")
+    train = parse(Train, {key: value for key, value in tree.items() if key != "defaults"}, "train", problems)
+    problems.raise_any()
+    assert [(phase.lr, phase.trainable, phase.start) for phase in train.phases] == [
+        (Constant(rates[0]), first, "last"), (Constant(rates[1]), (), "last"), (Constant(rates[2]), (), "last"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        (Phase, {"name": "head/1", "steps": 1}, r"^name: must be made of letters, digits, - and _, got 'head/1'$"),
+        (Phase, {"name": "head", "steps": 1, "epochs": 2.0},
+         r"^steps: must be null, for epochs is .*; set exactly one of steps and epochs, got 1$"),
+        (Train, {"batch_size": 1, "phases": (Phase("a"),)}, r"^steps: must be a number, for epochs is null; .*None$"),
+        (Train, {"batch_size": 1, "phases": (Phase("a", 1), Phase("b"))},
+         r"^phases: must be phases that all have a length, or none, got \[True, False\]$"),
+        (Phase, {"name": "head", "steps": 1, "batch_size": 0}, r"^batch_size: must be 1 or more, or null, got 0$"),
+        (Train, {"batch_size": 1, "steps": 3, "phases": (Phase("a", 1),)},
+         r"^steps: must be null when each phase has its own length, got 3$"),
+        (Train, {"batch_size": 1, "phases": (Phase("a", 1), Phase("a", 2))},
+         r"^phases: must be a list of phases with different names, got \['a', 'a'\]$"),
+        (Train, {"batch_size": 1, "phases": (Phase("a", 1, start="best"),)},
+         r"^phases: must be without `start` in the first phase; init\.weights says its start, got 'best'$"),
+        (Train, {"batch_size": 1, "steps": 1, "ema_decay": 1.0},
+         r"^ema_decay: must be at least 0 and under 1, got 1\.0$"),
+        (Train, {"batch_size": 1, "steps": 1, "accumulate_batches": 0},
+         r"^accumulate_batches: must be 1 or more, got 0$"),
+        (Train, {"batch_size": 1, "steps": 1, "checkpoint_every_steps": 0},
+         r"^checkpoint_every_steps: must be 1 or more, got 0$"),
+        (Train, {"batch_size": 1, "steps": 1, "keep_every_steps": 150},
+         r"^keep_every_steps: must be 0 or a multiple of checkpoint_every_steps=100, got 150$"),
+        (Train, {"batch_size": 1, "steps": 1, "keep_every_steps": -100},
+         r"^keep_every_steps: must be 0 or a multiple of .+ got -100$"),
+        (Train, {"batch_size": 1, "steps": 1, "steps_per_call": 0},
+         r"^steps_per_call: must be 1 or more, or auto, got 0$"),
+        (Train, {"batch_size": 1, "steps": 1, "validate_every_epochs": 0.0},
+         r"^validate_every_epochs: must be above 0, or null, got 0\.0$"),
+        (Train, {"batch_size": 1, "steps": 1, "validate_every_epochs": 1.0, "validate_every_steps": 5},
+         r"^validate_every_steps: must be 0 beside validate_every_epochs, got 5$"),
+        (Train, {"batch_size": 1, "steps": 1, "validate_examples": 0},
+         r"^validate_examples: must be 1 or more, or null, got 0$"),
+        (Train, {"batch_size": 1, "steps": 1, "samples": 65}, r"^samples: must be between 0 and 64, got 65$"),
+        (Train, {"batch_size": 1, "steps": 1, "samples_mb": 0.0}, r"^samples_mb: must be above 0 and .*, got 0.0$"),
+        (
+            Train,
+            {"batch_size": 1, "steps": 1, "gradient_histograms": True},
+            r"^gradient_histograms: must be false without tensorboard: true, which shows them, got True$",
+        ),
+        (Train, {"batch_size": 1, "steps": 1, "devices": 0}, r"^devices: must be 1 or more, all, gpu or cpu, got 0$"),
+        (Init, {"weights": " "}, r"^weights: must be none, imagenet, a path or a run, got ' '$"),
+    ],
+)  # fmt: skip
+def test_senseless_phases_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(OutOfRange, match=message):
+        kind(**fields)

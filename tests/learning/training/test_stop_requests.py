@@ -1,0 +1,125 @@
+"""Who asks training to end, and what they get."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from bakeoff.foundation.errors import Canceled, errors_in_one_line
+from bakeoff.foundation.workspace import STOP_FILE
+from bakeoff.learning.training import stopping as stopping
+from bakeoff.learning.training.stopping import Stop, takes_its_shell_along
+
+NAMES = ("SIGTERM", "SIGUSR2")
+
+
+@pytest.fixture
+def stop(tmp_path: Path) -> Iterator[Stop]:
+    stop = Stop(tmp_path / STOP_FILE)
+    with stop.listening():
+        yield stop
+
+
+def send(number: signal.Signals) -> None:
+    signal.raise_signal(number)
+
+
+TAKES_AWAY = [pytest.param(getattr(signal, name), name, id=name) for name in NAMES if hasattr(signal, name)]
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "code"),
+    [(signal.SIGINT, "Ctrl-C", 130), *((*parameters.values, 75) for parameters in TAKES_AWAY)],
+)
+def test_before_the_first_step_a_signal_ends_the_run_at_once(
+    number: signal.Signals, name: str, code: int, stop: Stop, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
+        send(number)
+    assert ended.value.code == code
+    assert capsys.readouterr().err == f"stopped by {name} before the first step; run the same command again\n"
+
+
+def test_after_a_step_ctrl_c_asks_for_a_stop_and_says_what_happens(stop: Stop, capfd: pytest.CaptureFixture) -> None:
+    stop.step_is_done()
+    assert not stop.asked
+    send(signal.SIGINT)
+    assert stop.asked and stop.by == "Ctrl-C"
+    stop.leave_if_asked()  # no more: there is something to save
+    stop.leave_if_taken_away(7)  # it is evaluated
+    [line] = capfd.readouterr().err.split("\n")[1:-1]
+    assert line == "Ctrl-C: training ends after this step and is saved, then evaluated; Ctrl-C again stops at once"
+
+
+@pytest.mark.parametrize(("number", "name"), TAKES_AWAY)
+def test_a_signal_that_takes_the_machine_away_ends_training_once_it_is_saved(
+    number: signal.Signals, name: str, stop: Stop, capfd: pytest.CaptureFixture
+) -> None:
+    stop.step_is_done()
+    send(number)
+    assert stop.asked and stop.by == name
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
+        stop.leave_if_taken_away(1234)
+    assert ended.value.code == 75
+    assert capfd.readouterr().err.splitlines()[1:] == [
+        f"{name}: training ends after this step and is saved; the same command resumes there",
+        f"stopped by {name} after step 1,234, which is saved; the same command resumes there",
+    ]
+
+
+def test_ctrl_c_twice_stops_at_once(stop: Stop) -> None:
+    stop.step_is_done()
+    send(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt) as ended:
+        send(signal.SIGINT)
+    assert not isinstance(ended.value, Canceled)
+
+
+def test_sigterm_twice_is_sigterm_once(stop: Stop) -> None:
+    stop.step_is_done()
+    send(signal.SIGTERM)
+    send(signal.SIGTERM)
+    assert stop.by == "SIGTERM"
+
+
+def test_a_file_asks_for_a_stop_and_is_gone_when_it_was_answered(tmp_path: Path) -> None:
+    stop = Stop(tmp_path / STOP_FILE)
+    with stop.listening():
+        stop.step_is_done()
+        (tmp_path / STOP_FILE).touch()
+        assert stop.asked and stop.by == "bakeoff stop"
+    assert not (tmp_path / STOP_FILE).exists()
+
+
+def test_a_file_that_came_before_the_first_step_ends_the_run_before_it(stop: Stop, tmp_path: Path) -> None:
+    stop.leave_if_asked()
+    (tmp_path / STOP_FILE).touch()
+    stop._looked = float("-inf")  # or it would not look again so soon
+    with pytest.raises(Canceled, match=r"^stopped by bakeoff stop before the first step; run the same command again$"):
+        stop.leave_if_asked()
+
+
+def test_a_request_to_a_process_that_is_gone_stops_no_other(tmp_path: Path) -> None:
+    (tmp_path / STOP_FILE).touch()
+    with Stop(tmp_path / STOP_FILE).listening():
+        assert not (tmp_path / STOP_FILE).exists()
+
+
+def test_afterwards_signals_do_what_they_did_before() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with Stop().listening():
+        assert signal.getsignal(signal.SIGTERM) != before[1]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+@pytest.mark.parametrize(("parent", "expected"), [("dash", True), ("sh", True), ("bash", False), ("dvc", False)])
+def test_a_shell_that_stays_between_dvc_and_a_stage_is_told_from_one_that_does_not(
+    parent: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopping.psutil, "Process", lambda number: SimpleNamespace(name=lambda: parent))
+    monkeypatch.setenv("DVC_STAGE", "train")
+    assert takes_its_shell_along() is expected
+    monkeypatch.delenv("DVC_STAGE")
+    assert not takes_its_shell_along()

@@ -1,0 +1,176 @@
+"""Train, `kill -9`, lose all but MLflow's server, clone anew, `bakeoff continue`: do the same weights come out?
+
+    python tests/proofs/faults/continuing.py --kills 10 [--store postgresql://postgres@127.0.0.1/mlflow] [--s3]
+
+makes a small workspace in a temporary folder and trains once to the end. Then, so many times, it trains in a fresh
+clone, kills that training and its sender at a random moment, removes the clone, and goes on in another one.
+With `--s3`, files go from the training machine to a bucket, and checkpoints are so large that they go in parts.
+"""
+
+import argparse
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from bakeoff.tracking.results.run_id import SHOWN_OF_ID
+from proofs.faults.kills import SETTINGS, curve
+from proofs.faults.s3_store import Bucket
+from proofs.faults.tracking_store import Server, contents
+from support.workspace_copy import Workspace, environment, tiny_workspace
+
+SMALL, LARGE = (0.25, 1_200), (3, 200)  # width and steps; MLflow gets a checkpoint of LARGE in parts
+BAKEOFF = (sys.executable, "-m", "bakeoff")
+
+
+def origin(folder: Path, uri: str, width: float, steps: int) -> Workspace:
+    """A repository to be cloned, whose variant tells a store of its checkpoints."""
+    lines = {
+        "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
+        "model": f"model: {{use: cnn_small, width: {width}, input_size: 32}}",
+        "train": f"train: {{use: demo, batch_size: 4, steps: {steps}, accumulate_batches: 2, {SETTINGS}}}",
+        "track": f"track: {{use: mlflow, uri: '{uri}', wait_s: 60}}",
+    }
+    return tiny_workspace(folder, lines)
+
+
+def cloned(repository: Workspace, folder: Path) -> Workspace:
+    subprocess.run(["git", "clone", "--quiet", str(repository.folder), str(folder)], check=True)
+    return Workspace(folder)
+
+
+def uninterrupted(repository: Workspace, folder: Path) -> Workspace:
+    workspace = cloned(repository, folder)
+    workspace.run(*BAKEOFF, "repro", "train")
+    return workspace
+
+
+def lost(workspace: Workspace, server: Server, step: int) -> str:
+    """Train, kill all of it when the store has a checkpoint of that step or a later one; return the id of the run."""
+    had = server.checkpoints()
+    process = subprocess.Popen(
+        [*BAKEOFF, "repro", "train"], cwd=workspace.folder, env=environment(), start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while process.poll() is None and not any(int(file.name) >= step for file in server.checkpoints() - had):
+        time.sleep(0.1)
+    was_alive = process.poll() is None
+    for running in _below(workspace.folder):  # the training, DVC, and the sender
+        running.send_signal(signal.SIGKILL)
+    process.wait()
+    assert was_alive, "the training ended before it was killed"
+    [file] = (workspace.folder / ".bakeoff/runs").glob("*/run")
+    run_id = file.read_text(encoding="utf-8")
+    shutil.rmtree(workspace.folder)
+    return run_id
+
+
+def gone_on(workspace: Workspace, run_id: str) -> tuple[int, dict] | None:
+    """Go on in a clone; return the step after which it did, and what came of it. The last step leaves nothing to do.
+
+    None: the kill came before the store had the whole of a first checkpoint.
+    """
+    done = workspace.run(*BAKEOFF, "continue", run_id[:9], ok=False)
+    if "has no checkpoint of run" in done.stderr:
+        return None
+    assert done.returncode == 0, done.stdout + done.stderr
+    [step] = re.findall(rf"run {run_id[:SHOWN_OF_ID]}: after step ([\d,]+)", done.stdout)
+    workspace.run(*BAKEOFF, "repro", "train")
+    return int(step.replace(",", "")), workspace.state()
+
+
+def _below(folder: Path) -> list[psutil.Process]:
+    processes = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and Path(process.cwd()).is_relative_to(folder):
+                processes.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return processes
+
+
+def lost_and_gone_on(
+    folder: Path, kills: int, chance: random.Random, store: str | None = None, bucket: Bucket | None = None
+) -> list[str]:
+    """Return what differs from an uninterrupted training; prints a line for each kill."""
+    server = Server(folder / "server", store, bucket)
+    server.start()
+    width, steps = LARGE if bucket else SMALL
+    wrong = []
+    try:
+        repository = origin(folder / "origin", server.uri, width, steps)
+        whole = uninterrupted(repository, folder / "whole")
+        whole.run(*BAKEOFF, "track", "sync")  # or a checkpoint of it comes later and is taken for the next one's
+        expected = whole.state()["weights_sha256"]
+        print(f"uninterrupted {expected}", flush=True)
+        ids: list[str] = []
+        while len(ids) < kills:
+            place = folder / "clone"
+            run_id = lost(cloned(repository, place), server, chance.randrange(steps * 9 // 10))
+            workspace = cloned(repository, place)
+            if outcome := gone_on(workspace, run_id):
+                step, state = outcome
+                ids.append(run_id)
+                print(f"kill {len(ids):2}: went on after step {step:5}: {state['weights_sha256']}", flush=True)
+                if state["weights_sha256"] != expected or curve(workspace) != curve(whole):
+                    wrong.append(f"kill {len(ids)}: other weights or another history")
+                workspace.run(*BAKEOFF, "track", "sync")
+            shutil.rmtree(workspace.folder)
+        runs = contents(server.uri)
+        wrong += in_mlflow(runs, ids)
+        left = sorted(map(str, server.checkpoints_of_nobody()))
+        print(f"{len(server.checkpoints())} checkpoints' files, of which MLflow does not know {len(left)}", flush=True)
+        wrong += [f"MLflow does not know the model of {path}" for path in left]
+    finally:
+        server.kill()
+    return wrong
+
+
+def in_mlflow(runs: dict[str, list[dict[str, Any]]], ids: list[str]) -> list[str]:
+    """Return what is wrong with the runs there: each is one, ended, and has every point and checkpoint once."""
+    wrong = []
+    for run_id in ids:
+        [run, *more] = runs[run_id]
+        twice = [key for key, points in run["history"].items() if len({step for step, _ in points}) < len(points)]
+        names = [name.partition(" ")[0] for name in run["models"]]
+        checkpoints = sum(name.startswith("checkpoint-") for name in names)
+        if more or run["status"] != "FINISHED" or twice or checkpoints != 2 or not {"best", "final"} <= set(names):
+            wrong.append(f"{run_id}: {len(more)} runs more, {run['status']}, twice: {twice}, models: {names}")
+    return wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--store", help="a database for the server; without it SQLite")
+    parser.add_argument("--s3", action="store_true", help="files go to a bucket of S3, which moto's server holds")
+    arguments = parser.parse_args()
+    chance, bucket = random.Random(arguments.seed), Bucket() if arguments.s3 else None
+    if bucket:
+        os.environ.update(bucket.environment)
+        bucket.start()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            wrong = lost_and_gone_on(Path(folder), arguments.kills, chance, arguments.store, bucket)
+        finally:
+            if bucket:
+                bucket.kill()
+    print("\n".join(wrong) or "all the same")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""A team's server is lost and restored, and each of its parts fails: what its users find and read. Ten minutes."""
+
+from pathlib import Path
+
+import pytest
+
+from proofs.faults.postgresql import why_not
+from proofs.faults.team import lose_and_restore
+from proofs.faults.team_refusals import messages
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
+
+
+def test_runs_checkpoints_and_records_are_there_again_after_a_restore(tmp_path: Path) -> None:
+    assert lose_and_restore(tmp_path) == []
+
+
+def test_what_fails_is_said_in_one_line_for_a_run_and_all_is_sent_later(tmp_path: Path) -> None:
+    outputs = messages(tmp_path)
+    whole, _ = outputs.pop("whole")
+    reasons = {
+        "wrong_password": "it refuses the user or the password; $MLFLOW_TRACKING_USERNAME and "
+        "$MLFLOW_TRACKING_PASSWORD must hold them where you train or sync",
+        "keys_that_only_read": "the server fails (error 500); its own log says why",
+        "full": "the server fails (error 500); its own log says why",
+        "s3_down": "the server fails (error 500); its own log says why",
+        "database_down": "the server fails (error 503); its own log says why",
+    }
+    for name, (printed, _) in outputs.items():
+        *runs, count = printed.removeprefix("1: ").strip().splitlines()
+        assert {line.partition(": not sent to ")[2].split(": ", 1)[1] for line in runs} == {reasons[name]}
+        assert count.endswith("runs, 0 sent whole")
+    assert whole == "0: 6 runs, 6 sent whole\n"
+    assert "Access Denied" in outputs["keys_that_only_read"][1] and "internal error" in outputs["full"][1]
+    assert "Could not connect to the endpoint" in outputs["s3_down"][1]

@@ -1,0 +1,49 @@
+"""A training as the stage does it, without a network: checkpoints of a run, on a machine that is a folder."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff.experiments.checkpoint_store.copies import copies
+from bakeoff.experiments.checkpoint_store.store import Store
+from bakeoff.experiments.checkpoint_store.training_hook import keep_in_store
+from bakeoff.learning.checkpoints.run_folder import NO_FACTS, Position, Work
+from bakeoff.learning.run_file.evaluate_export_track import Untracked
+from bakeoff.learning.training.stopping import Stop
+
+RUN = "5d1c000000000000"
+
+
+@contextmanager
+def training(machine: Path, stop: Stop | None = None, *, fresh: bool = False) -> Iterator[tuple[Work, Any]]:
+    """Train as the stage does, on a machine that is a folder here."""
+    stop = stop or Stop()
+    with (
+        Work(machine / RUN, ["head"], fresh=fresh) as work,
+        keep_in_store(machine / RUN, stop, {"seed": 1}, Untracked(), fresh=fresh) as kept,
+        work.followed(lambda: None, kept.beside(lambda stock: None)),
+    ):
+        assert work.run_id
+        yield work, kept
+
+
+def save(work: Work, step: int, best: int = 0) -> None:
+    if best == step:
+        work.keep_best(Position(0, best), {"kernel": "kernel"}, {"kernel": np.full(3, best)})
+    facts = {**NO_FACTS, "phases": [{"best": {"step": best}, "ended_by": None}], "history": [f"{step}"]}
+    work.save(Position(0, step), facts, lambda: {"kernel": np.full(1000, step)}, now=True)
+
+
+def wait_until(is_so: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.01)
+
+
+def steps(store: Store) -> list[int]:
+    return [copy.step for copy in copies(store, RUN)]

@@ -1,0 +1,293 @@
+"""Stores that refuse, hang, fail, or are not what they should be: one warning with the reason, and all of it later.
+
+Journals and stores are real, and so is MLflow's client; only the detached process of the sender is left out.
+"""
+
+import base64
+import shutil
+import socket
+import sqlite3
+import subprocess
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.store.target import Place, Target, place_in
+from bakeoff.tracking.sync import watch
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
+    from bakeoff.tracking.store.mlflow_client import MlflowClient
+    from bakeoff.tracking.sync.send_all import Courier
+    from bakeoff.tracking.sync.status import sync
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
+
+LATER = "); nothing is lost, and `bakeoff track sync` sends it later\n"
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A server that answers every request with an error."""
+
+    server: "Broken"
+
+    def do_GET(self) -> None:
+        self.server.asked_by.append(self.headers.get("Authorization", ""))
+        if self.server.code == 0:
+            self.server.over.wait()  # says nothing
+            return
+        self.send_response(self.server.code)
+        self.end_headers()
+        self.wfile.write(b"<html>Hello</html>")
+
+    do_POST = do_GET
+
+    def log_message(self, *given: object) -> None:
+        pass
+
+
+class Broken(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.code, self.over, self.asked_by = 500, threading.Event(), list[str]()
+
+
+@pytest.fixture
+def server() -> Iterator[Broken]:
+    broken = Broken()
+    threading.Thread(target=broken.serve_forever, args=(0.01,), daemon=True).start()
+    yield broken
+    broken.over.set()
+    broken.shutdown()
+    broken.server_close()
+
+
+@pytest.fixture
+def store(new_store: Path, journal: Journal) -> Path:
+    return Path(shutil.copy(new_store, "store.db")).resolve()
+
+
+@pytest.fixture
+def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    journal = Journal("0f")
+    journal.run("ssd · cosine · low")
+    journal.metrics(1, {"train/loss": 0.5})
+    yield journal
+    journal.close()
+
+
+@pytest.fixture
+def warning_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[Journal, Target], str]:
+    """Return a function that returns what a stage prints while its store takes nothing, try after try."""
+    monkeypatch.setattr(watch, "start_sender", lambda key: None)
+    monkeypatch.setattr(watch, "MEASURE_EVERY_S", 0.01)
+    monkeypatch.setattr(watch, "TROUBLE_AFTER_S", -1.0)
+
+    def warning_of(journal: Journal, target: Target) -> str:
+        target.write(journal.folder)
+        stage = watch.Watch(journal, target, 0)
+        courier = Courier(target)
+        for step in (2, 3):
+            assert courier.send([journal.folder]) in (False, bool(courier.deleted))
+            journal.metrics(step, {"train/loss": 0.5 / step})
+        stage.end(wait_s=5)  # that nobody waits for a store which takes nothing, test_tracker shows by numbers
+        return capsys.readouterr().err
+
+    return warning_of
+
+
+def arrived(store: Path, experiment: str = "bakeoff") -> list[tuple[int, float]]:
+    """The points of the only run in a store."""
+    client = MlflowClient(tracking_uri=f"sqlite:///{store}")
+    stored = client.get_experiment_by_name(experiment)
+    assert stored
+    [run] = client.search_runs([stored.experiment_id])
+    return [(point.step, point.value) for point in client.get_metric_history(run.info.run_id, "train/loss")]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (500, "the server fails (error 500); its own log says why"),
+        (503, "the server fails (error 503); its own log says why"),
+        (403, "the user has no right to write there; whoever runs the server grants it"),
+        (404, "what answers there is no MLflow server; see track.uri"),
+        (200, "what answers there is no MLflow server; see track.uri"),
+        (0, "the server does not answer in time"),
+    ],
+)
+def test_a_server_that_fails_is_reported_once_with_the_reason(
+    code: int, reason: str, journal: Journal, server: Broken, warning_of: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    server.code = code
+    uri = f"http://127.0.0.1:{server.server_port}"
+    expected = f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
+    assert warning_of(journal, Target(uri, "bakeoff")) == expected
+    assert place_in(journal.folder, Target(uri, "bakeoff")).tries == 2
+
+
+def test_a_server_that_is_down_is_reported_once_and_another_store_takes_the_run(
+    journal: Journal, store: Path, warning_of: Callable
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        uri = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+    reason = "no server answers (Connection refused)"
+    expected = f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
+    assert warning_of(journal, Target(uri, "bakeoff")) == expected
+    lines: list[str] = []
+    assert sync(f"sqlite:///{store}", lines.append) and lines == []
+    assert arrived(store) == [(1, 0.5), (2, 0.25), (3, 0.5 / 3)]
+
+
+def test_a_wrong_password_is_reported_without_it(
+    journal: Journal, server: Broken, warning_of: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "me")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "wrong")
+    server.code = 401
+    uri = f"http://127.0.0.1:{server.server_port}"
+    warning = warning_of(journal, Target(uri, "bakeoff"))
+    assert warning == (
+        f"warning: MLflow ({uri}) does not take this run yet (it refuses the user or the password; "
+        f"$MLFLOW_TRACKING_USERNAME and $MLFLOW_TRACKING_PASSWORD must hold them where you train or sync{LATER}"
+    )
+    assert set(server.asked_by) == {f"Basic {base64.b64encode(b'me:wrong').decode()}"}
+
+
+def test_an_experiment_that_does_not_exist_is_made(journal: Journal, store: Path) -> None:
+    target = Target(f"sqlite:///{store}", "of another name")
+    target.write(journal.folder)
+    assert Courier(target).send([journal.folder])
+    assert arrived(store, "of another name") == [(1, 0.5)]
+
+
+def test_a_deleted_experiment_is_reported_with_the_command_that_restores_it(
+    journal: Journal, store: Path, warning_of: Callable
+) -> None:
+    uri = f"sqlite:///{store}"
+    client = MlflowClient(tracking_uri=uri)
+    experiment = client.create_experiment("bakeoff")
+    client.delete_experiment(experiment)
+    assert warning_of(journal, Target(uri, "bakeoff")) == (
+        f"warning: MLflow ({uri}) does not take this run yet (the experiment bakeoff was deleted there; `mlflow "
+        f"experiments restore --experiment-id {experiment}` brings it back, or choose another in track.experiment"
+        + LATER
+    )
+    client.restore_experiment(experiment)
+    assert sync(None, print) and arrived(store) == [(1, 0.5), (2, 0.25), (3, 0.5 / 3)]
+
+
+def test_a_run_that_is_deleted_while_it_trains_loses_nothing_if_it_is_brought_back(
+    journal: Journal, store: Path, warning_of: Callable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = Target(f"sqlite:///{store}", "bakeoff")
+    target.write(journal.folder)
+    courier, client = Courier(target), MlflowClient(tracking_uri=target.uri)
+    assert courier.send([journal.folder])
+    run = place_in(journal.folder, target).run
+    client.delete_run(run)
+    journal.metrics(2, {"train/loss": 0.25})
+    assert courier.send([journal.folder]) and courier.deleted == {journal.folder}
+    assert place_in(journal.folder, target).refused == ()
+    assert warning_of(journal, target) == (
+        f"warning: MLflow ({target.uri}) does not take this run yet (the run was deleted there; "
+        f"`mlflow runs restore --run-id {run}` brings it back{LATER}"
+    )
+    client.restore_run(run)
+    assert sync(None, print) and arrived(store) == [(1, 0.5), (2, 0.25), (3, 0.5 / 3)]
+
+
+@pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is installed")
+def test_files_for_s3_without_boto3_are_reported(journal: Journal, store: Path, warning_of: Callable) -> None:
+    Path("note.txt").write_text("kept")
+    journal.file(Path("note.txt"), "config/note.txt")
+    target = Target(f"sqlite:///{store}", "bakeoff", "s3://bucket/runs")
+    reason = "it needs a package that is not here: pip install boto3"
+    assert warning_of(journal, target) == f"warning: MLflow ({target.uri}) does not take this run yet ({reason}{LATER}"
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ("17e22815139b", "its database is of an older MLflow; keep a copy of it and run `mlflow db upgrade {uri}`"),
+        ("f" * 12, "its database is of a newer MLflow than the {version} here; install that one, or use another store"),
+    ],
+)
+def test_a_database_of_another_mlflow_is_reported_with_the_remedy(
+    schema: str, reason: str, journal: Journal, store: Path, warning_of: Callable
+) -> None:
+    import mlflow
+
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = ?", (schema,))
+    uri = f"sqlite:///{store}"
+    reason = reason.format(uri=uri, version=mlflow.__version__)
+    expected = f"warning: MLflow ({uri}) does not take this run yet ({reason}{LATER}"
+    assert warning_of(journal, Target(uri, "bakeoff")) == expected
+
+
+def test_a_store_that_was_restored_from_an_older_copy_gets_what_it_lacks_once(journal: Journal, store: Path) -> None:
+    target = Target(f"sqlite:///{store}", "bakeoff")
+    target.write(journal.folder)
+    assert sync(None, print)
+    older = shutil.copy(store, "older.db")
+    journal.metrics(2, {"train/loss": 0.25})
+    journal.state("FINISHED")
+    assert sync(None, print) and arrived(store) == [(1, 0.5), (2, 0.25)]
+    shutil.copy(older, store)
+    assert sync(None, print) and arrived(store) == [(1, 0.5)]
+    for _ in range(2):
+        assert sync(None, print, anew=True) and arrived(store) == [(1, 0.5), (2, 0.25)]
+    client, run = MlflowClient(tracking_uri=target.uri), place_in(journal.folder, target).run
+    assert run and client.get_run(run).info.status == "FINISHED"
+
+
+def test_the_id_of_another_projects_run_leads_to_a_run_of_ones_own(journal: Journal, store: Path) -> None:
+    """A file about a store's progress from elsewhere would name the store like this."""
+    target = Target(f"sqlite:///{store}", "bakeoff")
+    client = MlflowClient(tracking_uri=target.uri)
+    theirs = client.create_run(client.create_experiment("theirs")).info.run_id
+    target.write(journal.folder)
+    Place(offset=0, run=theirs, created=True).write(journal.folder, target)
+    assert Courier(target).send([journal.folder])
+    assert client.get_run(theirs).data.metrics == {} and place_in(journal.folder, target).run != theirs
+    assert arrived(store) == [(1, 0.5)]
+
+
+@pytest.mark.slow
+def test_a_full_disk_of_the_store_is_reported_and_the_rest_is_sent_later(
+    journal: Journal, new_store: Path, warning_of: Callable, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        store = Path(shutil.copy(new_store, disk))
+        ballast = disk / "ballast"
+        with pytest.raises(OSError, match="No space left"), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        target = Target(f"sqlite:///{store}", "bakeoff")
+        assert warning_of(journal, target) == (
+            f"warning: MLflow ({target.uri}) does not take this run yet "
+            f"(the disk is full (database or disk is full){LATER}"
+        )
+        ballast.unlink()
+        assert sync(None, print) and arrived(store) == [(1, 0.5), (2, 0.25), (3, 0.5 / 3)]
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)

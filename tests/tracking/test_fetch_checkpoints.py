@@ -1,0 +1,301 @@
+"""`bakeoff continue`: MLflow's checkpoints of a run become work in flight, from which training resumes."""
+
+import hashlib
+import json
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from bakeoff.app.cli import continue_run
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.workspace import in_flight, journals
+from bakeoff.learning.checkpoints import checkpoint
+from bakeoff.learning.checkpoints.fingerprint import name_of
+from bakeoff.learning.checkpoints.run_folder import Position, Work
+from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.store.target import Target
+from bakeoff.tracking.tracker import Tracker
+from support.commands import run_bakeoff
+from support.imports import ROOT
+from support.made_checkpoints import FINGERPRINT, IDENTITY, RUN, Trained, trained
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
+    from bakeoff.tracking.fetch_checkpoints import StoredWork, find_work
+    from bakeoff.tracking.store.mlflow_client import open_store
+    from bakeoff.tracking.sync.send_run import Delivery
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
+HERE = continue_run.here(IDENTITY)  # the run's identity, by the code and libraries of today
+NEW_NAME = name_of(HERE)
+
+
+def deliver(journal: Path, target: Target) -> None:
+    client, experiment = open_store(target)
+    Delivery(client, experiment, journal, target).send()
+
+
+@pytest.fixture
+def target(tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
+    """A store that alone has a run, killed at step 32, in a workspace without records."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    shutil.copy(new_store, "store.db")
+    target = Target(f"sqlite:///{tmp_path}/store.db", "bakeoff")
+    journal = trained(target, (10, 20, 30))
+    with_more = Journal(RUN)
+    with_more.metrics(32, {"train/loss": 1 / 32})
+    with_more.metrics(4, {"system/cpu_utilization_percentage": 50.0})
+    with_more.close()
+    deliver(journal, target)
+    shutil.rmtree(".bakeoff")
+    shutil.copytree(ROOT / "conf", "conf")
+    Path("dvc.yaml").touch()
+    Path("params.yaml").write_text(
+        f"experiment: demo\ndata: {{use: digits}}\ntrack: {{use: mlflow, uri: 'sqlite:///{tmp_path}/store.db'}}\n"
+    )
+    return target
+
+
+@pytest.fixture
+def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    return lambda *arguments: run_bakeoff(monkeypatch, capsys, "continue", *arguments)
+
+
+def model_of(target: Target, name: str) -> Any:
+    client, experiment = open_store(target)
+    [model] = [one for one in client.search_logged_models([experiment]) if one.name == name]
+    return model
+
+
+def file_of(target: Target, name: str, file: str) -> Path:
+    return Path(model_of(target, name).artifact_location.removeprefix("file://"), file)
+
+
+def newest_here(folder: Path) -> int:
+    with Work(folder, ["all"]) as work:
+        return work.newest().position.step
+
+
+@pytest.mark.parametrize("name", [RUN, RUN[:7], FINGERPRINT, FINGERPRINT[:5], "fine-curd", "mlflow"])
+def test_a_run_is_found_by_any_of_its_names_and_its_newest_checkpoint_brought(
+    name: str, target: Target, bakeoff: Any
+) -> None:
+    client, experiment = open_store(target)
+    [run] = client.search_runs([experiment])
+    name = run.info.run_id if name == "mlflow" else name
+    code, out, err = bakeoff(name, "--fetch", "--anyway")
+    assert (code, err) == (0, "")
+    assert "continue: cnn · cosine · low, run 01234567: after step 30 of 60, from sqlite:////" in out
+    assert out.splitlines()[-1] == "  `bakeoff repro` resumes it, as the same run of MLflow"
+    folder = in_flight(NEW_NAME)
+    with Work(folder, ["all"]) as work:
+        checkpoint = work.newest()
+        assert checkpoint.position == Position(0, 30)
+        assert checkpoint.arrays is not None and checkpoint.arrays["weight"][0] == 30
+        assert work.best(Position(0, 10))["weight"][0] == 10 and work.run_id == RUN
+    assert json.loads((folder / "identity.json").read_text()) == HERE
+    assert not any(Path(".bakeoff/fetched").iterdir())
+
+
+def test_the_run_continues_in_mlflow_and_has_nothing_twice(target: Target, bakeoff: Any) -> None:
+    assert bakeoff(RUN, "--fetch", "--anyway")[0] == 0
+    journal = Journal(RUN)
+    assert journal.next_step("system/cpu_utilization_percentage") == 5  # after those of the other machine
+    with Trained(in_flight(NEW_NAME), Tracker(RUN, Mlflow(), journal)) as training:
+        for step in (10, 20, 30, 32, 40, 50):  # training tells its whole history again
+            training.tracker.metrics(step, {"train/loss": 1 / step, "validation/accuracy": step / 100})
+        training.best = 10
+        training.take(60)
+    journal.close()
+    deliver(journal.folder, target)
+    client, experiment = open_store(target)
+    [run] = client.search_runs([experiment])
+    history = [point.step for point in client.get_metric_history(run.info.run_id, "train/loss")]
+    assert sorted(history) == [10, 20, 30, 32, 40, 50, 60]
+    names = sorted(one.name for one in client.search_logged_models([experiment]))
+    assert names == ["best-so-far-10", "checkpoint-30", "checkpoint-60"]
+
+
+def test_a_truncated_checkpoint_is_reported_and_the_one_before_is_taken(target: Target, bakeoff: Any) -> None:
+    file = file_of(target, "checkpoint-30", "00000030")
+    file.write_bytes(file.read_bytes()[:-5])
+    code, _, err = bakeoff(RUN, "--fetch", "--anyway")
+    size = file.stat().st_size
+    message = f"1-all/00000030: damaged (it has {size} bytes, MLflow was given {size + 5})"
+    assert (code, err) == (0, f"warning: {message}; the checkpoint before is taken, of step 20\n")
+    assert newest_here(in_flight(NEW_NAME)) == 20
+
+
+def test_other_bytes_are_detected(target: Target, bakeoff: Any) -> None:
+    file = file_of(target, "checkpoint-30", "00000030")
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert bakeoff(RUN, "--fetch", "--anyway")[2].startswith(
+        "warning: 1-all/00000030: damaged (its SHA-256 is another); the checkpoint before is taken"
+    )
+
+
+def test_a_checkpoint_of_another_format_is_detected(target: Target, bakeoff: Any) -> None:
+    client, _ = open_store(target)
+    model = model_of(target, "checkpoint-30")
+    file = file_of(target, "checkpoint-30", "00000030")
+    content = file.read_bytes().replace(checkpoint.FORMAT, b"bakeoff checkpoint 9\n")
+    file.write_bytes(content)
+    client.set_logged_model_tags(model.model_id, {"bakeoff.sha256": hashlib.sha256(content).hexdigest()})
+    code, _, err = bakeoff(RUN, "--fetch", "--anyway")
+    assert code == 0 and err == (
+        "warning: 1-all/00000030: no checkpoint of this version of bakeoff; "
+        "the checkpoint before is taken, of step 20\n"
+    )
+
+
+def test_a_store_in_which_none_is_whole_leaves_nothing_half_written(target: Target, bakeoff: Any) -> None:
+    file_of(target, "best-so-far-10", "best-00000010").unlink()
+    code, _, err = bakeoff(RUN, "--fetch", "--anyway")
+    assert (code, len(err.splitlines())) == (2, 2)
+    assert err.splitlines()[1].startswith(
+        "run 01234567: no checkpoint in MLflow is whole: 1-all/best-00000010: damaged"
+    )
+    assert not in_flight(NEW_NAME).exists() and not journals().exists()
+
+
+def test_a_checkpoint_whose_best_weights_are_gone_is_no_way_to_go_on(target: Target, bakeoff: Any) -> None:
+    client, _ = open_store(target)
+    client.delete_logged_model(model_of(target, "best-so-far-10").model_id)
+    assert bakeoff(RUN, "--fetch", "--anyway")[2].endswith(
+        "no checkpoint in MLflow is whole: MLflow lacks 1-all/best-00000010, which it goes with\n"
+    )
+
+
+def test_the_place_of_a_checkpoint_above_the_limit_is_reported(target: Target, bakeoff: Any) -> None:
+    journal = trained(target, (40, 50), Mlflow(largest_model_mb=0.0001))
+    deliver(journal, target)
+    shutil.rmtree(".bakeoff")
+    _, _, err = bakeoff(RUN, "--fetch", "--anyway")
+    assert "warning: MLflow has only the place of 1-all/best-00000040: it is larger than track.largest_model_mb" in err
+
+
+def test_a_run_that_cannot_be_continued_is_reported_in_one_line(target: Target, bakeoff: Any) -> None:
+    code = f"code c0c0c0c0c0c0 there, {HERE['code'][:12]} here; "
+    for name, message in (
+        (
+            "77aa",
+            "no run is known by this name; it can be the short name that every list shows, an id or a fingerprint, ",
+        ),
+        ("it's", "no run is known by this name; "),
+        (RUN, f"its checkpoints are of other code or libraries: {code}"),
+    ):
+        done = bakeoff(name)
+        assert (done[0], done[1], done[2].count("\n")) == (2, "", 1)
+        assert done[2].startswith(f"{name}: {message}")
+    assert not Path(".bakeoff/runs").exists()
+
+
+def test_a_run_without_a_checkpoint_is_named(target: Target, bakeoff: Any) -> None:
+    client, experiment = open_store(target)
+    for model in client.search_logged_models([experiment]):
+        client.delete_logged_model(model.model_id)
+    code, _, err = bakeoff(RUN)
+    assert code == 2 and "has no checkpoint of run 01234567: it ended before its first, or track.checkpoints was" in err
+
+
+def test_two_runs_of_one_name_are_named_and_each_is_found_by_its_id(target: Target, bakeoff: Any) -> None:
+    journal = Journal("77" * 16)
+    target.write(journal.folder)
+    journal.run("the same again")
+    journal.tags({"bakeoff.fingerprint": FINGERPRINT})
+    with Trained(in_flight(FINGERPRINT), Tracker(journal.run_id, Mlflow(), journal)) as training:
+        training.take(10)
+    journal.close()
+    deliver(journal.folder, target)
+    code, _, err = bakeoff(FINGERPRINT)
+    assert code == 2 and err.startswith(f"{FINGERPRINT}: must name one run, got 2: ")
+    assert err.endswith("; give one of these short names\n")
+    assert "01234567 at step 30" in err and "77777777 at step 10" in err
+    assert [find_work(target, name).checkpoints[0].step for name in ("77777777", RUN[:8], RUN)] == [10, 30, 30]
+
+
+def test_a_store_that_is_not_there_is_not_made(target: Target, bakeoff: Any) -> None:
+    Path("store.db").unlink()
+    code, _, err = bakeoff(RUN)
+    assert (code, err) == (2, f"{RUN}: {target.shown} is not here; set track.uri to the store that has the run\n")
+    assert not Path("store.db").exists()
+
+
+def test_a_server_that_does_not_answer_is_reported(target: Target, bakeoff: Any) -> None:
+    Path("params.yaml").write_text(
+        "experiment: demo\ndata: {use: digits}\ntrack: {use: mlflow, uri: 'http://127.0.0.1:9'}\n"
+    )
+    code, _, err = bakeoff(RUN)
+    assert code == 2 and err.startswith(f"{RUN}: MLflow (http://127.0.0.1:9) says: no server answers")
+
+
+def test_a_run_whose_identity_is_gone_is_reported(target: Target, bakeoff: Any) -> None:
+    [file] = Path.cwd().rglob("identity.json")
+    file.write_text("{")
+    assert bakeoff(RUN)[2] == "run 01234567: its train/identity.json in MLflow cannot be read\n"
+    file.unlink()
+    assert bakeoff(RUN)[2].startswith("run 01234567: MLflow does not give its train/identity.json (")
+
+
+def test_a_variant_that_is_tracked_nowhere_names_no_store(target: Target, bakeoff: Any) -> None:
+    Path("params.yaml").write_text("experiment: demo\ndata: {use: digits}\ntrack: {use: none}\n")
+    message = "params.yaml: track: is none, which names no store; set track: {use: mlflow}\n"
+    assert bakeoff(RUN) == (2, "", message)
+
+
+def test_another_training_is_named_by_what_differs() -> None:
+    continue_run.refuse_other_training(HERE, json.loads(json.dumps(HERE)), RUN)
+    other = HERE | {"model": {"kind": "cnn", "width": 0.5}, "records": "bb"}
+    with pytest.raises(ConfigError) as caught:
+        continue_run.refuse_other_training(HERE, other, "fine-curd")
+    assert str(caught.value) == (
+        "fine-curd: is another training than that of params.yaml and data/records: model.width 0.25 there, 0.5 here; "
+        "records 'aa' there, 'bb' here; set these as they were there, or bring the data that it was trained on"
+    )
+
+
+def test_other_code_is_allowed_on_request_and_reported() -> None:
+    old: Mapping[str, Any] = HERE | {"code": "c0" * 32}
+    assert continue_run.refuse_other_code(HERE, HERE, RUN, anyway=False) == []
+    [line] = continue_run.refuse_other_code(old, HERE, RUN, anyway=True)
+    assert line.endswith("here; weights may differ in bits from those of a run that was not interrupted")
+
+
+@pytest.fixture
+def work(target: Target) -> Iterator[StoredWork]:
+    yield find_work(target, RUN)
+
+
+def test_a_checkpoint_that_is_as_new_stays(work: StoredWork, target: Target, bakeoff: Any) -> None:
+    assert bakeoff(RUN, "--fetch", "--anyway")[0] == 0
+    message = "continue: this machine has a checkpoint that is as new; `bakeoff repro` resumes from it"
+    assert bakeoff(RUN, "--fetch", "--anyway")[1].splitlines()[-1] == message
+
+
+def test_a_run_that_trains_here_is_left_alone(work: StoredWork, bakeoff: Any) -> None:
+    folder = in_flight(NEW_NAME)
+    folder.mkdir(parents=True)
+    with FileLock(folder / "lock"):
+        code, _, err = bakeoff(RUN, "--fetch", "--anyway")
+    assert (code, err) == (2, f"{NEW_NAME}: is being trained here right now; stop it or wait for it\n")
+
+
+def test_a_variant_that_cannot_be_rendered_ends_it(target: Target, bakeoff: Any) -> None:
+    code, _, err = bakeoff(RUN, "--anyway")  # a workspace without stages
+    assert code == 2 and err.endswith("params.yaml: cannot be rendered; what is wrong stands above\n")
+    assert not Path(".bakeoff/runs").exists()
+
+
+def test_a_hostile_name_in_the_store_is_no_path(target: Target, bakeoff: Any) -> None:
+    client, _ = open_store(target)
+    client.set_logged_model_tags(model_of(target, "checkpoint-30").model_id, {"bakeoff.checkpoint": "../../00000099"})
+    assert [one.step for one in find_work(target, RUN).checkpoints] == [20]
