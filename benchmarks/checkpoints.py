@@ -20,8 +20,9 @@ from pathlib import Path
 from result import print_result
 from training import BATCH_SIZES, CHECKPOINT_EVERY, Kitchen
 
-from bakeoff.learning.checkpoints.run_folder import Position, Stock, Work
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+from bakeoff.config.track import Mlflow
+from bakeoff.learning.checkpoints.run_folder import Stock, Work
+from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.learning.training.loop import seed_everything
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.mlflow_client import open_store

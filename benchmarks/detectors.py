@@ -37,7 +37,7 @@ from pathlib import Path
 import numpy as np, tensorflow as tf
 from bakeoff.learning.run_file.read_write import load
 from bakeoff.learning.tasks.detection import Detection
-from bakeoff.learning.training.weights import restore
+from bakeoff.learning.networks.weights import restore
 run = load(Path("models/config/run.yaml"))
 network = restore(run.model, run.derived.num_classes, Path("models/train/final.weights.h5"))
 task = Detection(run.model, [str(number) for number in range(run.derived.num_classes)])

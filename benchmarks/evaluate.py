@@ -21,10 +21,9 @@ from tempfile import TemporaryDirectory
 import yaml
 from result import print_result
 
+from bakeoff.config.compose.whole_run import Run, load
 from bakeoff.foundation import workspace
 from bakeoff.foundation.tf_loading import load_tensorflow
-from bakeoff.learning.run_file.read_write import load
-from bakeoff.learning.run_file.settings import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path("evaluated")
@@ -81,7 +80,7 @@ def measured() -> dict[str, Seconds]:
     answer_all(run)  # what is loaded once, neither has to load
     return {
         "answering": timed(lambda: answer_all(run)),
-        "evaluating": timed(lambda: evaluate(run, workspace.RECORDS, workspace.TRAINED, OUT)),
+        "evaluating": timed(lambda: evaluate(run, run.evaluate, run.track, workspace.RECORDS, workspace.TRAINED, OUT)),
     }
 
 
@@ -89,9 +88,9 @@ def answer_all(run: Run) -> None:
     from bakeoff.dataset.records.manifest import read_manifest
     from bakeoff.learning.input.batches import evaluation_batches
     from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.networks.weights import restore
     from bakeoff.learning.plan.phases import batch_shape
     from bakeoff.learning.tasks.task import compile_answer, make_task
-    from bakeoff.learning.training.weights import restore
 
     manifest = read_manifest(workspace.RECORDS)
     network = restore(run.model, run.derived.num_classes, workspace.TRAINED / f"{run.evaluate.weights}.weights.h5")

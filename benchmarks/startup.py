@@ -12,7 +12,7 @@ import time
 
 from result import print_result
 
-READ = "from bakeoff.learning.run_file.read_write import load; from bakeoff.foundation.workspace import RUN; load(RUN)"
+READ = "from bakeoff.config.compose.whole_run import load; from bakeoff.foundation.workspace import RUN; load(RUN)"
 COMPOSE = (
     "from bakeoff.config.compose.compose import compose; "
     "from bakeoff.foundation.workspace import CONF, PARAMS; compose(PARAMS, CONF)"

@@ -96,10 +96,10 @@ def measure(place: Path, arm: str, steps: int) -> dict[str, float]:
 
 def time_answers(place: Path) -> float:
     """Return the median of seconds that this process waits for the answer to a whole picture."""
+    from bakeoff.config.compose.whole_run import load
     from bakeoff.dataset.records.manifest import read_manifest
     from bakeoff.inference.predict.model import opened
     from bakeoff.inference.predict.select_model import Trained
-    from bakeoff.learning.run_file.read_write import load
 
     settings, manifest = load(place / "models/config/run.yaml"), read_manifest(place / "data/records")
     weights = place / "models/train/best.weights.h5"

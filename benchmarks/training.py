@@ -28,20 +28,20 @@ import tensorflow as tf
 from made_up import CLASSES, made_up_batch, read_option
 from result import print_result
 
-from bakeoff.foundation.progress import Bar
 from bakeoff.learning.checkpoints import checkpoint
-from bakeoff.learning.checkpoints.history import History
+from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.run_folder import Work
 from bakeoff.learning.lr.decays import Constant
 from bakeoff.learning.plan.optimizers import Adam
 from bakeoff.learning.plan.phases import Span, TrainingPhase
 from bakeoff.learning.plan.settings import Train
 from bakeoff.learning.tasks.task import Task
+from bakeoff.learning.training.callbacks import Callback, HistoryFile
 from bakeoff.learning.training.loop import Rhythm, seed_everything
-from bakeoff.learning.training.run_phases import Course, Nobody, run_phases
 from bakeoff.learning.training.step import AtOnce
 from bakeoff.learning.training.stopping import Ends
 from bakeoff.learning.training.trainer_state import Learner, new_learner
+from bakeoff.learning.training.training import Training
 
 RATE = 1e-4
 BATCH_SIZES = {"ssd_small": 8, "cnn_small": 16, "cnn_tiny": 16, "clip_small": 8}
@@ -110,20 +110,17 @@ class Kitchen:
             Span("all", 0, steps + WARM_UP_STEPS, 0, self.batch_size, 1.0), Constant(RATE), (), "last"
         )
         with tempfile.TemporaryDirectory() as folder, Work(Path(folder), ["all"]) as work:
-            with History(Path(folder)) as history:
-                course = Course(
-                    learner=self.learner,
-                    feed=Repeated(self),  # type: ignore[arg-type]
-                    validate=lambda: {self.task.headline: 0.5},
-                    headline=self.task.headline,
-                    rhythm=Rhythm.of(Train(batch_size=1, steps=1, steps_per_call=steps_per_call)),
-                    ends=Ends.none(),
-                    work=work,
-                    history=history,
-                    bar=Bar("train", phase.span.steps, "steps", None),
-                    audience=clock,
-                )
-                run_phases(course, [phase], work.newest())
+            training = Training(
+                learner=self.learner,
+                feed=Repeated(self),  # type: ignore[arg-type]
+                validation=lambda: {self.task.headline: 0.5},
+                headline=self.task.headline,
+                phases=[phase],
+                rhythm=Rhythm.of(Train(batch_size=1, steps=1, steps_per_call=steps_per_call)),
+                ends=Ends.none(),
+                work=work,
+            )
+            training.run(work.newest(), [HistoryFile(Path(folder)), clock])
             return since(clock.started)
 
     def checkpoint_milliseconds(self) -> tuple[float, float]:
@@ -140,14 +137,14 @@ class Kitchen:
         return statistics.median(waited), statistics.median(beside)
 
 
-class StartedAt(Nobody):
+class StartedAt(Callback):
     """Reads the clock after a step."""
 
     def __init__(self, step: int) -> None:
         self.step, self.started = step, (0.0, 0.0)
 
-    def send(self, step: int, values: dict[str, float]) -> None:
-        self.started = now() if step == self.step else self.started
+    def on_log(self, line: LogLine) -> None:
+        self.started = now() if line.step == self.step else self.started
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The table of metrics -> a page: the numbers of each kind of score, which way is better, and what each means."""
 
 from bakeoff.evaluation.headline_json import FIRST
-from bakeoff.learning.metrics.names import BY_KIND, ERRORS, METRICS, Judgement
+from bakeoff.evaluation.metric_meanings import ERROR_MEANINGS, meaning_of
+from bakeoff.learning.metrics.names import BY_KIND, METRICS, Judgement
 from reference.texts import as_sentence, make_table, read_texts
 
 HEADS = ("metric", "better", "in headline.json", "meaning")
@@ -12,7 +13,7 @@ def make_metric_page() -> str:
     page = f"# Metrics\n\n{texts['intro']}\n"
     for kind, title in texts["tasks"].items():
         page += f"## {title}\n\n{_tables(BY_KIND[kind])}"
-    errors = [(f"`{kind}`", _meaning(kind, text)) for kind, text in ERRORS.items()]
+    errors = [(f"`{kind}`", _meaning(kind, text)) for kind, text in ERROR_MEANINGS.items()]
     return f"{page}## Kinds of errors\n\n{make_table(('kind', 'meaning'), errors)}"
 
 
@@ -30,7 +31,7 @@ def _tables(judgement: Judgement) -> str:
 def _row(name: str, shown: str) -> tuple[str, ...]:
     way = {True: "higher", False: "lower", None: "neither"}[METRICS[name].is_higher_better]
     comes_first = "yes" if shown == name and name in FIRST else "no"
-    return f"`{shown}`", way, comes_first, _meaning(name, METRICS[name].meaning)
+    return f"`{shown}`", way, comes_first, _meaning(name, meaning_of(name).text)
 
 
 def _meaning(name: str, text: str) -> str:

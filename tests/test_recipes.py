@@ -1,4 +1,4 @@
-"""docs/guide.md's recipes for parts of one's own: a workspace gets all five as they stand there, and trains."""
+"""docs/guide.md's recipes for parts of one's own: a workspace gets all of them as they stand there, and trains."""
 
 import json
 import random
@@ -18,6 +18,13 @@ from support.imports import ROOT
 from support.workspace_copy import Workspace, tiny_workspace
 
 RECIPES = ("a network", "a learning-rate schedule", "a source of data", "a metric", "a change to examples")
+CALLBACK = "a callback"
+CLOCK = 'ValidationClock(start.folder / "passes")'  # as the recipe has it
+IN_TRAIN = {
+    "                times,\n": f"                times,\n                {CLOCK},\n",
+    "from bakeoff.tracking.results.lineage": "from bakeoff.tracking.callbacks.validation_clock import ValidationClock\n"
+    "from bakeoff.tracking.results.lineage",
+}
 BLOCK = re.compile(
     r"^```(?:python|yaml|markdown)\n(?:#|<!--) (\S+\.\w+)(?:, in (\w+))?(?: -->)?\n(.*?)^```$", re.M | re.S
 )
@@ -41,15 +48,15 @@ from pathlib import Path
 
 from bakeoff.foundation import workspace
 from bakeoff.dataset.records.manifest import read_manifest
-from bakeoff.learning.run_file.read_write import load
+from bakeoff.config.compose.whole_run import load
 from bakeoff.stages.render_config import render_config
-from bakeoff.learning.training.setup import Rig
+from bakeoff.learning.training.setup import Setup
 from bakeoff.learning.plan.phases import plan_phases
 
 
 def test_batches():
     run = load(workspace.RUN)
-    rig = Rig.of(run, read_manifest(workspace.RECORDS), workspace.RECORDS)
+    rig = Setup.of(run, read_manifest(workspace.RECORDS), workspace.RECORDS)
     [phase] = plan_phases(run)
     images = [image.numpy() for batch in rig.feed().batches(phase, range(2)) for image in batch["image"]]
     assert [(image == 127.5).all(axis=-1).sum() for image in images] == [16 * 16] * 8
@@ -130,7 +137,9 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, list[
     """A workspace after all recipes and `dvc repro evaluate`, the recipes' tests, and what the dataset holds."""
     workspace = tiny_workspace(tmp_path_factory.mktemp("recipes") / "clone", VARIANT)
     shutil.copytree(ROOT / "docs", workspace.folder / "docs", ignore=shutil.ignore_patterns("images"))
-    tests = [test for recipe in RECIPES for test in follow(recipe, workspace.folder)]
+    tests = [test for recipe in (*RECIPES, CALLBACK) for test in follow(recipe, workspace.folder)]
+    for before, after in IN_TRAIN.items():
+        workspace.edit("src/bakeoff/stages/train.py", before, after)
     counts = draw_dataset(workspace.folder / "data/raw/json_lines")
     workspace.run("python", "-m", "reference")
     assert workspace.repro("evaluate") == {"build_records", "render_config", "train", "evaluate"}
@@ -210,7 +219,7 @@ def test_the_metric_is_the_mean_of_what_the_table_of_examples_shows(workspace: W
     assert interval["low"] <= metrics["count_error"] <= interval["high"]
     page = (evaluation / "report.html").read_text(encoding="utf-8")
     assert f"<b>count error</b><strong>{metrics['count_error']:.3f}</strong>" in page
-    assert "too many or too few an image, mean. Lower is better." in page
+    assert "from the number of true boxes, at the best score threshold. Lower is better." in page
 
 
 def test_the_metric_says_which_weights_are_best_and_goes_where_the_others_go(workspace: Workspace) -> None:
@@ -246,8 +255,8 @@ def test_the_recipes_own_tests_pass_and_the_house_is_in_order(
 ) -> None:
     workspace, tests, _ = followed
     files = {test.partition("::")[0] for test in passed}
-    assert len(tests) == len(RECIPES) and files == {*tests, OWN, *(f"tests/{name}" for name in HOUSE)}
-    new = [file for recipe in RECIPES for file, _, _ in read_blocks(recipe) if file.endswith(".py")]
+    assert len(tests) == len((*RECIPES, CALLBACK)) and files == {*tests, OWN, *(f"tests/{name}" for name in HOUSE)}
+    new = [file for recipe in (*RECIPES, CALLBACK) for file, _, _ in read_blocks(recipe) if file.endswith(".py")]
     workspace.run("ruff", "check", *new)
     workspace.run("ruff", "format", "--check", *new)
 
@@ -255,3 +264,12 @@ def test_the_recipes_own_tests_pass_and_the_house_is_in_order(
 def _read_history(workspace: Workspace) -> list[dict[str, Any]]:
     lines = (workspace.folder / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
+
+
+def test_a_callback_of_ones_own_sees_every_validation_pass(workspace: Workspace) -> None:
+    guide = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
+    assert f"`{CLOCK}`" in guide
+    [seen] = workspace.folder.glob(".bakeoff/runs/*/passes")
+    history = (workspace.folder / "models/train/history.jsonl").read_text(encoding="utf-8").splitlines()
+    steps = [line["step"] for line in map(json.loads, history) if "train/loss" not in line]
+    assert [int(line.split()[0]) for line in seen.read_text(encoding="utf-8").splitlines()] == steps

@@ -9,6 +9,7 @@ import pytest
 
 from bakeoff.evaluation.example_facts import describe_examples, match_rows, measure_picture, read_table, require_matches
 from bakeoff.evaluation.report_html import write_page
+from bakeoff.evaluation.settings import Slices
 from bakeoff.evaluation.slice_significance import Tally, count_right, find_weak, find_worse
 from bakeoff.evaluation.slices import cut_slices
 from bakeoff.evaluation.weak_slices import FILE, judge_slices, read_statement, write_slices
@@ -17,7 +18,6 @@ from bakeoff.learning.input.record_reader import Origin
 from bakeoff.learning.metrics.classification import ClassificationScore, make_answers
 from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.learning.metrics.multi_label import MultiLabelScore
-from bakeoff.learning.run_file.evaluate_export_track import Slices
 from support.coco_sets import given, true
 from support.made_reports import BOX, FAR, answers, report_of
 from support.page_reading import defects_of

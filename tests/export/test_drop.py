@@ -9,12 +9,12 @@ import pytest
 from bakeoff.dataset.records.manifest import Split
 from bakeoff.dataset.records.record import Box, Record
 from bakeoff.export.accuracy_report import compare_files, require_parity
+from bakeoff.export.settings import Export
 from bakeoff.export.tflite_metadata import About
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.input.record_reader import Store
 from bakeoff.learning.input.view import Shape
-from bakeoff.learning.run_file.evaluate_export_track import Export
 from bakeoff.stages.export import describe_export, metrics
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 

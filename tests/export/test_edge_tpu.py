@@ -10,12 +10,12 @@ import pytest
 
 from bakeoff.export.edge_tpu import EdgeTpu, check_edge_tpu, find_obstacle
 from bakeoff.export.flatbuffer import Byte, FlatTable, Int32, Table, finish
+from bakeoff.export.settings import Export
 from bakeoff.export.tflite_metadata import MODEL_IDENTIFIER, About
 from bakeoff.export.tflite_operations import NAMES, TYPES, LiteFile, Operation, Tensor, parse_lite_file, read_lite_file
 from bakeoff.export.upsample import enlarge_by_one_operation
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import DataError
-from bakeoff.learning.run_file.evaluate_export_track import Export
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 
 NO_OPTIONS = FlatTable.empty()

@@ -14,13 +14,13 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.export.accuracy_report import as_a_file
+from bakeoff.export.settings import Export
 from bakeoff.export.tflite_build import centre_boxes, post_process
 from bakeoff.export.tflite_metadata import About, read_metadata
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.write_formats import convert, write_files
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.networks.detector_settings import Suppression
-from bakeoff.learning.run_file.evaluate_export_track import Export
 from bakeoff.learning.tasks.detection import Detection
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 

@@ -14,6 +14,7 @@ import tensorflow as tf
 from bakeoff.export.nms_numpy import Rule
 from bakeoff.export.onnx_build import onnx_bytes
 from bakeoff.export.onnx_run import OnnxModel
+from bakeoff.export.settings import Export
 from bakeoff.export.tflite_metadata import About
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import ConfigError, DataError
@@ -21,7 +22,6 @@ from bakeoff.inference.predict.light_runtime import small_model, view_of
 from bakeoff.inference.predict.model import opened
 from bakeoff.learning.input.augment_and_resize import fit
 from bakeoff.learning.input.view import View
-from bakeoff.learning.run_file.evaluate_export_track import Export
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 
 ABOUT = About("demo · ssd_small", "weights of others", "MIT")

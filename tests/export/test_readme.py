@@ -5,10 +5,10 @@ from typing import get_args
 import pytest
 
 from bakeoff.export.device_guides import GUIDES
+from bakeoff.export.devices import DEVICES, DeviceName
 from bakeoff.export.readme import GIVEN, KINDS, write_readme
+from bakeoff.export.settings import Export, Format
 from bakeoff.learning.input.view import View
-from bakeoff.learning.run_file.devices import DEVICES, DeviceName
-from bakeoff.learning.run_file.evaluate_export_track import Export, Format
 
 EVERY: tuple[Format, ...] = get_args(Format)
 

@@ -12,13 +12,13 @@ import tensorflow as tf
 from bakeoff.export.accuracy_report import open_file
 from bakeoff.export.onnx_run import OnnxModel
 from bakeoff.export.saved_model import SavedModel
+from bakeoff.export.settings import Export
 from bakeoff.export.tflite_metadata import About, read_metadata
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import OutOfRange
 from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.networks.point_detector import PointDetector
-from bakeoff.learning.run_file.evaluate_export_track import Export
 from bakeoff.learning.tasks.detection import Detection
 
 CLASSES = ("ant", "bee", "cow")

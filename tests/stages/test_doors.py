@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.config.compose.variant import read_variant
-from bakeoff.learning.run_file.read_write import write
+from bakeoff.config.compose.whole_run import write
 from bakeoff.tracking.resolve_name import KINDS
 from support.commands import run_bakeoff
 from support.workspace_copy import Workspace, tiny_workspace

@@ -309,12 +309,12 @@ def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_f
 ) -> None:
     import keras
 
+    from bakeoff.config.compose.whole_run import load
     from bakeoff.learning.input.batches import evaluation_batches
     from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.networks.weights import digest
     from bakeoff.learning.plan.phases import batch_shape
-    from bakeoff.learning.run_file.read_write import load
     from bakeoff.learning.tasks.task import compile_answer, make_task
-    from bakeoff.learning.training.weights import digest
 
     folder, state = experimented.folder, experimented.state()
     [(mlflow_id, *_)] = [row for row in _runs(experimented) if row[2] is None]

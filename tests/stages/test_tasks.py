@@ -16,23 +16,22 @@ import tensorflow as tf
 from PIL import Image
 
 from bakeoff.config.compose.data_source import choose_source
+from bakeoff.config.compose.whole_run import load
 from bakeoff.experiments.runs.list_runs import known_runs
+from bakeoff.experiments.runs.memory_use import BUILT, LOOKED, SHOWN, STEPPED
 from bakeoff.experiments.runs.status import State
 from bakeoff.export.flatbuffer import FlatTable
+from bakeoff.export.settings import SAVED_MODEL
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, TryAgainLater
 from bakeoff.learning.checkpoints.history import read_history
 from bakeoff.learning.plan.phases import plan_phases
-from bakeoff.learning.run_file.evaluate_export_track import SAVED_MODEL
-from bakeoff.learning.run_file.read_write import fitting_manifest, load
-from bakeoff.learning.training.memory_usage import BUILT, LOOKED, SHOWN, STEPPED
-from bakeoff.learning.training.setup import Rig
+from bakeoff.learning.run_file.read_write import fitting_manifest
+from bakeoff.learning.training.setup import Setup
 from bakeoff.stages.build_records import build_records
-from bakeoff.stages.evaluate import evaluate
-from bakeoff.stages.export import export
 from bakeoff.stages.render_config import render_config
-from bakeoff.stages.train import train
 from support.imports import ROOT
+from support.stage_calls import evaluate, export, train
 from support.workspace_copy import TINY
 
 TWO_FILES = TINY | {"export": "export: {use: saved_model, formats: [saved_model, float32], latency_calls: 1}"}
@@ -214,7 +213,7 @@ def test_a_detector_without_anchors_goes_on_in_the_same_weights_to_the_bit(enter
     run, states = load(RUN), []
     [phase] = plan_phases(run)
     for first in (0, 2):
-        rig = Rig.of(run, fitting_manifest(RECORDS, run.derived), RECORDS)
+        rig = Setup.of(run, fitting_manifest(RECORDS, run.derived), RECORDS)
         step = rig.learner.begin((), "train.trainable")
         if first:
             rig.learner.restore(states[1])
@@ -314,7 +313,7 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr("bakeoff.learning.training.weights.save", too_much)
+        patch.setattr("bakeoff.learning.networks.weights.save", too_much)
         with pytest.raises(MemoryError):
             train(load(RUN), RECORDS, folder / "trained")
         assert known_runs()[0].state == State.SUCCEEDED  # it took no step

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.learning.training.memory_usage import OutOfMemory, Shortage
+from bakeoff.experiments.runs.memory_use import OutOfMemory, Shortage
 
 PETABYTES = 10**15
 
@@ -51,10 +51,12 @@ def main() -> None:
     printed = {}
     for name, allocate in ALLOCATIONS.items():
         try:
-            with shortage(6.05e9).explained("train.batch_size", 64):
-                allocate()
-        except OutOfMemory as error:
-            printed[name] = {"message": str(error), "has_cause": error.__cause__ is not None}
+            allocate()
+        except Exception as error:
+            try:
+                shortage(6.05e9).explain(error, "train.batch_size", 64)
+            except OutOfMemory as explained:
+                printed[name] = {"message": str(explained), "has_cause": explained.__cause__ is not None}
     print(json.dumps(printed))
 
 

@@ -8,9 +8,9 @@ from google.protobuf.message import Message
 
 from bakeoff.config.api_export.messages import new_message
 from bakeoff.config.api_export.pipeline import format_pipeline
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.importing.api_config.options import import_pipeline
-from bakeoff.learning.run_file.settings import Run
 
 Key, Text = str, str
 Lines = list[tuple[Key, Text]]  # of an import's report

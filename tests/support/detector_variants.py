@@ -12,9 +12,9 @@ from bakeoff.config.compose.checks import Records
 from bakeoff.config.compose.derive import resolve
 from bakeoff.config.compose.network_facts import Facts, Variable
 from bakeoff.config.compose.variant import parse_variant
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest, Shard, Split
 from bakeoff.learning.run_file.parse import Problems
-from bakeoff.learning.run_file.settings import Run
 from support.imports import ROOT
 
 Variant = Callable[..., Run]

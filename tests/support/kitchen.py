@@ -1,6 +1,6 @@
 """Runs of several phases in a folder, cut short and taken up again as often as a test likes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,20 +9,21 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.foundation.progress import Bar
-from bakeoff.learning.checkpoints.history import History, metrics_of, read_history
+from bakeoff.learning.checkpoints.history import LogLine, read_history
 from bakeoff.learning.checkpoints.run_folder import Stock, Work
+from bakeoff.learning.checkpoints.run_state import Best
 from bakeoff.learning.lr.decays import Constant
+from bakeoff.learning.networks import weights
+from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.plan.optimizers import Adam, Momentum, Optimizer
 from bakeoff.learning.plan.phases import Span, TrainingPhase
 from bakeoff.learning.plan.settings import EarlyStopping
 from bakeoff.learning.tasks.task import Tensors
-from bakeoff.learning.training import weights
-from bakeoff.learning.training.loop import Best, Rhythm, seed_everything
-from bakeoff.learning.training.run_phases import Course, Nobody, Outcome, run_phases
+from bakeoff.learning.training.callbacks import Callback, HistoryFile
+from bakeoff.learning.training.loop import Rhythm, seed_everything
 from bakeoff.learning.training.stopping import Clock, Ends, Stop, TimeLimit
 from bakeoff.learning.training.trainer_state import Learner
-from bakeoff.learning.training.weights import Average
+from bakeoff.learning.training.training import Outcome, Training
 from support.slope import Slope, one_weight
 
 PLAIN = Momentum(momentum=0.0, nesterov=False)
@@ -51,7 +52,7 @@ class Interrupted(Exception):
 
 
 class Kitchen:
-    """`run_phases` of a network, in a folder, as often as one likes."""
+    """`Training` of a network, in a folder, as often as one likes."""
 
     def __init__(
         self, folder: Path, phases: list[TrainingPhase], network: Callable[[], keras.Model] = one_weight
@@ -69,12 +70,7 @@ class Kitchen:
         self.tell: Callable[[Stock], object] = lambda stock: None  # of each checkpoint
         self.stop_at = 0  # a step, whose line makes somebody ask for a stop
 
-    def send(self, step: int, values: dict[str, float]) -> None:
-        self.sent.append(step)
-        if step == self.stop_at:
-            self.ends.stop.by = "a test"
-
-    def bake(self, interrupt_at: int = 0, **more: Any) -> Outcome:
+    def bake(self, interrupt_at: int = 0, callbacks: Sequence[Callback] = ()) -> Outcome:
         """Up to the end, or to a step after whose line it is interrupted."""
         seed_everything(3, deterministic=False)
         self.network = self.new_network()
@@ -86,27 +82,37 @@ class Kitchen:
         self.learner = learner
 
         def validate() -> dict[str, Any] | None:
-            step, _ = metrics_of(history.lines[-1])
+            step = self.training.history[-1].step
             if interrupt_at and step >= interrupt_at:
                 raise Interrupted
             return {"goodness": self.goodness.get(step, 0.5)}
 
         names = [phase.span.name for phase in self.phases]
-        with Work(self.folder, names) as work, work.followed(lambda: None, self.tell):
-            state = work.newest()
-            self.ends = Ends(Stop(), TimeLimit(self.minutes, Clock(state.facts["seconds"])), self.early)
-            with History(self.folder, state.facts["history"]) as history:
-                course = Course(
-                    learner, self.feed, validate, "goodness", self.rhythm, self.ends, work, history,
-                    Bar("train", 1, "steps", None), Follower(self, **more),
-                )  # fmt: skip
-                return run_phases(course, self.phases, state)
+        with Work(self.folder, names) as work:
+            saved = work.newest()
+            self.ends = Ends(Stop(), TimeLimit(self.minutes, Clock(saved.state.seconds)), self.early)
+            self.training = Training(
+                learner, self.feed, validate, "goodness", self.phases, self.rhythm, self.ends, work
+            )
+            return self.training.run(saved, [HistoryFile(self.folder), Follower(self), *callbacks])
 
 
-class Follower(Nobody):
-    def __init__(self, kitchen: Kitchen, **more: Callable[..., Any]) -> None:
-        """`more` stands in for its methods."""
-        vars(self).update({"send": kitchen.send} | more)
+class Follower(Callback):
+    """Writes down the steps of all lines, and asks for a stop after one of them."""
+
+    def __init__(self, kitchen: Kitchen) -> None:
+        self._kitchen = kitchen
+
+    def on_log(self, line: LogLine) -> None:
+        self._kitchen.sent.append(line.step)
+        if line.step == self._kitchen.stop_at:
+            self._kitchen.ends.stop.by = "a test"
+
+    def on_validation(self, line: LogLine, seconds: float) -> None:
+        self.on_log(line)
+
+    def on_checkpoint(self, stock: Stock) -> None:
+        self._kitchen.tell(stock)
 
 
 def noisy_network() -> keras.Model:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.config.track import Mlflow
 from bakeoff.foundation.workspace import in_flight
 from bakeoff.learning.checkpoints.continue_from import write_identity
 from bakeoff.learning.checkpoints.fingerprint import name_of
-from bakeoff.learning.checkpoints.run_folder import Position, Work
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
 from bakeoff.tracking.tracker import Tracker

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.config.track import Untracked
 from bakeoff.experiments.checkpoint_store.copies import copies
 from bakeoff.experiments.checkpoint_store.store import Store
 from bakeoff.experiments.checkpoint_store.training_hook import keep_in_store
-from bakeoff.learning.checkpoints.run_folder import NO_FACTS, Position, Work
-from bakeoff.learning.run_file.evaluate_export_track import Untracked
+from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_state import Best, Position, RunState, Standing
 from bakeoff.learning.training.stopping import Stop
 
 RUN = "5d1c000000000000"
@@ -25,7 +27,7 @@ def training(machine: Path, stop: Stop | None = None, *, fresh: bool = False) ->
     with (
         Work(machine / RUN, ["head"], fresh=fresh) as work,
         keep_in_store(machine / RUN, stop, {"seed": 1}, Untracked(), fresh=fresh) as kept,
-        work.followed(lambda: None, kept.beside(lambda stock: None)),
+        work.followed(lambda: None, kept.on_checkpoint),
     ):
         assert work.run_id
         yield work, kept
@@ -34,8 +36,8 @@ def training(machine: Path, stop: Stop | None = None, *, fresh: bool = False) ->
 def save(work: Work, step: int, best: int = 0) -> None:
     if best == step:
         work.keep_best(Position(0, best), {"kernel": "kernel"}, {"kernel": np.full(3, best)})
-    facts = {**NO_FACTS, "phases": [{"best": {"step": best}, "ended_by": None}], "history": [f"{step}"]}
-    work.save(Position(0, step), facts, lambda: {"kernel": np.full(1000, step)}, now=True)
+    state = RunState(phases=(Standing(Best(best)),), history=(LogLine(step, {}),))
+    work.save(Position(0, step), state, lambda: {"kernel": np.full(1000, step)}, now=True)
 
 
 def wait_until(is_so: Callable[[], object]) -> None:

@@ -8,14 +8,12 @@ import yaml
 from PIL import Image
 
 from bakeoff.config.compose.data_source import choose_source
+from bakeoff.config.compose.whole_run import load
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.foundation import workspace
-from bakeoff.learning.run_file.read_write import load
 from bakeoff.stages.build_records import build_records
-from bakeoff.stages.evaluate import evaluate
-from bakeoff.stages.export import export
 from bakeoff.stages.render_config import render_config
-from bakeoff.stages.train import train
+from support.stage_calls import evaluate, export, train
 from support.workspace_copy import TINY
 
 COUNTS = {"train": 12, "validation": 6, "test": 10}

@@ -12,12 +12,13 @@ import pytest
 from filelock import FileLock
 
 from bakeoff.app.cli import continue_run
+from bakeoff.config.track import Mlflow
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.workspace import in_flight, journals
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.fingerprint import name_of
-from bakeoff.learning.checkpoints.run_folder import Position, Work
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
 from bakeoff.tracking.tracker import Tracker

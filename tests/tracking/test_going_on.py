@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bakeoff.app.cli.continue_run import bring, newest_whole
+from bakeoff.config.track import Mlflow
 from bakeoff.foundation.workspace import in_flight
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
 from bakeoff.tracking.tracker import Tracker

@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from bakeoff.app import cli
+from bakeoff.config.compose.whole_run import parse_draft
+from bakeoff.config.track import Mlflow
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.workspace import journals
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
 from bakeoff.learning.run_file.parse import Problems
-from bakeoff.learning.run_file.settings import parse_draft
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.journal import NOTE, NOTE_VARIABLE, Journal, entries_of
 from bakeoff.tracking.notes import report_notes_here, require_note

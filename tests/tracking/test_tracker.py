@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from bakeoff.config.track import Mlflow, Untracked
 from bakeoff.foundation.workspace import journals
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow, Untracked
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.results.results import last_here, params_of

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bakeoff.learning.metrics.names import ERRORS
+from bakeoff.evaluation.metric_meanings import ERROR_MEANINGS
 
 MOST = 12  # rows of a table
 TERMS = {  # what TIDE calls the kinds
@@ -62,7 +62,7 @@ def describe_costliest(mistakes: Sequence[Mistake], metric: str, value: float | 
 def _errors_of_boxes(counts: Mapping[str, int], lost: Mapping[str, float]) -> list[Mistake]:
     total = max(1, sum(counts.values()))
     return [
-        Mistake(kind.replace("_", " "), count, lost[kind], count / total, TERMS[kind], ERRORS[kind])
+        Mistake(kind.replace("_", " "), count, lost[kind], count / total, TERMS[kind], ERROR_MEANINGS[kind])
         for kind, count in counts.items()
     ]
 

@@ -13,18 +13,18 @@ from pyarrow import Table
 
 from bakeoff.dataset.records.manifest import Manifest, Split
 from bakeoff.evaluation import examples_parquet, plots_tsv, report_html
+from bakeoff.evaluation.drawing import draw_sheet
 from bakeoff.evaluation.example_facts import describe_examples, match_rows, measure_picture, read_table
 from bakeoff.evaluation.gallery import Originals, Shown
 from bakeoff.evaluation.header import About
 from bakeoff.evaluation.headline_json import write_headline
+from bakeoff.evaluation.settings import Evaluate
 from bakeoff.evaluation.weak_slices import judge_slices, write_slices
 from bakeoff.foundation.files import building
 from bakeoff.foundation.html.template import embed_jpeg
 from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import Store
 from bakeoff.learning.input.view import Shape
-from bakeoff.learning.run_file.evaluate_export_track import Evaluate
-from bakeoff.learning.tasks.drawing import draw_sheet
 from bakeoff.learning.tasks.task import Answer, Judge, Tensors, judge
 
 ANSWERS = "network"

@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from bakeoff.evaluation.settings import Slices
 from bakeoff.foundation.errors import DataError, choices
 from bakeoff.learning.input.record_reader import Origin
 from bakeoff.learning.metrics.score import Column, Lists
-from bakeoff.learning.run_file.evaluate_export_track import Slices
 
 Fact = np.ndarray  # (examples,) float64 or text
 Facts = Mapping[str, Fact]

@@ -13,10 +13,10 @@ import numpy as np
 from PIL import Image
 
 from bakeoff.dataset.records.wire import decode_features
+from bakeoff.evaluation.drawing import MOST_BOXES
 from bakeoff.foundation.html.svg import Element, Frame, draw, draw_svg, draw_text
 from bakeoff.foundation.html.template import embed_jpeg
 from bakeoff.foundation.tf_loading import quiet_pillow
-from bakeoff.learning.tasks.drawing import MOST_BOXES
 
 SIDE = 320  # longer side of a picture, pixels
 OF_CLIP = 4  # frames shown

@@ -10,11 +10,12 @@ from bakeoff.evaluation.error_ranking import Mistake, describe_costliest, list_m
 from bakeoff.evaluation.example_facts import MEANINGS
 from bakeoff.evaluation.gallery import MOST_BOXES, Shown, draw_figure
 from bakeoff.evaluation.header import About
+from bakeoff.evaluation.metric_meanings import is_higher_better, meaning_of
 from bakeoff.evaluation.plots_svg import draw_charts, draw_losses
 from bakeoff.evaluation.slice_significance import CHANCE, SAMPLES
 from bakeoff.evaluation.weak_slices import SliceReport, describe_row
 from bakeoff.foundation.html import template
-from bakeoff.learning.metrics.names import BY_HEADLINE, METRICS, Kind
+from bakeoff.learning.metrics.names import BY_HEADLINE, Kind
 
 FILE = "report.html"
 MOST_CLASSES = 300
@@ -78,7 +79,8 @@ def write_page(folder: Path, report: Report) -> None:
     mistakes = list_mistakes(numbers, report.tables)
     is_weak = numbers.get("f1") == 0.0
     template.write_page(
-        folder / FILE, "evaluation.html.jinja", title=report.about.title, report=report, metrics=METRICS,
+        folder / FILE, "evaluation.html.jinja", title=report.about.title, report=report,
+        meaning_of=meaning_of, is_higher_better=is_higher_better,
         has_boxes=judgement.kind == "detection", is_of_one_label=judgement.kind == "one_label",
         is_weak=is_weak, most_boxes=MOST_BOXES,
         cards=[name for name in cards if name in numbers],
@@ -114,7 +116,7 @@ def _list_findings(report: Report, mistakes: Sequence[Mistake]) -> list[str]:
     name = next((name for name in ("AP_50", "average_precision", "f1") if isinstance(numbers.get(name), dict)), None)
     if name and len(numbers[name]) > 1:
         label, value = min(numbers[name].items(), key=lambda item: item[1])
-        sentences.append(f"The weakest class is {label} ({METRICS[name].heading or name} {value:.2f}).")
+        sentences.append(f"The weakest class is {label} ({meaning_of(name).heading or name} {value:.2f}).")
     if report.slices and report.slices.weakest:
         row = report.slices.weakest[0]
         sentences.append(f"The weakest slice is {describe_row(row, report.slices.metric)}.")

@@ -19,9 +19,11 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.dataset.records.wire import decode_features
+from bakeoff.export.devices import OWN_LAYOUT
 from bakeoff.export.edge_tpu import check_edge_tpu
 from bakeoff.export.onnx_run import OnnxModel
 from bakeoff.export.saved_model import SavedModel
+from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.export.tflite_operations import read_lite_file
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.foundation.errors import DataError
@@ -31,7 +33,6 @@ from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import Store
 from bakeoff.learning.input.view import Shape, View
 from bakeoff.learning.networks.tile_merge import answer_tiles
-from bakeoff.learning.run_file.evaluate_export_track import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Answer, Score, Task, Tensors, compile_answer, judge
 from bakeoff.learning.tasks.tiled import answer_in_tiles, stack_predictions

@@ -6,7 +6,7 @@ Each line of a device comes from its `sources`; docs/robot.md says more of it. N
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bakeoff.learning.run_file.devices import DeviceName
+from bakeoff.export.devices import DeviceName
 
 
 @dataclass(frozen=True)

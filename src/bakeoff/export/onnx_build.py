@@ -17,6 +17,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
+from bakeoff.export.devices import OWN_LAYOUT, Layout
 from bakeoff.export.tflite_build import of_unit_range, output_names
 from bakeoff.export.tflite_metadata import About
 from bakeoff.export.upsample import enlarge_by_one_operation
@@ -26,7 +27,6 @@ from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.foundation.tf_loading import stderr_aside
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.detector_settings import Detector
-from bakeoff.learning.run_file.evaluate_export_track import OWN_LAYOUT, Layout
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task
 

@@ -6,10 +6,10 @@ It is an output of a stage, so it holds what the variant decides, and neither nu
 from collections.abc import Iterator, Sequence
 
 from bakeoff.export.device_guides import GUIDES
+from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, Layout
+from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.export.tflite_metadata import DEVIATION, LABELS, MEAN
 from bakeoff.learning.input.view import View
-from bakeoff.learning.run_file.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, Layout
-from bakeoff.learning.run_file.evaluate_export_track import ONNX, RKNN, SAVED_MODEL, Export, Format
 
 README = "README.md"
 BYTES, VALUES = "uint8, pixels as they are", f"float32, (pixel - {MEAN:g}) / {DEVIATION:g}"

@@ -12,16 +12,17 @@ import keras
 import numpy as np
 
 from bakeoff.export.accuracy_report import NETWORK, count_drop, numbers_of, sample_of
+from bakeoff.export.devices import OWN_LAYOUT
 from bakeoff.export.nms_numpy import Predictions, Rule, read_candidates
 from bakeoff.export.onnx_build import onnx_bytes, rule_of
 from bakeoff.export.onnx_run import SCORES
 from bakeoff.export.rknn_build import Made, Start, make_rknn
+from bakeoff.export.settings import RKNN, RKNN_FILE, Export
 from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT, About
 from bakeoff.export.write_formats import Representative
 from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import Store
 from bakeoff.learning.input.view import Shape
-from bakeoff.learning.run_file.evaluate_export_track import OWN_LAYOUT, RKNN, RKNN_FILE, Export
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Answer, Task, compile_answer, judge
 from bakeoff.learning.tasks.tiled import stack_predictions

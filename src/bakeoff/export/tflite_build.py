@@ -13,10 +13,10 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
+from bakeoff.export.settings import SAFE_THREADS, Export
 from bakeoff.export.tflite_metadata import DEVIATION, MEAN
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.detector_settings import Detector
-from bakeoff.learning.run_file.evaluate_export_track import SAFE_THREADS, Export
 from bakeoff.learning.tasks.classification import Classification, SeveralLabels
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task

@@ -18,8 +18,10 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.dataset.records.manifest import write_labels
 from bakeoff.export import tflite_metadata
+from bakeoff.export.devices import OWN_LAYOUT
 from bakeoff.export.onnx_build import onnx_bytes, rule_of
 from bakeoff.export.saved_model import save_servable
+from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.export.tflite_build import POST_PROCESS, lite_module, output_names
 from bakeoff.export.tflite_metadata import (  # fmt: skip
     DEVIATION,
@@ -42,7 +44,6 @@ from bakeoff.learning.input.record_reader import Store
 from bakeoff.learning.input.view import Shape, View
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.networks.tiles import Tiles
-from bakeoff.learning.run_file.evaluate_export_track import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task, Tensors
 from bakeoff.learning.tasks.tiled import make_cutter

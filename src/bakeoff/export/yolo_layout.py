@@ -21,10 +21,10 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
+from bakeoff.export.devices import Layout
 from bakeoff.export.tflite_build import FIRST_LAYER, of_unit_range
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.heads.head import Head
-from bakeoff.learning.run_file.evaluate_export_track import Layout
 
 Answer = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 IMAGES, OUTPUT = "images", "output0"

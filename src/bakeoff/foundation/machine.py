@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,3 +157,23 @@ def _figures(file: Path) -> dict[str, int]:
     except OSError:
         return {}
     return {parts[0]: int(parts[1]) for parts in rows if len(parts) > 1 and parts[1].isdigit()}
+
+
+def peak_memory_bytes() -> int:
+    """Return the most memory that this process has held so far."""
+    if sys.platform == "win32":
+        import psutil
+
+        return psutil.Process().memory_info().peak_wset
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def device_peak_bytes() -> int:
+    """Return the peak memory of the accelerator that took most; 0 without one."""
+    import tensorflow as tf
+
+    names = [device.name.removeprefix("/device:") for device in tf.config.list_logical_devices("GPU")]
+    return max((tf.config.experimental.get_memory_info(name)["peak"] for name in names), default=0)

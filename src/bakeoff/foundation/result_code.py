@@ -22,14 +22,15 @@ DOORS = ("__init__.py", "__main__.py", "multirun.py")  # of the package: they le
 
 DECIDING: dict[str, tuple[str, ...]] = {
     "build_records": ("dataset",),
-    "render_config": ("config", "dataset/records", "dataset/sources", "learning"),
+    "render_config": ("config", "dataset", "evaluation", "export", "learning"),
     "train": ("dataset/records", "learning"),
     "evaluate": ("dataset/records", "evaluation", "learning"),
     "export": ("dataset/records", "export", "learning"),
 }
-# build_records asks `config` for the settings of its source. It need not run again for an edit there: render_config
-# does, and refuses records that were built with other settings.
-ASKED_BY_STAGE = {"build_records": "config"}
+# The stages' own files ask `config` for settings. build_records asks for those of its source, and need not run again
+# for an edit there: render_config does, and refuses records that were built with other settings. The later stages ask
+# where copies of a run go, which decides no result.
+ASKED_BY_STAGES = "config"
 
 
 def deciding_paths(stage: str) -> list[Path]:

@@ -5,6 +5,7 @@ import sys
 
 from bakeoff.foundation.errors import ConfigError, hide_interrupt_traceback
 from bakeoff.foundation.signals import repeat_dropped_interrupt
+from bakeoff.foundation.workspace import require_own_code
 
 sys.excepthook = hide_interrupt_traceback  # imports take the first second, before `main` can catch Ctrl-C
 sys.unraisablehook = repeat_dropped_interrupt  # and some of Python's callbacks meanwhile would swallow it
@@ -27,3 +28,9 @@ def read_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
         f"{parser.prog}: a stage takes no settings, got {' '.join(arguments)}; write them into params.yaml and run "
         f"`dvc repro {name}`; {tries}`bakeoff sweep` runs variants side by side"
     )
+
+
+def begin_stage(name: str, description: str | None) -> None:
+    """Refuse a command line with settings, and code that is not the workspace's own."""
+    read_options(stage_parser(name, description))
+    require_own_code()

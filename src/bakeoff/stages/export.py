@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.track import Track, load_track
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.experiments.planning.time_estimate import keep_stage
+from bakeoff.export.devices import DEVICES
+from bakeoff.export.settings import MAIN, RKNN, Export
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.files import building
@@ -16,12 +19,9 @@ from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.checkpoints.history import read_state
 from bakeoff.learning.input.view import View
 from bakeoff.learning.plan.phases import batch_shape
-from bakeoff.learning.pretrained import lineage
-from bakeoff.learning.run_file.devices import DEVICES
-from bakeoff.learning.run_file.evaluate_export_track import MAIN, RKNN
-from bakeoff.learning.run_file.read_write import fitting_manifest, load
-from bakeoff.learning.run_file.settings import Run
-from bakeoff.stages import read_options, stage_parser
+from bakeoff.learning.run_file.read_write import fitting_manifest, load_group, load_learning
+from bakeoff.learning.run_file.settings import LearningRun
+from bakeoff.stages import begin_stage
 from bakeoff.tracking import tracker
 from bakeoff.tracking.results.measurements import keep_measured, run_id_of
 
@@ -29,7 +29,9 @@ REPORT, METRICS = "export.json", "metrics.json"
 BATCH = 16  # of what is compared; its size decides no result
 
 
-def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def export(
+    run: LearningRun, settings: Export, track: Track, records: Path, trained: Path, out: Path
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write the trained network as files; return what `export.json` holds, and how long answers take here."""
     load_tensorflow()
     from bakeoff.export.accuracy_report import compare_files, require_parity, sample_of
@@ -38,10 +40,10 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
     from bakeoff.export.tflite_metadata import About
     from bakeoff.export.write_formats import representative_of, write_files
     from bakeoff.learning.input.record_reader import Store, plain_errors_of
+    from bakeoff.learning.networks.weights import restore
     from bakeoff.learning.tasks.task import make_task
-    from bakeoff.learning.training.weights import restore
 
-    settings, manifest, state = run.export, fitting_manifest(records, run.derived), read_state(trained)
+    manifest, state = fitting_manifest(records, run.derived), read_state(trained)
     if RKNN in settings.formats:
         find_python()
     network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
@@ -68,13 +70,13 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
             )  # fmt: skip
         report |= {
             "device": settings.device,
-            "lineage": {"starts": lineage.starts_of(state), "own": state["lineage"].get("own")},
+            "lineage": {"starts": state["lineage"].get("starts", []), "own": state["lineage"].get("own")},
         }
-        _write_notes(run, report, manifest.classes, partial)
+        _write_notes(run, settings, report, manifest.classes, partial)
         require_parity(report, settings.max_drop)
     if fingerprint := state["lineage"]["fingerprint"]:
         keep_measured(fingerprint, export=timing)
-    with tracker.attach(run.track, run_id_of(state)) as copy:
+    with tracker.attach(track, run_id_of(state)) as copy:
         files = {form: {key: file[key] for key in file if key != "edge_tpu"} for form, file in report["files"].items()}
         flat_facts = [*tracker.flatten(files), *tracker.flatten(timing["files"])]
         numbers = {f"export/{key}": value for key, value in flat_facts if _is_number(value)}
@@ -86,20 +88,22 @@ def export(run: Run, records: Path, trained: Path, out: Path) -> tuple[dict[str,
     return report, timing
 
 
-def _write_notes(run: Run, report: Mapping[str, Any], classes: Sequence[str], folder: Path) -> None:
+def _write_notes(
+    run: LearningRun, settings: Export, report: Mapping[str, Any], classes: Sequence[str], folder: Path
+) -> None:
     """Write what tells of the files."""
     from bakeoff.export.readme import README, write_readme
 
     for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
         (folder / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
-    readme = write_readme(run.name, run.derived.task, classes, View.of(run.model), run.export)
+    readme = write_readme(run.name, run.derived.task, classes, View.of(run.model), settings)
     (folder / README).write_text(readme, encoding="utf-8")
 
 
 def _origin(state: Mapping[str, Any]) -> tuple[str, str]:
     """Return what a file says of the weights that training started from, and of their licences."""
-    starts = lineage.starts_of(state)
-    return lineage.in_words(starts), ", ".join(lineage.licences_of(starts))
+    lineage = state["lineage"]
+    return lineage.get("trained_from", "not known"), ", ".join(lineage.get("licences", ()))
 
 
 def metrics(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:
@@ -139,15 +143,17 @@ def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> lis
 
 def main() -> None:
     with errors_in_one_line():
-        read_options(stage_parser("export", __doc__))
-        workspace.require_own_code()
-        run = load(workspace.RUN)
-        first, *rest = describe_export(*export(run, workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED))
+        begin_stage("export", __doc__)
+        run, settings = load_learning(workspace.RUN), load_group(workspace.RUN, "export", {"export": Export})
+        made = export(
+            run, settings, load_track(workspace.RUN), workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED
+        )
+        first, *rest = describe_export(*made)
         print_line(f"export: {first}")
         for line in rest:
             print_line(f"  {line}")
         print_line(f"  these, labels.txt, label_map.pbtxt, {REPORT} and README.md: {workspace.EXPORTED.as_posix()}/")
-        keep_stage("export", run, state=read_state(workspace.TRAINED))
+        keep_stage("export", run, settings, state=read_state(workspace.TRAINED))
 
 
 if __name__ == "__main__":

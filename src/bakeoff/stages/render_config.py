@@ -7,6 +7,7 @@ from bakeoff.config.api_export.pipeline import format_pipeline
 from bakeoff.config.compose.data_source import require_same_source
 from bakeoff.config.compose.lr_plot import lr_svg
 from bakeoff.config.compose.variant import read_variant
+from bakeoff.config.compose.whole_run import Run, write
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.experiments.planning.plan import check_best_by
 from bakeoff.experiments.planning.time_estimate import keep_stage
@@ -15,9 +16,7 @@ from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.files import sync, write_whole
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.plan.phases import plan_phases
-from bakeoff.learning.run_file.read_write import write
-from bakeoff.learning.run_file.settings import Run
-from bakeoff.stages import read_options, stage_parser
+from bakeoff.stages import begin_stage
 
 PICTURE, PIPELINE = "lr.svg", "pipeline.config"
 
@@ -41,8 +40,7 @@ def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: 
 
 def main() -> None:
     with errors_in_one_line():
-        read_options(stage_parser("render_config", __doc__))
-        workspace.require_own_code()
+        begin_stage("render_config", __doc__)
         run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=workspace.facts())
         workspace.promise(trained_to_its_end=True)
         numbers, batch = run.derived, run.train.batch

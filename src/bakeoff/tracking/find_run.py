@@ -7,9 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from bakeoff.config.track import Mlflow
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
 from bakeoff.tracking.journal.artifacts import kept_file
 from bakeoff.tracking.journal.journal import FILE, Entry, entries_of
 from bakeoff.tracking.results.results import result_here

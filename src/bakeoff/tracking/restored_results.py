@@ -6,8 +6,8 @@ result that was made elsewhere is written from its files, marked `bakeoff.restor
 
 from dataclasses import fields
 
+from bakeoff.config.track import Mlflow
 from bakeoff.foundation.workspace import journals
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
 from bakeoff.tracking.journal.journal import FILE, Journal
 from bakeoff.tracking.notes import report_notes_here
 from bakeoff.tracking.results import git

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from bakeoff.config.track import Mlflow, Track
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.workspace import EVALUATION, RUN, TRAINED, journals
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, Stock
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow, Track
 from bakeoff.tracking.journal.artifacts import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
 from bakeoff.tracking.journal.journal import NOTE, Journal

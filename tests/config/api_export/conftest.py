@@ -9,8 +9,8 @@ from google.protobuf import text_format
 
 from bakeoff.config.api_export.messages import new_message
 from bakeoff.config.api_export.pipeline import format_pipeline
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest
-from bakeoff.learning.run_file.settings import Run
 from support.detector_variants import manifest, pytest_generate_tests, variant
 
 __all__ = ["manifest", "pytest_generate_tests", "variant", "written"]

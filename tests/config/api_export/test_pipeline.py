@@ -10,11 +10,11 @@ from google.protobuf import text_format
 
 from bakeoff.config.api_export.messages import new_message
 from bakeoff.config.api_export.pipeline import format_pipeline, shuffle_buffer_size
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.learning.networks.anchors import Anchors
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.networks.ssd import Ssd
-from bakeoff.learning.run_file.settings import Run
 
 Variant = Callable[..., Run]
 Write = Callable[..., tuple[Any, str]]

@@ -15,12 +15,12 @@ from bakeoff.config.compose.derive import resolve
 from bakeoff.config.compose.lr_plot import lr_svg
 from bakeoff.config.compose.network_facts import Facts, Variable
 from bakeoff.config.compose.variant import parse_variant
+from bakeoff.config.compose.whole_run import Run, as_tree, load, write
 from bakeoff.dataset.records.manifest import Manifest, Shard, Split
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.plan.phases import plan_phases
 from bakeoff.learning.run_file.parse import flat
-from bakeoff.learning.run_file.read_write import load, sealed, write
-from bakeoff.learning.run_file.settings import Run, as_tree
+from bakeoff.learning.run_file.read_write import sealed
 from bakeoff.learning.run_file.yaml_file import write_mapping
 from support.imports import ROOT
 from support.odd_inputs import edited, explore, few_or_many, values

@@ -16,8 +16,8 @@ from bakeoff.config.compose.auto_batch import (
     ladder,
     search,
 )
-from bakeoff.learning.input.memory_budget import Load, estimate
-from bakeoff.learning.run_file.read_write import load
+from bakeoff.config.compose.memory_plan import Load, estimate
+from bakeoff.config.compose.whole_run import load
 from support.imports import ROOT
 
 

@@ -10,11 +10,11 @@ import pytest
 from bakeoff.config.compose import auto_batch
 from bakeoff.config.compose.network_facts import Machine, limits_on_this_machine
 from bakeoff.config.compose.variant import read_variant
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest, Shard, Split
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.plan.phases import training_order
 from bakeoff.learning.run_file.read_write import fitting_manifest
-from bakeoff.learning.run_file.settings import Run
 from support.imports import ROOT
 
 Rendered = Callable[..., Run]

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import bakeoff.config.compose.network_facts
+from bakeoff.config.compose.memory_plan import Limits
 from bakeoff.config.compose.network_facts import Facts, Machine, facts_of, inspect_machine, limits_on_this_machine
-from bakeoff.learning.input.memory_budget import Limits, Memory
+from bakeoff.learning.input.memory_budget import Memory
 from bakeoff.learning.networks.cnn import Cnn
 
 SMALL = Cnn(input_size=16, width=0.25)

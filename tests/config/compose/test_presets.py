@@ -10,8 +10,8 @@ import yaml
 
 from bakeoff.config.compose.compose import Composed, compose
 from bakeoff.config.compose.variant import KINDS, parse_variant
+from bakeoff.config.compose.whole_run import Draft
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.learning.run_file.settings import Draft
 from support.imports import ROOT
 
 CONF = ROOT / "conf"

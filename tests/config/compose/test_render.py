@@ -15,11 +15,11 @@ import yaml
 from bakeoff.config.compose.compose import compose
 from bakeoff.config.compose.data_source import choose_source
 from bakeoff.config.compose.variant import parse_variant, read_variant
+from bakeoff.config.compose.whole_run import as_tree, load
 from bakeoff.dataset.records.manifest import BoxTable, Manifest, Shard, Split, read_manifest
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.plan.phases import plan_phases
-from bakeoff.learning.run_file.read_write import fitting_manifest, load
-from bakeoff.learning.run_file.settings import as_tree
+from bakeoff.learning.run_file.read_write import fitting_manifest
 from bakeoff.stages.render_config import render_config
 from support.imports import ROOT
 

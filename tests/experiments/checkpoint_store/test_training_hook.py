@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.config.track import Untracked
 from bakeoff.experiments.checkpoint_store import upload
 from bakeoff.experiments.checkpoint_store.copies import copies
 from bakeoff.experiments.checkpoint_store.lease import EXPIRES, take_lease
 from bakeoff.experiments.checkpoint_store.store import VARIABLE, Folder
 from bakeoff.experiments.checkpoint_store.training_hook import NoStore, keep_in_store
 from bakeoff.foundation.errors import Canceled, ConfigError, TryAgainLater
-from bakeoff.learning.checkpoints.run_folder import Position, Stock
-from bakeoff.learning.run_file.evaluate_export_track import Untracked
+from bakeoff.learning.checkpoints.run_folder import Stock
+from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.learning.training.stopping import Stop
 from support.stored_training import RUN, save, steps, training, wait_until
 

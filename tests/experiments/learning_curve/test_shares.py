@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from bakeoff.config.compose.whole_run import Run, load
 from bakeoff.experiments.learning_curve.shares import make_overrides, read_shares
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.learning.run_file.read_write import load
-from bakeoff.learning.run_file.settings import Run
 from support.imports import ROOT
 
 SHARES = [0.12, 0.25, 0.5, 1.0]

@@ -9,7 +9,7 @@ import pytest
 
 from bakeoff.experiments.planning import device_estimate as planning
 from bakeoff.experiments.planning.device_estimate import look_ahead
-from bakeoff.learning.run_file.evaluate_export_track import Export
+from bakeoff.export.settings import Export
 from support.lite_files import CLASSES, MODELS
 
 MANIFEST: Any = SimpleNamespace(classes=CLASSES, multi_label=False)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bakeoff.evaluation.settings import Evaluate
 from bakeoff.experiments.planning import time_estimate as wholes
 from bakeoff.experiments.planning.step_time import Pace
 from bakeoff.experiments.planning.time_estimate import (
@@ -19,12 +20,12 @@ from bakeoff.experiments.planning.time_estimate import (
     count_validations,
     stage_key,
 )
+from bakeoff.export.settings import Export
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.timings import read_durations
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.plan.phases import Span
 from bakeoff.learning.plan.settings import Train
-from bakeoff.learning.run_file.evaluate_export_track import Evaluate, Export
 
 RUNS, UNCHANGED, CACHED = "runs", "unchanged", "from the cache"
 SPAN = Span("all", first_step=0, steps=100, first_example=0, batch_size=8, rate_factor=1.0)

@@ -20,9 +20,8 @@ ELSEWHERE = replace(Process.current(), host="elsewhere")
 WRITE = """
 import sys, time
 from pathlib import Path
-from bakeoff.experiments.runs.status_writer import Report
-with Report(Path(sys.argv[1]), "ssd_tiny", 200, memory_estimate_bytes=1, can_resume=lambda: True) as report:
-    report.running(0, 0.0)
+from bakeoff.experiments.runs.status_writer import StatusReport
+with StatusReport(Path(sys.argv[1]), "ssd_tiny", 200, memory_estimate_bytes=1, can_resume=lambda: True) as report:
     print("runs", flush=True)
     time.sleep(60)
 """

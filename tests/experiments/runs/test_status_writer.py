@@ -13,16 +13,28 @@ import pytest
 
 from bakeoff.experiments.runs import status_writer as module
 from bakeoff.experiments.runs.status import FILE, State, Status, read_status
-from bakeoff.experiments.runs.status_writer import Report, failure_of
+from bakeoff.experiments.runs.status_writer import StatusReport, failure_of
 from bakeoff.experiments.runs.time_left import Stretch
 from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater, WorkspaceError
 from bakeoff.learning.checkpoints.checkpoint import Damaged
+from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.checkpoints.run_state import Position, RunState
 from support.made_runs import NOBODY, made
 
 
-def opened(folder: Path, *, has_checkpoint: bool = True) -> Report:
+def opened(folder: Path, *, has_checkpoint: bool = True) -> StatusReport:
     folder.mkdir(parents=True, exist_ok=True)
-    return Report(folder, "ssd_tiny", 200, memory_estimate_bytes=10**9, can_resume=lambda: has_checkpoint)
+    return StatusReport(folder, "ssd_tiny", 200, memory_estimate_bytes=10**9, can_resume=lambda: has_checkpoint)
+
+
+def start(report: StatusReport, step: int, seconds: float, *, is_over: bool = False) -> None:
+    """As a training begins after so many steps, in which earlier processes trained so long."""
+    saved = SimpleNamespace(state=RunState(seconds=seconds))
+    report.on_start(SimpleNamespace(position=Position(0, step), saved=saved, is_over=is_over))  # type: ignore[arg-type]
+
+
+def end(report: StatusReport, by: str, step: int) -> None:
+    report.on_end(SimpleNamespace(ended_by=by, position=Position(0, step)))  # type: ignore[arg-type]
 
 
 def ended(
@@ -34,9 +46,9 @@ def ended(
     ended_by: str = "stop",
 ) -> Status:
     with suppress(BaseException), opened(folder, has_checkpoint=has_checkpoint) as report:
-        report.running(0, 0.0)
+        start(report, 0, 0.0)
         if stopped_at:
-            report.ending(ended_by, stopped_at)
+            end(report, ended_by, stopped_at)
         if error:
             raise error
     return read_status(folder)
@@ -67,9 +79,9 @@ def test_a_run_says_that_it_prepares_before_anything_else(tmp_path: Path, monkey
 
 def test_lines_are_written_by_a_thread_without_being_waited_for(tmp_path: Path, quick: None) -> None:
     with opened(tmp_path) as report:
-        report.running(40, 30.0)
-        report.line(50, {"train/loss": 0.5, "learning_rate": 0.1, "examples_per_second": 80.0}, "head")
-        report.line(50, {"validation/mAP": 0.25, "validation/odd": float("nan")}, "head")
+        start(report, 40, 30.0)
+        report.on_log(LogLine(50, {"train/loss": 0.5, "learning_rate": 0.1, "examples_per_second": 80.0}, "head"))
+        report.on_log(LogLine(50, {"validation/mAP": 0.25, "validation/odd": float("nan")}, "head"))
         status = awaited(tmp_path, State.RUNNING)
     assert (status.steps_done, status.phase, status.learning_rate, status.examples_per_second) == (
         50,
@@ -89,20 +101,20 @@ def test_time_left_is_that_of_the_steps_since_the_first_line(tmp_path: Path, mon
             patched.setattr(module.time, "monotonic", lambda: now[0])
             for step, then in ((50, 1300.0), (60, 1304.0)):
                 now[0] = then
-                report.line(step, {"train/loss": 0.5}, None)
+                report.on_log(LogLine(step, {"train/loss": 0.5}, None))
                 left = report._status.seconds_left
                 assert left is None if step == 50 else left == pytest.approx(56.0)
 
 
 def test_a_time_limit_ends_before_the_steps_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """30 seconds were trained before and 20 now, of 60; 140 steps of 0.4 seconds would take 56."""
-    report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, max_minutes=1)
+    report = StatusReport(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, max_minutes=1)
     now = [1000.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
-    report.running(0, 30.0)
+    start(report, 0, 30.0)
     for step, then in ((50, 1016.0), (60, 1020.0)):
         now[0] = then
-        report.line(step, {"train/loss": 0.5}, None)
+        report.on_log(LogLine(step, {"train/loss": 0.5}, None))
     assert report._status.seconds_left == pytest.approx(10.0)
 
 
@@ -114,8 +126,10 @@ def test_time_that_was_taken_over_is_not_spent_and_time_that_a_kill_took_back_is
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
 
     def train(at: float, seconds: float) -> None:
-        with Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, max_minutes=4) as report:
-            report.running(0, at)
+        with StatusReport(
+            tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, max_minutes=4
+        ) as report:
+            start(report, 0, at)
             now[0] += seconds
 
     for at, seconds, spent in ((100.0, 30.0, 30.0), (110.0, 5.0, 35.0)):
@@ -126,12 +140,12 @@ def test_time_that_was_taken_over_is_not_spent_and_time_that_a_kill_took_back_is
 
 def test_the_seconds_left_shrink_between_two_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now, stretches = [1000.0], [Stretch(60), Stretch(200, 2.0)]
-    report = Report(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, stretches=stretches)
+    report = StatusReport(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, stretches=stretches)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
     assert report.seconds_left() is None
     for step, then in ((50, 1016.0), (55, 1020.0)):
         now[0] = then
-        report.line(step, {"train/loss": 0.5}, None)
+        report.on_log(LogLine(step, {"train/loss": 0.5}, None))
     now[0] = 1023.0
     assert report.seconds_left() == pytest.approx(5 * 0.8 + 140 * 2.0 - 3)
     now[0] = 9999.0
@@ -146,8 +160,8 @@ def test_a_process_without_a_step_keeps_the_status_of_a_run_that_succeeded(tmp_p
     before = read_status(folder)
     sent: list[Mapping[str, str]] = []
     with opened(folder) as report, report.tracked("0b9f", sent.append):
-        report.running(200, 99.0, anew=False)
-        report.ending("steps", 200)
+        start(report, 200, 99.0, is_over=True)
+        end(report, "steps", 200)
     assert (read_status(folder) == before) == (sent == []) == (earlier == State.SUCCEEDED)
     assert read_status(folder).state == State.SUCCEEDED
 
@@ -161,7 +175,7 @@ def test_a_life_that_ends_before_its_first_step_leaves_it_too(
     before = (folder / FILE).read_bytes()
     with suppress(type(error)), opened(folder) as report:
         if is_known:
-            report.running(200, 99.0, anew=False)
+            start(report, 200, 99.0, is_over=True)
         assert (folder / FILE).read_bytes() == before  # nor would a kill here leave another state
         raise error
     assert (folder / FILE).read_bytes() == before
@@ -171,7 +185,7 @@ def test_a_run_that_succeeded_and_lost_its_checkpoints_reports_its_new_state(tmp
     folder = made(tmp_path, "5d1c", State.SUCCEEDED, ago=7200, process=NOBODY)
     with suppress(DataError), opened(folder) as report:
         assert report.has_succeeded
-        report.running(0, 0.0)
+        start(report, 0, 0.0)
         raise DataError("shard 3")
     assert read_status(folder).state == State.FAILED
 
@@ -220,9 +234,9 @@ def test_the_first_start_stays_when_a_run_resumes(tmp_path: Path) -> None:
 def test_mlflow_has_each_state_once_and_the_last_within_the_block(tmp_path: Path) -> None:
     sent: list[Mapping[str, str]] = []
     with pytest.raises(DataError), opened(tmp_path / "5d1c") as report, report.tracked("0b9f", sent.append):
-        report.running(0, 0.0)
-        report.line(50, {"train/loss": 0.5}, None)
-        report.line(60, {"train/loss": 0.4}, None)
+        start(report, 0, 0.0)
+        report.on_log(LogLine(50, {"train/loss": 0.5}, None))
+        report.on_log(LogLine(60, {"train/loss": 0.4}, None))
         raise DataError("shard 3 is short")
     states = [(tags["bakeoff.state"], tags["bakeoff.steps_done"]) for tags in sent]
     assert states == [("PREPARING", "0"), ("RUNNING", "0"), ("FAILED", "60")]
@@ -239,7 +253,7 @@ def test_a_run_continues_if_its_status_cannot_be_written(
 
     monkeypatch.setattr(module, "write_status", broken)
     with opened(tmp_path) as report:
-        report.running(0, 0.0)
+        start(report, 0, 0.0)
     warnings = capsys.readouterr().err.splitlines()
     assert len(warnings) == 1 and warnings[0].endswith("status.json: not written ([Errno 5] Input/output error)")
 
@@ -259,7 +273,7 @@ def test_a_silent_run_says_now_and_then_that_it_is_there(
 def test_a_reader_never_sees_half_a_status(tmp_path: Path, quick: None) -> None:
     with opened(tmp_path) as report:
         for step in range(1, 400):
-            report.line(step, {f"validation/AP_{number}": 0.5 for number in range(200)}, None)
+            report.on_log(LogLine(step, {f"validation/AP_{number}": 0.5 for number in range(200)}, None))
             json.loads((tmp_path / "status.json").read_text(encoding="utf-8"))
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.config.track import Mlflow
 from bakeoff.experiments.sweep import job as module
 from bakeoff.experiments.sweep.job import make_environment, make_experiment
 from bakeoff.foundation.workspace import journals
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.journal import NOTE, NOTE_VARIABLE, entries_of
 from support.made_sweeps import ID, sweep, sweep_job

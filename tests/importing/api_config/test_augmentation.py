@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.learning.run_file.settings import Run
+from bakeoff.config.compose.whole_run import Run
 from support.api_files import TF1, import_changed
 
 Variant = Callable[..., Run]

@@ -10,10 +10,10 @@ import yaml
 from bakeoff.app.cli.parser import Parser
 from bakeoff.config.compose.compose import compose
 from bakeoff.config.compose.variant import parse_variant
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.importing.api_config.command import add_to
 from bakeoff.importing.api_config.options import list_differences
-from bakeoff.learning.run_file.settings import Run
 from support.imports import ROOT
 
 FILES = Path(__file__).parent / "files"

@@ -10,9 +10,9 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from bakeoff.config.api_export.messages import OPAQUE, name_of
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.learning.run_file.settings import Run
 from proofs.official.protos_there import compare
 from support.api_files import TF1, TF2
 from support.carried import OWN, names_of, parse, write_again

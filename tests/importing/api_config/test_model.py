@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.importing.api_config.options import import_pipeline
-from bakeoff.learning.run_file.settings import Run
 from support.api_files import TF1, TF2, import_changed
 
 Variant = Callable[..., Run]

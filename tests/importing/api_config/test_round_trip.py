@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bakeoff.config.api_export.pipeline import format_pipeline
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.importing.api_config.options import import_pipeline
-from bakeoff.learning.run_file.settings import Run
 
 Variant = Callable[..., Run]
 WITH_STEPS = {"num_steps": True}  # export settings under which the file holds the run's length

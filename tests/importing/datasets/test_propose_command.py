@@ -13,9 +13,9 @@ from support.imports import ROOT
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SavedModel of a detector with opinions."""
+    from bakeoff.export.settings import Export
     from bakeoff.export.tflite_metadata import About
     from bakeoff.export.write_formats import write_files
-    from bakeoff.learning.run_file.evaluate_export_track import Export
     from support.lite_files import CLASSES, MODELS, opinionated
 
     network, task = opinionated("detection")

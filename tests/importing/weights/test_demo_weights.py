@@ -9,7 +9,7 @@ import pytest
 from bakeoff.app import cli
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.importing.weights.demo_weights import BEST, DETECTOR, make_drawn
-from bakeoff.learning.pretrained.lineage import in_words, lineage_of
+from bakeoff.tracking.results.lineage import in_words, lineage_of
 from support.workspace_copy import tiny_workspace
 
 TINY = {

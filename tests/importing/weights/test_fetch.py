@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 import yaml
 
+from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError, TryAgainLater
 from bakeoff.importing.weights import download as downloading
 from bakeoff.importing.weights.catalogue import Entry, Page
 from bakeoff.importing.weights.download import Patience
 from bakeoff.importing.weights.fetch import Fetched, Places, _alone, get
-from bakeoff.learning.pretrained.lineage import CARD
 
 QUICK = Patience(seconds=0.3, attempts=2, pause=0)
 PAGE = Page("a page", "https://zoo.example/")

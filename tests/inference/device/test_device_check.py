@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from bakeoff.app import cli
+from bakeoff.export.settings import Export
 from bakeoff.export.tflite_metadata import About
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import DataError
 from bakeoff.inference.device.device_check import check_file
-from bakeoff.learning.run_file.evaluate_export_track import Export
 from support.colour_model import write_colour_model
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 

@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 from bakeoff.config.compose.data_source import choose_source
+from bakeoff.config.compose.whole_run import load
 from bakeoff.dataset.records.record import Record
 from bakeoff.inference.drift.drift import Sample, compare_samples, compare_with_all, rank_foreign
 from bakeoff.inference.drift.report_html import describe
 from bakeoff.inference.drift.samples import choose_some
-from bakeoff.learning.run_file.read_write import load
 from bakeoff.stages.build_records import build_records
 from bakeoff.stages.render_config import render_config
 from support.commands import run_bakeoff

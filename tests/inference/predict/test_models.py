@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.export.settings import Export
 from bakeoff.export.tflite_metadata import About, read_metadata
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation import workspace
@@ -18,7 +19,6 @@ from bakeoff.inference.predict.model import opened
 from bakeoff.inference.predict.select_model import Trained, chosen
 from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.networks.tiles import Tiles
-from bakeoff.learning.run_file.evaluate_export_track import Export
 from bakeoff.learning.tasks.task import make_task
 from support.lite_files import CLASSES, MODELS, opinionated
 

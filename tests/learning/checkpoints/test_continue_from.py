@@ -10,6 +10,7 @@ from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.learning.checkpoints.continue_from import hand_over, parent_of, write_identity
 from bakeoff.learning.checkpoints.history import read_history
 from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_state import TakenFrom
 from bakeoff.learning.plan.settings import EarlyStopping, Train
 from bakeoff.learning.training.loop import Rhythm
 from support.kitchen import Kitchen, curve, digests, noisy, phase
@@ -55,7 +56,7 @@ def runs(tmp_path: Path) -> Path:
 
 def seconds(folder: Path) -> float:
     with Work(folder, ["all"]) as work:
-        return work.newest().facts["seconds"]
+        return work.newest().state.seconds
 
 
 def go_on(
@@ -81,7 +82,7 @@ def test_a_run_and_a_longer_one_that_goes_on_equal_one_long_run_to_the_bit(tmp_p
     assert digests(whole) == digests(second) != digests(first) and curve(whole) == curve(second)
     assert (outcome.standings, outcome.resumed_at) == (expected.standings, [5])
     with Work(runs / OTHER, ["all"]) as work:
-        assert work.newest().facts["parents"] == [{"fingerprint": NAME, "step": 5}]
+        assert work.newest().state.parents == (TakenFrom(NAME, 5),)
     assert first.bake().position.step == 5  # is as it was
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from bakeoff.config.compose.whole_run import as_tree, load
 from bakeoff.foundation import result_code
 from bakeoff.learning.checkpoints.fingerprint import fingerprint
-from bakeoff.learning.run_file.read_write import load
-from bakeoff.learning.run_file.settings import as_tree
 from support.imports import ROOT
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.checkpoints import checkpoint
-from bakeoff.learning.checkpoints.run_folder import Position, SavedState, Stock, Work
+from bakeoff.learning.checkpoints.run_folder import SavedState, Stock, Work
+from bakeoff.learning.checkpoints.run_state import Best, Position, RunState, Standing
 
 LEGS = ["head", "whole"]
 
@@ -24,8 +25,8 @@ def work(tmp_path: Path) -> Iterator[Work]:
 
 def save(work: Work, leg: int, step: int, *bests: int, now: bool = True) -> None:
     """A checkpoint that names the steps of the best weights of each leg."""
-    facts = {"phases": [{"best": {"step": best, "value": 0.5}} for best in bests]}
-    work.save(Position(leg, step), facts, lambda: {"w": np.array([leg, step])}, now=now)
+    state = RunState(phases=tuple(Standing(Best(best, 0.5)) for best in bests))
+    work.save(Position(leg, step), state, lambda: {"w": np.array([leg, step])}, now=now)
 
 
 def files(work: Work) -> list[str]:
@@ -235,28 +236,11 @@ def test_a_run_is_over_once_its_last_phase_has_ended(work: Work) -> None:
     for ends, is_over in (
         (["steps"], False), (["max_minutes"], True), (["steps", None], False), (["steps", "early_stopping"], True)
     ):  # fmt: skip
-        facts = {"phases": [{"best": {"step": 0, "value": None}, "ended_by": end} for end in ends]}
-        work.save(Position(len(ends) - 1, 100), facts, dict, now=True)
+        state = RunState(phases=tuple(Standing(ended_by=end) for end in ends))
+        work.save(Position(len(ends) - 1, 100), state, dict, now=True)
         state = work.newest()
         assert state.is_over == is_over
         assert ("was trained to its end before" in state.describe(200, work.folder)[0]) == is_over
         shutil.rmtree(work.folder)
         for phase in work._folders:
             phase.mkdir(parents=True)
-
-
-def test_each_line_of_a_history_is_sent_once_and_those_before_an_interruption_again(tmp_path: Path) -> None:
-    lines = [f'{{"step": {step}, "train/loss": {step / 2}}}' for step in (1, 2, 3, 4)]
-    sent: list[tuple[int, dict[str, float]]] = []
-
-    def send(step: int, values: dict[str, float]) -> None:
-        sent.append((step, values))
-
-    with Work(tmp_path / "run", LEGS) as work:
-        for count in (1, 2, 3):
-            work.send(lines[:count], send)
-    assert sent == [(step, {"train/loss": step / 2}) for step in (1, 2, 3)]
-    sent.clear()
-    with Work(tmp_path / "run", LEGS) as work:  # a journal that was lost gets all of it
-        work.send(lines[:2], send)
-    assert sent == [(step, {"train/loss": step / 2}) for step in (1, 2)]

@@ -10,7 +10,8 @@ import pytest
 
 from bakeoff.learning.checkpoints.continue_from import taken_up, write_identity
 from bakeoff.learning.checkpoints.history import read_history
-from bakeoff.learning.checkpoints.run_folder import SAMPLES, Position, Work
+from bakeoff.learning.checkpoints.run_folder import SAMPLES, Work
+from bakeoff.learning.checkpoints.run_state import Position, TakenFrom
 from bakeoff.learning.input.record_reader import BAD_RECORDS
 from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.learning.plan.settings import Train
@@ -95,9 +96,9 @@ def test_another_third_phase_begins_at_the_end_of_the_second_and_ends_as_if_all_
     taken = [row["step"] for row in read_history(edited.folder) if "train/loss" in row]
     assert taken == list(range(1, 11))
     with Work(edited.folder, ["head", "all", "slow"]) as work:
-        facts = work.newest().facts
-    assert facts["resumed"] == [7] and facts["parents"] == []
-    assert facts["lent"] == [{"fingerprint": FIRST, "step": 7}]
+        state = work.newest().state
+    assert state.resumed == (7,) and state.parents == ()
+    assert state.lent == (TakenFrom(FIRST, 7),)
     assert sorted(file.name for file in (edited.folder / SAMPLES).iterdir()) == ["00000001.jpg", "00000007.jpg"]
 
 

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.dataset.records.manifest import Shard, Split
-from bakeoff.foundation.errors import OutOfRange
-from bakeoff.learning.input.memory_budget import (
+from bakeoff.config.compose.memory_plan import (
     GRAPH_BYTES,
     HELD_EXAMPLE_BYTES,
     PROGRAM_BYTES,
@@ -16,9 +14,11 @@ from bakeoff.learning.input.memory_budget import (
     Buffers,
     Limits,
     Load,
-    Memory,
     buffers,
 )
+from bakeoff.dataset.records.manifest import Shard, Split
+from bakeoff.foundation.errors import OutOfRange
+from bakeoff.learning.input.memory_budget import Memory
 
 
 @pytest.mark.parametrize(

@@ -8,21 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bakeoff.evaluation.metric_meanings import ERROR_MEANINGS, MEANINGS, is_higher_better, meaning_of
 from bakeoff.learning.metrics import names
 from bakeoff.learning.metrics.box_matching import Boxes
 from bakeoff.learning.metrics.classification import Answer, ClassificationScore
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
 from bakeoff.learning.metrics.multi_label import MultiLabelScore
-from bakeoff.learning.metrics.names import (
-    BY_HEADLINE,
-    BY_KIND,
-    ERRORS,
-    METRICS,
-    Metric,
-    choose_judgement,
-    is_higher_better,
-    merit,
-)
+from bakeoff.learning.metrics.names import BY_HEADLINE, BY_KIND, ERRORS, METRICS, Metric, choose_judgement, merit
 from support.imports import ROOT
 
 
@@ -56,7 +48,8 @@ def test_the_table_has_the_numbers_that_a_score_gives_and_no_others(headline: st
 
 def test_every_entry_is_a_number_that_some_score_gives_and_says_what_it_means() -> None:
     assert set(METRICS) == {name for result in RESULTS.values() for name in result}
-    assert all(re.fullmatch(r"\w.{8,110}\.", metric.meaning) for metric in METRICS.values())
+    assert set(MEANINGS) == set(METRICS) and tuple(ERROR_MEANINGS) == ERRORS
+    assert all(re.fullmatch(r"\w.{8,110}\.", meaning_of(name).text) for name in METRICS)
 
 
 def test_every_number_and_every_kind_of_error_is_explained_in_the_docs() -> None:
@@ -132,7 +125,8 @@ def test_a_metric_with_a_file_of_its_own_is_in_every_result_interval_and_compari
         score = np.asarray(columns["score"], float)
         return np.where(weights[:, 0] > 0, np.where(weights > 0, score, np.inf).min(axis=1), np.nan)
 
-    monkeypatch.setitem(METRICS, "worst", Metric("The least score.", kinds=("detection", "one_label"), count=worst))
+    monkeypatch.setitem(METRICS, "worst", Metric(kinds=("detection", "one_label"), count=worst))
+    assert meaning_of("worst").text == __doc__
     detection = DetectionScore(("a",)).update(boxes(20.0, 1.0), boxes(20.0, 0.5)).update(boxes(9.0, 1.0), boxes(9.0, 1))
     answers = [Answer(1, 2, 0.5, 0.25, 1), Answer(2, 2, 0.75, 0.75, 0)]
     one_label = ClassificationScore(("a", "b")).update(answers)
@@ -156,7 +150,7 @@ def test_a_metric_with_a_file_of_its_own_is_left_out_where_it_cannot_be_counted(
         return np.full(len(weights), np.nan)
 
     kinds = ("detection", "one_label", "several_labels")
-    monkeypatch.setitem(METRICS, "never", Metric("Nothing at all.", None, kinds=kinds, count=never))
+    monkeypatch.setitem(METRICS, "never", Metric(None, kinds=kinds, count=never))
     several = MultiLabelScore(("a",)).update(np.array([[True]]), np.array([[0.5]]))
     one_label = ClassificationScore(("a",)).update([Answer(1, 1, 0.5, 0.5, 0)])
     detection = DetectionScore(("a",)).update(boxes(20.0, 1.0), boxes(20.0, 0.5))

@@ -11,7 +11,7 @@ STEP = """
 import numpy as np, keras, tensorflow as tf
 from bakeoff.learning.networks import NETWORKS
 from bakeoff.learning.tasks.classification import Classification
-from bakeoff.learning.training.memory_usage import peak_memory_bytes
+from bakeoff.experiments.runs.memory_use import peak_memory_bytes
 from bakeoff.learning.training.step import Step
 
 settings = NETWORKS[{kind!r}](**{fields!r})

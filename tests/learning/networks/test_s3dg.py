@@ -10,11 +10,11 @@ import tensorflow as tf
 
 from bakeoff.foundation.errors import OutOfRange
 from bakeoff.learning.networks.s3dg import S3dG
+from bakeoff.learning.networks.weights import digest
 from bakeoff.learning.plan.optimizers import Momentum
 from bakeoff.learning.pretrained.tf_checkpoint import read_table
 from bakeoff.learning.tasks.classification import Classification
 from bakeoff.learning.training.step import Step
-from bakeoff.learning.training.weights import digest
 from support.classifier_trials import noise, untouched_weights
 from support.imports import ROOT
 from support.unfilled import unfilled

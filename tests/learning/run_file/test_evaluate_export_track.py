@@ -2,8 +2,9 @@ from typing import Any
 
 import pytest
 
+from bakeoff.evaluation.settings import Evaluate
+from bakeoff.export.settings import Export
 from bakeoff.foundation.errors import OutOfRange
-from bakeoff.learning.run_file.evaluate_export_track import Evaluate, Export
 
 
 def test_examples_of_one_video_are_one_group_and_others_are_groups_of_their_own() -> None:

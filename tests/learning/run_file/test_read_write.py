@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from bakeoff.config.compose.whole_run import require_unedited
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.learning.run_file.read_write import is_whole, require_unedited, sealed, unsealed
+from bakeoff.learning.run_file.read_write import is_whole, sealed, unsealed
 
 TREE: dict[str, Any] = {
     "variant": {"lr": "cosine"}, "seed": 0, "lr": {"kind": "cosine", "peak": 0.1, "hold_steps": 0},

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.training.step import Step
-from bakeoff.learning.training.weights import Average
 from support.slope import Slope, batches, one_weight, sgd, weight_of
 
 

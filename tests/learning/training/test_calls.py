@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.foundation.progress import Bar
+from bakeoff.learning.checkpoints.run_state import Standing
 from bakeoff.learning.lr.decays import Cosine
+from bakeoff.learning.networks import weights
+from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.plan.optimizers import Adam
 from bakeoff.learning.plan.settings import Train
 from bakeoff.learning.training import step as stepping
-from bakeoff.learning.training import weights
-from bakeoff.learning.training.loop import Diverged, Rhythm, Standing, fit, seed_everything
+from bakeoff.learning.training.loop import Diverged, Rhythm, fit, seed_everything
 from bakeoff.learning.training.step import Calls
 from bakeoff.learning.training.stopping import Ends
 from bakeoff.learning.training.trainer_state import Learner
-from bakeoff.learning.training.weights import Average
 from support.slope import Slope, batches
 
 TAKE = Calls.take
@@ -69,13 +69,17 @@ class Run:
             keeper=self,
             ends=Ends.none(),
             standing=Standing(),
-            bar=Bar("train", steps, "steps", None),
         )
 
     def log(self, step: int, values: dict[str, float]) -> None:
         self.lines.append((step, values))
 
-    def validate(self) -> dict[str, Any]:
+    def log_validation(self, step: int, values: dict[str, float], seconds: float) -> None:
+        self.log(step, values)
+
+    def advance(self, count: int) -> None: ...
+
+    def validate(self, step: int) -> dict[str, Any]:
         return {"goodness": 0.5}
 
     def keep_best(self, step: int) -> None: ...

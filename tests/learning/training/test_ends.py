@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from bakeoff.learning.checkpoints.history import read_history
-from bakeoff.learning.checkpoints.run_folder import Position, Work
+from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_state import Best, Position
 from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.learning.plan.settings import EarlyStopping
 from bakeoff.learning.tasks.task import Tensors
-from bakeoff.learning.training.loop import Best, Diverged, Rhythm
+from bakeoff.learning.training.loop import Diverged, Rhythm
 from support.kitchen import Interrupted, Kitchen, Ones, bests, curve, digests, noisy, phase
 from support.slope import batches, weight_of
 

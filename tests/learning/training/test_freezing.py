@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.networks.weights import train_only
 from bakeoff.learning.training.step import Step
-from bakeoff.learning.training.weights import train_only
 from support.slope import Slope, sgd
 
 SHIFT = {"body.norm/beta"}  # the norm behind it takes away what it adds, so rounding alone decides whether it moves

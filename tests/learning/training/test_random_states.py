@@ -12,13 +12,14 @@ import tensorflow as tf
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.checkpoints import checkpoint
+from bakeoff.learning.networks import weights
+from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.plan.optimizers import Adam
 from bakeoff.learning.pretrained.weight_files import open_weights
 from bakeoff.learning.tasks.task import Tensors
-from bakeoff.learning.training import trainer_state, weights
+from bakeoff.learning.training import trainer_state
 from bakeoff.learning.training.loop import seed_everything
 from bakeoff.learning.training.trainer_state import Learner
-from bakeoff.learning.training.weights import Average
 from support.slope import Slope
 
 

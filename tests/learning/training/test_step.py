@@ -20,11 +20,12 @@ from bakeoff.learning.input.batches import training_batches
 from bakeoff.learning.input.record_reader import Store
 from bakeoff.learning.input.shuffle import Order
 from bakeoff.learning.input.view import Shape
+from bakeoff.learning.networks import weights
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.plan.optimizers import Momentum
 from bakeoff.learning.tasks.classification import Classification
 from bakeoff.learning.tasks.task import compile_answer
-from bakeoff.learning.training import loop, weights
+from bakeoff.learning.training import loop
 from bakeoff.learning.training.step import Calls, Step, _share
 from support.slope import Slope, batches, sgd, weight_of
 

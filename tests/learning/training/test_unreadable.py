@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.learning.checkpoints.run_folder import Position, Work
+from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_state import Position
 from support.workspace_copy import environment
 
 SCRIPT = """

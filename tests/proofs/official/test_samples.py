@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from bakeoff.config.api_export.messages import OPAQUE, PACKAGE, PROTO, name_of, new_message
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.importing.api_config.fields import COMPUTING, DEPRECATED
 from bakeoff.importing.api_config.options import import_pipeline
-from bakeoff.learning.run_file.settings import Run
 from proofs.official.environment import run_there
 from support.carried import OWN, Key, Lines, Text, names_of, write_again
 

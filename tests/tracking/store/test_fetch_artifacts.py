@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.config.track import Mlflow, Untracked
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.learning.pretrained.lineage import lineage_of
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow, Untracked
 from bakeoff.tracking.journal.artifacts import kept_weights
 from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.results.lineage import lineage_of
 from bakeoff.tracking.store.fetch_artifacts import fetch_weights
 from bakeoff.tracking.store.target import Target, place_in
 

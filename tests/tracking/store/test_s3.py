@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+from bakeoff.config.track import Mlflow
 from bakeoff.tracking.journal.artifacts import exported_model, kept_weights
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.fetch_artifacts import fetch_weights

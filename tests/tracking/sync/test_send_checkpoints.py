@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import pytest
 
+from bakeoff.config.track import Mlflow, Track, Untracked
 from bakeoff.learning.checkpoints.run_folder import Stock
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow, Track, Untracked
 from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.store.target import Target, place_in, takes_checkpoints_here
 from bakeoff.tracking.sync import send_checkpoints

@@ -14,7 +14,7 @@ from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+    from bakeoff.config.track import Mlflow
     from bakeoff.tracking.fetch_checkpoints import StoredWork
 
 NAMED = 5  # differences
@@ -66,9 +66,9 @@ def continue_run(arguments: argparse.Namespace) -> None:
 def track_settings(params: Path, conf: Path) -> "Mlflow":
     """Return the store that params.yaml names."""
     from bakeoff.config.compose.compose import compose
-    from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+    from bakeoff.config.compose.whole_run import GROUPS
+    from bakeoff.config.track import Mlflow
     from bakeoff.learning.run_file.parse import parse_kind
-    from bakeoff.learning.run_file.settings import GROUPS
 
     composed = compose(params, conf)
     settings = parse_kind(GROUPS["track"], composed.tree.get("track", {}), "track", composed.problems)
@@ -157,12 +157,13 @@ def bring(work: "StoredWork", itself: Mapping[str, Any], name: str, files: list[
 
 def _render() -> Mapping[str, Any]:
     """Build records and render params.yaml, where DVC says so; return the identity of the training."""
-    from bakeoff.learning.run_file.read_write import fitting_manifest, load
-    from bakeoff.stages.train import Start
+    from bakeoff.config.compose.whole_run import load
+    from bakeoff.experiments.planning.before_training import find_start
+    from bakeoff.learning.run_file.read_write import fitting_manifest
 
     if subprocess.run(RENDER, check=False).returncode:
         raise WorkspaceError(f"{workspace.PARAMS.as_posix()}: cannot be rendered; what is wrong stands above")
     run = load(workspace.RUN)
     if run.train.fresh:
         raise ConfigError(f"{workspace.PARAMS.as_posix()}: train.fresh: true starts over; set it to false to resume")
-    return Start.of(run, fitting_manifest(workspace.RECORDS, run.derived)).identity
+    return find_start(run, fitting_manifest(workspace.RECORDS, run.derived), run.track).identity

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.app.cli.predict import from_here
+from bakeoff.export.devices import DEVICES
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.progress import print_line
-from bakeoff.learning.run_file.devices import DEVICES
 
 if TYPE_CHECKING:
     from bakeoff.inference.device.host import Host
@@ -97,8 +97,8 @@ def keep(path: Path, device: str, measured: dict[str, Any]) -> None:
     """Tell the run that exported the file, if this workspace has it; `bakeoff compare` and MLflow show it then."""
     if path.resolve().parent != workspace.EXPORTED.resolve():
         return
+    from bakeoff.config.compose.whole_run import load
     from bakeoff.learning.checkpoints.history import read_state
-    from bakeoff.learning.run_file.read_write import load
     from bakeoff.tracking import tracker
     from bakeoff.tracking.results.measurements import run_id_of
 

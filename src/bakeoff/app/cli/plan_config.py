@@ -151,8 +151,8 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 
 
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
+    from bakeoff.config.compose.whole_run import as_tree
     from bakeoff.learning.run_file.parse import differences
-    from bakeoff.learning.run_file.settings import as_tree
 
     if len(names) > 2 or (len(names) == 2 and overrides):
         raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")

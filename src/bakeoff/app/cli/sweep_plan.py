@@ -218,7 +218,7 @@ class SearchPlan:
 
 
 def _direction_of(metric: str) -> str:
-    from bakeoff.learning.metrics.names import is_higher_better
+    from bakeoff.evaluation.metric_meanings import is_higher_better
 
     higher = is_higher_better(metric)
     if higher is None:

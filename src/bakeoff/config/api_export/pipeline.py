@@ -3,10 +3,10 @@
 from bakeoff.config.api_export.messages import Noted, Tree, format_comment, format_text, pick
 from bakeoff.config.api_export.model import describe_model, is_known
 from bakeoff.config.api_export.training import describe_training
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest, Split
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.foundation import workspace
-from bakeoff.learning.run_file.settings import Run
 
 HEAD = (
     "Written by render_config: the variant of models/config/run.yaml in the words of the TF Object Detection API, "

@@ -20,15 +20,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from bakeoff.config.compose.memory_plan import Limits, Load, estimate
 from bakeoff.config.compose.network_facts import find_once
+from bakeoff.config.compose.whole_run import Run, write
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.foundation import machine
 from bakeoff.foundation.versions import library_version
-from bakeoff.learning.input.memory_budget import Limits, Load, estimate
 from bakeoff.learning.plan.phases import plan_auto_phases
-from bakeoff.learning.run_file.read_write import write
-from bakeoff.learning.run_file.settings import Run
 
 LARGEST = 1024
 LIBRARIES = ("tensorflow", "keras", "numpy")

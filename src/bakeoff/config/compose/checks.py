@@ -11,8 +11,12 @@ from bakeoff.config.compose.allowed_paths import require_in
 from bakeoff.config.compose.anchor_fit import advise
 from bakeoff.config.compose.network_facts import Facts
 from bakeoff.config.compose.tile_cost import check_tiles, enlarge_boxes
+from bakeoff.config.compose.whole_run import Draft
+from bakeoff.config.weight_card import require_licence
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN
+from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, nearest_device
+from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export
 from bakeoff.foundation.errors import ConfigError, show
 from bakeoff.foundation.workspace import RAW, WEIGHTS
 from bakeoff.learning.lr.schedule import MOST_STEPS
@@ -21,11 +25,8 @@ from bakeoff.learning.networks.network import Network, Pretrained, select, unmat
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.phases import Span
 from bakeoff.learning.plan.settings import Init, Train
-from bakeoff.learning.pretrained.weight_source import RUN_ID, find_place, origin_of
-from bakeoff.learning.run_file.devices import DETECTION, DEVICES, VIDEO, nearest_device
-from bakeoff.learning.run_file.evaluate_export_track import ONNX, OWN_LAYOUT, RKNN, SAVED_MODEL, Export
+from bakeoff.learning.pretrained.weight_source import KEY, RUN_ID, find_place, origin_of
 from bakeoff.learning.run_file.parse import Problems
-from bakeoff.learning.run_file.settings import Draft
 
 NO_FILE = ("none", "imagenet")  # first weights that are not in a file
 NAMED = 5  # files in a message
@@ -182,7 +183,8 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
         problems.add("train.init.weights", "must be another start, for this network has no weights of ImageNet")
     if not RUN_ID.fullmatch(init.weights):  # the store is asked when the run starts
         try:
-            origin_of(init, Path)
+            if (path := origin_of(init, Path).path) is not None:
+                require_licence(path, KEY)
         except ConfigError as error:
             key, _, rule = str(error).partition(": ")
             problems.add(key, rule)

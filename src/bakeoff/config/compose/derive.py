@@ -5,11 +5,13 @@ from dataclasses import replace
 
 from bakeoff.config.compose.auto_batch import Choice, NothingFits
 from bakeoff.config.compose.checks import Records, check
+from bakeoff.config.compose.memory_plan import Buffers, Limits, Load, buffers
 from bakeoff.config.compose.network_facts import Facts, stated_limits
+from bakeoff.config.compose.whole_run import Draft, Run
 from bakeoff.dataset.records.manifest import Manifest, Split
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.foundation.errors import OutOfRange
-from bakeoff.learning.input.memory_budget import Buffers, Limits, Load, Memory, buffers
+from bakeoff.learning.input.memory_budget import Memory
 from bakeoff.learning.input.subset import count_share
 from bakeoff.learning.lr import batch_factor
 from bakeoff.learning.lr.schedule import Schedule
@@ -17,7 +19,6 @@ from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.phases import WHOLE_RUN, Derived, Span
 from bakeoff.learning.plan.settings import Train, steps_for
 from bakeoff.learning.run_file.parse import Problems
-from bakeoff.learning.run_file.settings import Draft, Run
 
 
 def resolve(

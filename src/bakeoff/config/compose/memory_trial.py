@@ -16,13 +16,13 @@ from dataclasses import replace
 from math import prod
 from pathlib import Path
 
+from bakeoff.config.compose.memory_plan import TRACKING_BYTES
+from bakeoff.config.compose.whole_run import Run, load
+from bakeoff.foundation.machine import device_peak_bytes, peak_memory_bytes
 from bakeoff.foundation.tf_loading import load_tensorflow
-from bakeoff.learning.input.memory_budget import TRACKING_BYTES
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.plan.phases import TrainingPhase, batch_shape, plan_auto_phases, plan_phases
-from bakeoff.learning.run_file.read_write import fitting_manifest, load
-from bakeoff.learning.run_file.settings import Run
-from bakeoff.learning.training.memory_usage import device_peak_bytes, peak_memory_bytes
+from bakeoff.learning.run_file.read_write import fitting_manifest
 
 STEPS = 4
 VALIDATION_BATCHES = 2  # batches of the validation
@@ -33,10 +33,10 @@ class Rehearsal:
 
     def __init__(self, run: Run, records: Path) -> None:
         load_tensorflow()
-        from bakeoff.learning.training.setup import Rig
+        from bakeoff.learning.training.setup import Setup
 
         self._run = run
-        self._rig = Rig.of(run, fitting_manifest(records, run.derived), records)
+        self._rig = Setup.of(run, fitting_manifest(records, run.derived), records)
         self._phase = max(plan_auto_phases(run) or plan_phases(run), key=self._trained_parameters)
 
     def _shape(self, batch_size: int) -> Shape:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import bakeoff.learning.networks
+from bakeoff.config.compose.memory_plan import FLOAT_BYTES, Limits
 from bakeoff.foundation import machine
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.foundation.versions import installed_version
-from bakeoff.learning.input.memory_budget import AUTO, FLOAT_BYTES, Limits, Memory
+from bakeoff.learning.input.memory_budget import AUTO, Memory
 from bakeoff.learning.networks.network import Network, select
 
 GRAIN = 100 * 10**6  # a budget from a share of the machine is a whole number of these

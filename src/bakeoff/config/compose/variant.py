@@ -13,15 +13,16 @@ from bakeoff.config.compose.data_source import digest_settings, parse_source
 from bakeoff.config.compose.derive import resolve
 from bakeoff.config.compose.network_facts import facts_of, limits_on_this_machine
 from bakeoff.config.compose.tile_cost import read_sizes
+from bakeoff.config.compose.whole_run import GROUPS, Draft, Run, as_tree, parse_draft
 from bakeoff.dataset.records.manifest import Manifest, read_boxes, read_manifest
 from bakeoff.dataset.sources import SOURCES
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.run_file.parse import ABSENT, Problems, flat
-from bakeoff.learning.run_file.settings import GROUPS, Draft, Run, as_tree, parse_draft, settings_tree
+from bakeoff.learning.run_file.settings import Groups, settings_tree
 
 # Every group of a variant and the classes that its settings can be.
-KINDS: dict[str, Mapping[str, type]] = {"data": SOURCES} | GROUPS
+KINDS: Groups = {"data": SOURCES, **GROUPS}
 DEFAULT, DERIVED = "default", "derived"
 
 

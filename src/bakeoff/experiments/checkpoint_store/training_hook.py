@@ -8,11 +8,12 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.track import Track
 from bakeoff.experiments.checkpoint_store.copies import copies, fetch, has_as_new, prune, put_in_place
 from bakeoff.experiments.checkpoint_store.lease import RENEWALS, Lease, Lost, expiry, take_lease
 from bakeoff.experiments.checkpoint_store.store import VARIABLE, Store, open_store, why
@@ -29,16 +30,15 @@ from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.checkpoints.checkpoint import Damaged
 from bakeoff.learning.checkpoints.run_folder import Stock
-from bakeoff.learning.run_file.evaluate_export_track import Track
+from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.stopping import Stop
 from bakeoff.tracking.tracker import expect_earlier_points
 
 ARRIVING, LAST_TOKEN = "arriving", "lease"  # in the run's folder
 END_S, TAKEN_AWAY_S = 120.0, 20.0  # the longest wait for the last copy: at the end, and if the machine is taken away
-Report = Callable[[Stock], object]
 
 
-class NoStore:
+class NoStore(Callback):
     """The store of a training without one: it does nothing."""
 
     def __init__(self, stop: Stop) -> None:
@@ -47,14 +47,11 @@ class NoStore:
     def has_lost(self) -> bool:
         return False
 
-    def beside(self, report: Report) -> Report:
-        return report
-
     def leave_if_taken_away(self, step: int) -> None:
         self._stop.leave_if_taken_away(step)
 
 
-class WorkStore:
+class WorkStore(Callback):
     """The store of a training: renews its lease, and copies its checkpoints."""
 
     def __init__(self, store: Store, lease: Lease, folder: Path, stop: Stop, identity: Mapping[str, Any]) -> None:
@@ -77,16 +74,11 @@ class WorkStore:
             raise self._make_canceled(f"after step {step:,}")
         self._stop.leave_if_taken_away(step)
 
-    def beside(self, report: Report) -> Report:
-        """Return a function that reports a checkpoint and has it copied."""
-
-        def report_and_copy(stock: Stock) -> None:
-            report(stock)
-            name = stock.newest[0].relative_to(stock.folder).as_posix()
-            if name != self._brought and not self.has_lost():
-                self._sender.queue(stock)
-
-        return report_and_copy
+    def on_checkpoint(self, stock: Stock) -> None:
+        """Have a checkpoint copied."""
+        name = stock.newest[0].relative_to(stock.folder).as_posix()
+        if name != self._brought and not self.has_lost():
+            self._sender.queue(stock)
 
     def bring(self, track: Track) -> None:
         """Put the newest whole copy into the run's folder, unless a checkpoint that is as new is there."""

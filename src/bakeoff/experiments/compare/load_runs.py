@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 
+from bakeoff.config.track import Mlflow
 from bakeoff.experiments.compare.run_row import Contender, Cost
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.foundation.errors import WorkspaceError, choices
 from bakeoff.foundation.workspace import RUN
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
 from bakeoff.tracking.journal.journal import NOTE
 from bakeoff.tracking.restored_results import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.results.measurements import with_measured

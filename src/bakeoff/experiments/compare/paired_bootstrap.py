@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bakeoff.evaluation.metric_meanings import is_higher_better
 from bakeoff.experiments.compare.examples import Score
 from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.learning.metrics.intervals import SHARE, draw_weights, number_names
-from bakeoff.learning.metrics.names import is_higher_better
 
 SMALLEST = 1e-12  # a difference below is none: sums of floats in another order
 ALL = None  # classes together

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bakeoff.evaluation.metric_meanings import is_higher_better
 from bakeoff.experiments.compare.group_seeds import SweepConfiguration, add_configurations
 from bakeoff.experiments.compare.load_runs import Gathered, contender_of_result, sweep_in
 from bakeoff.experiments.compare.run_row import Contender, choose_evaluation, names_in
 from bakeoff.foundation.errors import WorkspaceError, choices
 from bakeoff.foundation.workspace import RUN
-from bakeoff.learning.metrics.names import is_higher_better
 from bakeoff.tracking.resolve_name import candidates, require_one, unknown
 from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import result_here, result_of

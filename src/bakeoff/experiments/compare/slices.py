@@ -11,11 +11,11 @@ import numpy as np
 
 from bakeoff.evaluation.example_facts import Fact
 from bakeoff.evaluation.examples_parquet import FACT
+from bakeoff.evaluation.settings import Evaluate
 from bakeoff.evaluation.slice_significance import CHANCE, Tally, count_right, find_worse
 from bakeoff.evaluation.slices import LEAST, cut_slices
 from bakeoff.evaluation.weak_slices import number_groups
 from bakeoff.experiments.compare.examples import Judged, Name
-from bakeoff.learning.run_file.evaluate_export_track import Evaluate
 
 SHOWN = 3  # slices in words, each of another fact
 UNKNOWN = "slices are not compared: an earlier version evaluated these runs and kept no facts of the examples"

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bakeoff.evaluation.metric_meanings import is_higher_better
 from bakeoff.experiments.compare.run_row import DERIVED, EVALUATION, SEED, VALIDATION, Contender, Number
-from bakeoff.learning.metrics.names import BY_HEADLINE, is_higher_better
+from bakeoff.learning.metrics.names import BY_HEADLINE
 from bakeoff.tracking.store.mlflow_names import INTERVAL
 
 NONE = "–"

@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bakeoff.evaluation.settings import Evaluate
 from bakeoff.experiments.compare.examples import Judged, match_examples
 from bakeoff.experiments.compare.paired_bootstrap import Difference, Differences, compare_scores
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.slices import UNKNOWN, Setbacks, find_setbacks, has_facts
 from bakeoff.foundation.errors import DataError, OutOfRange, WorkspaceError, choices
 from bakeoff.learning.metrics.names import BY_HEADLINE
-from bakeoff.learning.run_file.evaluate_export_track import Evaluate
 
 LEAST = 10  # groups of examples: fewer bootstrap samples of them say too little of others like them
 GROUP = "evaluate.group"

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bakeoff.evaluation.metric_meanings import is_higher_better
 from bakeoff.experiments.compare.load_runs import Gathered
 from bakeoff.experiments.compare.run_row import SUCCEEDED, Contender, names_in
 from bakeoff.experiments.compare.select_runs import select_sweep
 from bakeoff.experiments.learning_curve.fit import Level
 from bakeoff.experiments.sweep.manifest import Manifest
 from bakeoff.foundation.errors import WorkspaceError, choices
-from bakeoff.learning.metrics.names import METRICS, is_higher_better
+from bakeoff.learning.metrics.names import METRICS
 
 SHARE, SEED = "train.share", "seed"
 

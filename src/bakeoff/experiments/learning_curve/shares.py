@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.experiments.learning_curve.fit import LEAST_LEVELS
 from bakeoff.experiments.learning_curve.measurements import SEED, SHARE
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.input.subset import count_share
-from bakeoff.learning.run_file.settings import Run
 
 SHARES, SEEDS = (0.12, 0.25, 0.5, 1.0), 3
 STEPS, EPOCHS = "steps", "epochs"  # the length that is the same for all shares

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from bakeoff.config.compose.network_facts import find_once
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest
+from bakeoff.export.devices import DEVICES
+from bakeoff.export.settings import ONNX, RKNN, Format
 from bakeoff.foundation.result_code import deciding_digest
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.foundation.versions import library_version
-from bakeoff.learning.run_file.devices import DEVICES
-from bakeoff.learning.run_file.evaluate_export_track import ONNX, RKNN, Format
-from bakeoff.learning.run_file.settings import Run
 
 CALLS = 20
 EXAMPLES = 8  # of noise, from which int8 learns ranges that nobody relies on

@@ -5,14 +5,14 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bakeoff.config.compose.memory_plan import FLOAT_BYTES
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.experiments.planning.stage_status import RUNS
 from bakeoff.experiments.planning.step_time import known_pace
 from bakeoff.experiments.planning.time_estimate import TRAIN, Whole
 from bakeoff.foundation import machine
 from bakeoff.foundation.timings import JOB
-from bakeoff.learning.input.memory_budget import FLOAT_BYTES
 from bakeoff.learning.plan.settings import Train
-from bakeoff.learning.run_file.settings import Run
 
 CHECKPOINTS = 3  # two stay while the next is written
 OPTIMIZER_NUMBERS = 2  # of each weight, at most

@@ -9,6 +9,7 @@ from typing import Any
 from bakeoff.config.compose.network_facts import Facts, facts_of
 from bakeoff.config.compose.tile_cost import TilePrice, read_sizes
 from bakeoff.config.compose.variant import Variant, read_variant
+from bakeoff.config.compose.whole_run import Run, as_tree
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.experiments.planning.device_estimate import look_ahead
 from bakeoff.experiments.planning.estimate import OnDisk
@@ -20,7 +21,6 @@ from bakeoff.foundation.errors import choices
 from bakeoff.learning.metrics.names import choose_judgement
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
-from bakeoff.learning.run_file.settings import Run, as_tree
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
+from bakeoff.config.track import Track
 from bakeoff.experiments.planning.estimate import OnDisk
 from bakeoff.experiments.runs.free_resources import bytes_below, require_gpu_room, require_room
 from bakeoff.foundation import workspace
-from bakeoff.learning.run_file.settings import Run
+from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.tracking.store.target import takes_checkpoints_here
 
 
-def require_room_for(run: Run, in_flight: Path, out: Path) -> None:
+def require_room_for(run: LearningRun, track: Track, in_flight: Path, out: Path) -> None:
     """Ask before TensorFlow is loaded; work in flight may be there already, from before an interruption."""
     disk = OnDisk.of(run.train, run.derived.parameters)
     require_room(
@@ -18,12 +19,12 @@ def require_room_for(run: Run, in_flight: Path, out: Path) -> None:
             in_flight: disk.in_flight - bytes_below(in_flight),
             out: disk.outputs,
             # DVC's copy and MLflow's.
-            workspace.main_workspace(): 2 * disk.outputs + disk.in_flight * takes_checkpoints_here(run.track),
+            workspace.main_workspace(): 2 * disk.outputs + disk.in_flight * takes_checkpoints_here(track),
         },
     )
 
 
-def require_gpu_room_for(run: Run, replicas: int) -> None:
+def require_gpu_room_for(run: LearningRun, replicas: int) -> None:
     """Ask of GPUs that TensorFlow has found; where there is none, the estimate of memory has counted everything."""
     from bakeoff.learning.training.devices import has_gpus
 

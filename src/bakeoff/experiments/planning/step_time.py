@@ -17,6 +17,7 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.files import append_line
 from bakeoff.foundation.tf_loading import load_tensorflow
+from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.phases import TrainingPhase, Variant, plan_phases
 from bakeoff.learning.plan.settings import Train
@@ -71,9 +72,9 @@ def known_seconds(run: Variant, phase: TrainingPhase, cores: int | None = None) 
 def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
     """Take a few real steps of each phase on real batches, with random weights: they change the loss, not the time."""
     load_tensorflow()
-    from bakeoff.learning.training.setup import Rig
+    from bakeoff.learning.training.setup import Setup
 
-    rig, seconds = Rig.of(run, manifest, records), {}
+    rig, seconds = Setup.of(run, manifest, records), {}
     feed = rig.feed()
     for phase in plan_phases(run):
         seconds[phase.span.name] = _measure_step(phase, rig.learner.begin(phase.trainable, "train"), feed)
@@ -81,7 +82,7 @@ def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
     return Pace(seconds, "measured just now")
 
 
-def remember_paces(run: Variant, history: Sequence[str]) -> None:
+def remember_paces(run: Variant, history: Sequence[LogLine]) -> None:
     """Keep how long the steps of a training took, for whoever plans a run like it."""
     for phase in plan_phases(run):
         seconds = pace_of(phase, history, phase.span.batch_size * run.train.accumulate_batches)
@@ -105,12 +106,12 @@ def pace_key(model: Network, num_classes: int, train: Train, phase: TrainingPhas
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def pace_of(phase: TrainingPhase, history: Sequence[str], examples_a_step: int) -> float | None:
+def pace_of(phase: TrainingPhase, history: Sequence[LogLine], examples_a_step: int) -> float | None:
     """Return a phase's seconds per step from the lines of its history; None if it logged too little to tell."""
     speeds = [
-        row["examples_per_second"]
-        for row in map(json.loads, history)
-        if "examples_per_second" in row and phase.span.first_step < row["step"] <= phase.span.end_step
+        line.values["examples_per_second"]
+        for line in history
+        if "examples_per_second" in line.values and phase.span.first_step < line.step <= phase.span.end_step
     ]
     return examples_a_step / median(speeds[1:]) if len(speeds) > 2 else None  # the first holds the compilation
 

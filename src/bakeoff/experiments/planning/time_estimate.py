@@ -7,17 +7,19 @@ of the last few measurements counts, because other work on the machine makes sin
 
 import hashlib
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any
 
+from bakeoff.config.compose.whole_run import Run
 from bakeoff.experiments.planning.stage_status import RUNS
 from bakeoff.experiments.planning.step_time import NEWEST, Pace, keys_of, known_pace, seconds_of
 from bakeoff.foundation import machine
 from bakeoff.foundation.timings import DVC, JOB, Duration, keep_duration, read_durations, seconds_here
-from bakeoff.learning.run_file.settings import Run
+from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.run_file.settings import LearningRun
+from bakeoff.learning.training.callbacks import Callback
 
 TRAIN = "train"
 # Seconds; of train what is no step and no validation pass.
@@ -25,7 +27,6 @@ ROUGH = {"build_records": 8.0, "render_config": 4.0, TRAIN: 20.0, "evaluate": 15
 ROUGH_OF_ANY_OTHER, ROUGH_VALIDATION = 10.0, 2.0
 HERE, OTHERS, BY_RULE = "as measured here", "as others took here", "by rule of thumb"
 NAMES = {DVC: "DVC", JOB: "the job itself"}
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -101,16 +102,17 @@ class Measured:
         return seconds, OTHERS if counts and nearest != str(stages) else known_from
 
 
-def stage_key(stage: str, run: Run) -> str:
-    """Return a key that is equal for variants of which the stage takes equally long."""
+def stage_key(stage: str, run: LearningRun, settings: Any = None) -> str:
+    """Return a key that is equal for variants of which the stage takes equally long; `settings` are the stage's own."""
     parts: list[object]
+    settings = settings or getattr(run, stage, None)
     match stage:
         case "train":
             parts = [*keys_of(run)]
         case "evaluate":
-            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, run.evaluate]
+            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, settings]
         case "export":
-            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, run.export]
+            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, settings]
         case _:
             return ""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
@@ -128,28 +130,29 @@ def count_validations(run: Run) -> int:
     return passes
 
 
-def keep_stage(stage: str, run: Run | None = None, *, key: str = "", state: Mapping[str, Any] | None = None) -> None:
+def keep_stage(
+    stage: str,
+    run: LearningRun | None = None,
+    settings: Any = None,
+    *,
+    key: str = "",
+    state: Mapping[str, Any] | None = None,
+) -> None:
     """Note how long this process has run as a stage, and for which result; the last thing that a stage does."""
     more = {"run": (state.get("lineage") or {}).get("fingerprint")} if state else {}
-    keep_duration(stage, stage_key(stage, run) if run else key, seconds_here(), **more)
+    keep_duration(stage, stage_key(stage, run, settings) if run else key, seconds_here(), **more)
 
 
-class ValidationTimes:
+class ValidationTimes(Callback):
     """How long validation passes take while a stage trains."""
 
     def __init__(self) -> None:
         self._seconds: list[float] = []
 
-    def timed(self, validate: Callable[[], Result]) -> Callable[[], Result]:
-        def timed() -> Result:
-            began = time.monotonic()
-            result = validate()
-            self._seconds.append(time.monotonic() - began)
-            return result
+    def on_validation(self, line: LogLine, seconds: float) -> None:
+        self._seconds.append(seconds)
 
-        return timed
-
-    def keep(self, run: Run, state: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+    def keep(self, run: LearningRun, state: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
         """Note how long the training took: its steps, its validation passes, and what was neither. One that this
         process did not begin and end tells that of no other."""
         lineage = state["lineage"]

@@ -9,11 +9,11 @@ from bakeoff.foundation.machine import cores, gpu_names, list_gpus
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.foundation.versions import library_version, package_of
-from bakeoff.learning.run_file.settings import Run
+from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.tracking.sync.system_metrics import processor
 
 
-def count_devices(run: Run) -> int:
+def count_devices(run: LearningRun) -> int:
     """Return how many devices a training computes on. TensorFlow is loaded for it only if it alone knows."""
     if (number := run.train.device_number) is not None:
         return number
@@ -23,7 +23,7 @@ def count_devices(run: Run) -> int:
     return device_count(run.train.devices)
 
 
-def choose_devices(run: Run) -> None:
+def choose_devices(run: LearningRun) -> None:
     """Load TensorFlow and set the devices that a training computes on."""
     load_tensorflow()
     from bakeoff.learning.training.devices import use_devices

@@ -1,4 +1,4 @@
-"""What a training reports of itself while it runs: it calls a `Report`, which writes `status.json` beside it.
+"""What a training reports of itself while it runs: it calls a `StatusReport`, which writes `status.json` beside it.
 
 A call costs an assignment. A thread writes at most once a second, so a slow disk holds up no step, and every ten
 seconds without news too, so that other machines that share the folder know that the process is there. After a failure
@@ -14,12 +14,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
 from bakeoff.experiments.runs.process_id import Process
 from bakeoff.experiments.runs.status import FILE, Failure, Machine, State, Status, Unreadable, read_status, write_status
 from bakeoff.experiments.runs.time_left import Stretch, TimeLeft
 from bakeoff.foundation import machine
 from bakeoff.foundation.errors import TryAgainLater, is_disk_full, one_line
+from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.training.callbacks import Callback
+
+if TYPE_CHECKING:
+    from bakeoff.learning.training.training import Outcome, Training
 
 SECONDS_BETWEEN_WRITES = 1.0
 SECONDS_OF_SILENCE = 10.0
@@ -46,7 +52,7 @@ MEMORY_MESSAGES = (  # in errors of other classes: an allocator's, CUDA's, the s
 Tags = Callable[[Mapping[str, str]], object]
 
 
-class Report:
+class StatusReport(Callback):
     """The report of one process on one run. Whoever opens it holds the run's lock.
 
     The last status of a run that succeeded stays until a process takes steps again, whatever becomes of that process.
@@ -77,7 +83,7 @@ class Report:
         self._over = Event()
         self._thread = Thread(target=self._keep_written, name="status", daemon=True)
 
-    def __enter__(self) -> "Report":
+    def __enter__(self) -> "StatusReport":
         with suppress(Unreadable):  # the first of this run
             self._earlier = read_status(self._folder)
             self._status = replace(self._status, began=self._earlier.began)
@@ -112,34 +118,37 @@ class Report:
         """Return whether the run came to its end before this process."""
         return self._earlier is not None and self._earlier.state == State.SUCCEEDED
 
-    def running(self, steps_done: int, seconds: float, *, anew: bool = True) -> None:
-        """Report that the run trains now. Earlier processes did `steps_done`. `anew` means that steps are left."""
-        self._stays = self._stays and not anew
-        self._earlier_seconds, self._training_since = seconds, time.monotonic()
-        self._change(State.RUNNING, steps_done=steps_done)
+    def on_start(self, training: "Training") -> None:
+        """Report that the run trains now; a run that is over takes no more steps."""
+        self._stays = self._stays and training.is_over
+        self._earlier_seconds, self._training_since = training.saved.state.seconds, time.monotonic()
+        self._change(State.RUNNING, steps_done=training.position.step)
 
-    def line(self, step: int, values: Mapping[str, float], phase: str | None) -> None:
-        """Report a line of the history."""
+    def on_log(self, line: LogLine) -> None:
         self._left_since = time.monotonic()
-        left = self._left.after(step, self._left_since)
+        left = self._left.after(line.step, self._left_since)
         if left is not None:
             left = max(0.0, min(left, self._most_seconds - self._seconds))
+        values = line.values
         numbers = {key: value for key, value in values.items() if key not in APART and math.isfinite(value)}
         self._status = replace(
-            self._status, steps_done=step, phase=phase, seconds_left=left, metrics=self._status.metrics | numbers,
+            self._status, steps_done=line.step, phase=line.phase, seconds_left=left,
+            metrics=self._status.metrics | numbers,
             learning_rate=values.get("learning_rate", self._status.learning_rate),
             examples_per_second=values.get("examples_per_second", self._status.examples_per_second),
         )  # fmt: skip
+
+    def on_validation(self, line: LogLine, seconds: float) -> None:
+        self.on_log(line)
 
     def seconds_left(self) -> float | None:
         """Return the seconds that are left, from the estimate at the last line."""
         left = self._status.seconds_left
         return None if left is None else max(0.0, left - (time.monotonic() - self._left_since))
 
-    def ending(self, by: str, steps_done: int) -> None:
-        """Report what ended the training, `stop`, `max_minutes`, `early_stopping` or `steps`. Only saving is left to
-        do.
-        """
+    def on_end(self, outcome: "Outcome") -> None:
+        """Report what ended the training. Only saving is left to do."""
+        by, steps_done = outcome.ended_by, outcome.position.step
         self._stops = by == "stop" and steps_done < self._status.steps
         state = State.STOPPING if self._stops else self._status.state
         self._change(state, steps_done=steps_done, ended_by=by)

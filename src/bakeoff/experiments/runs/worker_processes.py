@@ -18,12 +18,12 @@ from bakeoff.foundation.errors import TRY_AGAIN_LATER, Canceled, ConfigError
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.signals import TAKES_AWAY
 from bakeoff.learning.checkpoints.fingerprint import identity
-from bakeoff.learning.run_file.read_write import fitting_manifest, load
-from bakeoff.learning.run_file.settings import Run, as_tree
+from bakeoff.learning.run_file.read_write import fitting_manifest, load_learning
+from bakeoff.learning.run_file.settings import LearningRun, learning_tree
 from bakeoff.learning.training.workers import Alone, Crew, Place, WorkerLost, describe_parts, follow
 
 if TYPE_CHECKING:
-    from bakeoff.learning.training.setup import Rig
+    from bakeoff.learning.training.setup import Setup
 
 STAGE = (sys.executable, "-m", "bakeoff.stages.train")  # every worker runs it; TF_CONFIG holds the worker's number
 HERE = "127.0.0.1"
@@ -54,13 +54,13 @@ def gather(count: int, place: Place | None) -> Iterator[Place | None]:
                 process.wait()
 
 
-def crew_of(rig: "Rig", run: Run, manifest: Manifest) -> Crew | Alone:
+def crew_of(rig: "Setup", run: LearningRun, manifest: Manifest) -> Crew | Alone:
     """Return all workers, once it is known that they train the same with the same."""
     if rig.place is None:
         return Alone()
     _take_signals_back()
     crew = Crew(rig.strategy, rig.place)
-    crew.require_same(describe_parts(identity(as_tree(run), records=manifest.digest)))
+    crew.require_same(describe_parts(identity(learning_tree(run), records=manifest.digest)))
     return crew
 
 
@@ -69,12 +69,12 @@ def follow_leader(place: Place) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGUSR2", signal.SIGTERM)):
         signal.signal(number, signal.SIG_IGN)
     _wait_for_leader(place)
-    run = load(workspace.RUN)
+    run = load_learning(workspace.RUN)
     manifest = fitting_manifest(workspace.RECORDS, run.derived)
     choose_devices(run)
-    from bakeoff.learning.training.setup import Rig
+    from bakeoff.learning.training.setup import Setup
 
-    rig = Rig.of(run, manifest, workspace.RECORDS, place=place)
+    rig = Setup.of(run, manifest, workspace.RECORDS, place=place)
     crew = crew_of(rig, run, manifest)
     assert isinstance(crew, Crew)
     try:

@@ -23,6 +23,7 @@ from hydra.plugins.launcher import Launcher
 from omegaconf import open_dict
 
 from bakeoff.config.compose.variant import read_variant
+from bakeoff.config.compose.whole_run import as_tree
 from bakeoff.experiments.planning.estimate import cores_of_each
 from bakeoff.experiments.sweep.backend import Place
 from bakeoff.experiments.sweep.configurations import Configuration, SplitOverrides, find_key, require_few, select_fixed
@@ -37,7 +38,6 @@ from bakeoff.experiments.sweep.plan_jobs import Job, begin, extend, minutes_of, 
 from bakeoff.experiments.sweep.team_quota import require_minutes
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, ConfigError, one_line
-from bakeoff.learning.run_file.settings import as_tree
 
 FULL_ERROR = "HYDRA_FULL_ERROR"  # for Hydra: raise what is wrong, instead of writing about it
 BASIC = "basic"  # Hydra's own sweeper

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bakeoff.config.track import Mlflow
 from bakeoff.experiments.importance.html_section import draw_section
 from bakeoff.experiments.importance.trial import Question, Trial
 from bakeoff.experiments.sweep.best import find_best, rank_jobs, write_results
 from bakeoff.experiments.sweep.manifest import FILE, JobState, Manifest, load_manifest
 from bakeoff.foundation.html import template
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
 from bakeoff.tracking.journal.journal import NOTE, Journal, entries
 from bakeoff.tracking.restored_results import reconcile
 from bakeoff.tracking.store.target import Target, all_journals

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.config.compose.variant import read_variant
+from bakeoff.config.compose.whole_run import Run, as_tree
 from bakeoff.experiments.planning.estimate import Estimate
 from bakeoff.experiments.planning.plan import check_best_by
 from bakeoff.experiments.planning.stage_status import CACHED, RUNS, UNCHANGED, Known, asked_of, read_known, stages_ahead
@@ -27,7 +28,6 @@ from bakeoff.foundation.errors import BakeoffError, ConfigError, WorkspaceError,
 from bakeoff.foundation.progress import progress
 from bakeoff.learning.metrics.names import choose_judgement
 from bakeoff.learning.plan.phases import Derived
-from bakeoff.learning.run_file.settings import Run, as_tree
 from bakeoff.learning.run_file.yaml_file import read_mapping
 
 RECORDS_STAGE = "build_records"

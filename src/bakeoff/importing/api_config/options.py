@@ -9,12 +9,12 @@ from typing import Any
 
 from bakeoff.config.api_export.pipeline import PICTURES, SHUFFLED_GLOBALLY
 from bakeoff.config.compose.variant import KINDS
+from bakeoff.evaluation.settings import Evaluate
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.importing.api_config.fields import Block, Report
 from bakeoff.importing.api_config.model import read_model
 from bakeoff.importing.api_config.reader import read_message
 from bakeoff.importing.api_config.training import read_training
-from bakeoff.learning.run_file.evaluate_export_track import Evaluate
 from bakeoff.learning.run_file.parse import Problems, kind_of, parse_kind
 from bakeoff.learning.run_file.yaml_file import write_mapping
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
+from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import building
-from bakeoff.learning.pretrained.lineage import CARD
 
 BEST = "best.weights.h5"
 FIRST = "data/weights/first.weights.h5"  # the run before, in the workspace of the next

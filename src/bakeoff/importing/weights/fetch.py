@@ -10,12 +10,12 @@ from urllib.parse import quote
 import yaml
 from filelock import FileLock, Timeout
 
+from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater
 from bakeoff.foundation.files import building
 from bakeoff.importing.weights.archive import unpack
 from bakeoff.importing.weights.catalogue import Entry
 from bakeoff.importing.weights.download import PIECE, Patience, copy, download, drop, hide_password
-from bakeoff.learning.pretrained.lineage import CARD
 
 MIRROR = "BAKEOFF_WEIGHTS"
 ADDRESSES = ("http://", "https://")

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from bakeoff.export.devices import DETECTION, DEVICES, LITE, Device, DeviceName
 from bakeoff.export.edge_tpu import check_edge_tpu
 from bakeoff.export.onnx_run import SUFFIX as ONNX_SUFFIX
 from bakeoff.export.onnx_run import OnnxModel
 from bakeoff.export.tflite_metadata import LABELS, read_metadata
 from bakeoff.export.tflite_operations import LiteFile, Tensor, read_lite_file
 from bakeoff.foundation.errors import DataError, one_line
-from bakeoff.learning.run_file.devices import DETECTION, DEVICES, LITE, Device, DeviceName
 
 LITE_SUFFIX, RKNN_SUFFIX = ".tflite", ".rknn"
 SUFFIXES = {**dict.fromkeys(LITE, LITE_SUFFIX), "onnx": ONNX_SUFFIX, "rknn": RKNN_SUFFIX}

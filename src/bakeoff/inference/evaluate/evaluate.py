@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.compose.whole_run import Run
+from bakeoff.config.track import Mlflow
 from bakeoff.evaluation.evaluation import Evaluation
 from bakeoff.evaluation.header import About, warn_of_end
+from bakeoff.evaluation.settings import Evaluate
 from bakeoff.experiments.compare.examples import SHOWN_OF_DIGEST
 from bakeoff.experiments.compare.load_runs import JUDGED_ON
 from bakeoff.experiments.compare.run_row import OTHER_EVALUATION
@@ -27,8 +30,6 @@ from bakeoff.inference.predict.select_model import Trained
 from bakeoff.learning.input.record_reader import Store, plain_errors_of
 from bakeoff.learning.input.view import Shape, View
 from bakeoff.learning.plan.phases import batch_shape
-from bakeoff.learning.run_file.evaluate_export_track import Evaluate, Mlflow
-from bakeoff.learning.run_file.settings import Run
 from bakeoff.learning.tasks.task import Answer, Tensors, compile_answer, make_judge, make_task
 from bakeoff.tracking import tracker
 from bakeoff.tracking.report_copy import describe_run

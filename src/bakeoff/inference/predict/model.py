@@ -20,8 +20,8 @@ from bakeoff.learning.input import augment_and_resize
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.tile_merge import answer_tiles
 from bakeoff.learning.networks.tiles import Tiles, tiles_of
+from bakeoff.learning.networks.weights import BEST, restore
 from bakeoff.learning.tasks.task import make_task
-from bakeoff.learning.training.weights import BEST, restore
 
 
 class Model(Protocol):

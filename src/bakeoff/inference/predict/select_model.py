@@ -8,12 +8,12 @@ from typing import Any
 
 import yaml
 
+from bakeoff.config.compose.whole_run import Run, load
+from bakeoff.config.track import Mlflow
+from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.learning.networks.network import Network
-from bakeoff.learning.run_file.evaluate_export_track import MAIN, ONNX_FILE, SAVED_MODEL, Mlflow
-from bakeoff.learning.run_file.read_write import load
-from bakeoff.learning.run_file.settings import Run
 from bakeoff.tracking.find_run import target_here
 from bakeoff.tracking.resolve_name import find_tracked
 from bakeoff.tracking.results import git

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from bakeoff.foundation.files import write_whole
 from bakeoff.learning.checkpoints.fingerprint import LENGTH
 from bakeoff.learning.checkpoints.history import STATE, read_state
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, SavedState, Work, number_of, phase_names
+from bakeoff.learning.checkpoints.run_state import TakenFrom
 from bakeoff.learning.checkpoints.shared_phases import take_earlier_phases
 from bakeoff.learning.plan.settings import Train
 
@@ -105,11 +106,11 @@ def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, A
 
 def _opened_again(saved: SavedState, parent: Parent, ends: list[int]) -> SavedState:
     """As this run would stand there: whatever ended the other one ends it no more."""
-    facts = json.loads(json.dumps(saved.facts))
-    if saved.position.step < ends[saved.position.phase]:
-        facts["phases"][saved.position.phase]["ended_by"] = None
-    facts["parents"] = [*facts["parents"], {"fingerprint": parent.fingerprint, "step": saved.position.step}]
-    return SavedState(saved.position, facts, saved.arrays)
+    at, state = saved.position, saved.state
+    if at.step < ends[at.phase]:
+        state = state.reopened(at.phase)
+    parents = (*state.parents, TakenFrom(parent.fingerprint, at.step))
+    return SavedState(at, replace(state, parents=parents), saved.arrays)
 
 
 def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) -> list[str]:
@@ -140,22 +141,22 @@ def _nothing_in(folder: Path, what: str = "checkpoint to resume from") -> Config
 
 
 def _require_something_to_do(parent: Parent, saved: SavedState, train: Train, ends: list[int]) -> None:
-    at, facts = saved.position, saved.facts
+    at = saved.position
     if at.phase >= len(ends) or at.step > ends[at.phase] or at.step >= ends[-1]:
         raise ConfigError(
             f"{KEY}: {parent.fingerprint} has done {at.step:,} steps, this variant is to have {ends[-1]:,}; "
             "raise train.steps (or train.epochs)"
         )
-    standing = facts["phases"][at.phase]
-    waited = standing["patience"]["waited"]
+    waited = saved.state.phases[at.phase].patience.waited
     if at.step < ends[at.phase] and 0 < train.early_stopping.patience <= waited:
         raise ConfigError(
             f"{KEY}: {parent.fingerprint} was no better for {waited} validation passes; "
             "raise train.early_stopping.patience"
         )
-    if train.max_minutes is not None and facts["seconds"] >= 60 * train.max_minutes:
+    if train.max_minutes is not None and saved.state.seconds >= 60 * train.max_minutes:
         raise ConfigError(
-            f"{KEY}: {parent.fingerprint} has trained for {facts['seconds'] / 60:.1f} minutes; raise train.max_minutes"
+            f"{KEY}: {parent.fingerprint} has trained for {saved.state.seconds / 60:.1f} minutes; "
+            "raise train.max_minutes"
         )
 
 

@@ -9,7 +9,8 @@
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,47 +21,41 @@ FILE = "history.jsonl"
 CLOCK = ("examples_per_second",)  # what differs from run to run
 
 
-class History:
-    """A file that can be read while it is written, and all its lines.
+@dataclass(frozen=True)
+class LogLine:
+    """What was logged of a step, or of a validation after it; numbers have six digits."""
 
-    `lines` also hold what the clock decided; the file does not, so that equal runs write equal files.
-    """
+    step: int
+    values: Mapping[str, float]
+    phase: str | None = None  # its name, in a run of several phases
 
-    def __init__(
-        self, folder: Path, earlier: Sequence[str] = (), report: Callable[..., object] = lambda *line: None
-    ) -> None:
-        """`tell` gets the step, the numbers and the phase of every line to come."""
-        self.lines, self._report = list(earlier), report
-        self.phase: str | None = None  # of the lines to come
-        self._file = (folder / FILE).open("w", encoding="utf-8")
-        self._file.write("".join(f"{_without_clock(line)}\n" for line in earlier))
-        self._file.flush()
+    @classmethod
+    def of(cls, step: int, values: Mapping[str, float], phase: str | None) -> "LogLine":
+        return cls(step, {key: float(f"{value:.6g}") for key, value in values.items()}, phase)
 
-    def add(self, step: int, values: Mapping[str, float]) -> None:
-        head: dict[str, Any] = {"step": step} | ({"phase": self.phase} if self.phase else {})
-        self.lines.append(json.dumps(head | {key: float(f"{value:.6g}") for key, value in values.items()}))
-        self._file.write(f"{_without_clock(self.lines[-1])}\n")
-        self._file.flush()
-        self._report(step, values, self.phase)
+    @classmethod
+    def parse(cls, text: str) -> "LogLine":
+        values = json.loads(text)
+        return cls(values.pop("step"), phase=values.pop("phase", None), values=values)
 
-    def __enter__(self) -> "History":
-        return self
+    def as_text(self, *, with_clock: bool = True) -> str:
+        """Return a line of JSON; without what the clock decided, equal runs have equal lines."""
+        head: dict[str, Any] = {"step": self.step} | ({"phase": self.phase} if self.phase else {})
+        return json.dumps(head | {key: self.values[key] for key in self.values if with_clock or key not in CLOCK})
 
-    def __exit__(self, *error: object) -> None:
-        self._file.close()
+    @property
+    def is_validation(self) -> bool:
+        return "train/loss" not in self.values
+
+    def metrics(self, phases: Sequence[str] = ()) -> dict[str, float]:
+        """Return the numbers; of a line that has a rate, its phase as a number among `phases`, from 1, too."""
+        if self.phase in phases and "learning_rate" in self.values:
+            return {**self.values, "phase": phases.index(self.phase) + 1.0}
+        return dict(self.values)
 
 
 def read_history(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / FILE).read_text(encoding="utf-8").splitlines()]
-
-
-def metrics_of(line: str, phases: Sequence[str] = ()) -> tuple[int, dict[str, float]]:
-    """Step and numbers of a line; of one that has a rate, its phase as a number among `phases`, from 1."""
-    values = json.loads(line)
-    step, phase = values.pop("step"), values.pop("phase", None)
-    if phase in phases and "learning_rate" in values:
-        values["phase"] = phases.index(phase) + 1.0
-    return step, values
 
 
 def write_plots(folder: Path, headline: str) -> None:
@@ -70,10 +65,6 @@ def write_plots(folder: Path, headline: str) -> None:
     write_table(folder / "plots" / "training.tsv", _columns(history, ("train/", "learning_rate")))
     validation = _columns(history, ("validation/",))
     write_table(folder / "plots" / "validation.tsv", (row | {"score": row.get(headline, "")} for row in validation))
-
-
-def _without_clock(line: str) -> str:
-    return json.dumps({key: value for key, value in json.loads(line).items() if key not in CLOCK})
 
 
 def _columns(history: list[dict[str, Any]], wanted: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -30,29 +30,20 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_whole
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.checkpoint import Damaged
-from bakeoff.learning.checkpoints.history import metrics_of
+from bakeoff.learning.checkpoints.run_state import Position, RunState
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
 SAMPLES, IDENTITY = "samples", "identity.json"  # a folder of sheets; what the fingerprint is a hash of
 RUN_ID = re.compile(r"[0-9a-f]{32}")
-NO_FACTS: Mapping[str, Any] = {"phases": [], "history": [], "seconds": 0.0, "resumed": [], "parents": [], "lent": []}
-
-
-@dataclass(frozen=True, order=True)
-class Position:
-    """How far a run is."""
-
-    phase: int  # its number, from 0
-    step: int  # steps of the run that are done
 
 
 @dataclass(frozen=True)
 class SavedState:
     """Where a run resumes: what its newest checkpoint holds, or nothing."""
 
-    position: Position = Position(0, 0)
-    facts: Mapping[str, Any] = field(default_factory=lambda: NO_FACTS)
+    position: Position = field(default=Position(0, 0))
+    state: RunState = field(default_factory=RunState)
     arrays: Arrays | None = None
     is_over: bool = False  # nothing is left to do
 
@@ -80,7 +71,6 @@ class Work:
         self.folder, self._keep_every = folder, keep_every
         self._folders = [folder / f"{number}-{name}" for number, name in enumerate(phases, start=1)]
         folder.mkdir(parents=True, exist_ok=True)
-        self._phases, self._sent = phases, 0
         self._lock = FileLock(folder / "lock")
         self._fresh = fresh
         self.slowest_write = 0.0  # seconds of a checkpoint
@@ -141,13 +131,13 @@ class Work:
         while earlier:
             position, path = earlier.pop()
             try:
-                saved = checkpoint.read(path)
-                self._named[position] = self._bests_in(saved.facts)
+                saved = read_saved(path, position)
+                self._named[position] = self._bests_of(saved.state)
                 for best in self._named[position]:
                     checkpoint.read(best)
-                ends = [standing.get("ended_by") for standing in saved.facts["phases"]]
+                ends = [standing.ended_by for standing in saved.state.phases]
                 is_last = len(ends) == len(self._folders) or "max_minutes" in ends
-                return SavedState(position, saved.facts, saved.arrays, is_last and ends[-1] is not None)
+                return replace(saved, is_over=is_last and ends[-1] is not None)
             except Damaged as error:
                 then = "resumes from the checkpoint before" if earlier else "starts over, for no checkpoint is left"
                 print(f"warning: {error}; training {then}", file=sys.stderr)
@@ -162,28 +152,29 @@ class Work:
     def save(
         self,
         position: Position,
-        facts: Mapping[str, Any],
-        state: Callable[[], Mapping[str, ArrayLike]],
+        state: RunState,
+        collect: Callable[[], Mapping[str, ArrayLike]],
         *,
         now: bool,
         check: Callable[[Mapping[str, ArrayLike]], object] = lambda arrays: None,
     ) -> None:
-        """Beside training; left out if the last one is still being written, unless it must be there `now`.
+        """Write a checkpoint of the arrays that `collect` returns, beside training. It is left out if the last one is
+        still being written, unless it must be there `now`.
 
         What `check` raises is raised here, or from the call after; then nothing is written.
         """
         self._raise_failures()
         if self._pending and not (now or self._stays(position)):
             return
-        path, arrays = self._folders[position.phase] / f"{position.step:08d}", state()
+        path, arrays = self._folders[position.phase] / f"{position.step:08d}", collect()
 
         def job() -> None:
             start = time.monotonic()
             check(arrays)
             self._settle()
-            checkpoint.write(path, facts, arrays)
+            checkpoint.write(path, state.as_tree(), arrays)
             self.slowest_write = max(self.slowest_write, time.monotonic() - start)
-            self._named[position] = self._bests_in(facts)
+            self._named[position] = self._bests_of(state)
             self._report(self._stock(self._prune()))
 
         self._submit(job)
@@ -192,11 +183,11 @@ class Work:
 
     def adopt(self, other: "Work", saved: SavedState) -> None:
         """A checkpoint of another run as the first of this one, along with the best weights that it names."""
-        for path in other._bests_in(saved.facts):
+        for path in other._bests_of(saved.state):
             best = checkpoint.read(path)
             checkpoint.write(self.folder / path.relative_to(other.folder), best.facts, best.arrays)
         assert saved.arrays is not None
-        self.save(saved.position, saved.facts, lambda: saved.arrays or {}, now=True)
+        self.save(saved.position, saved.state, lambda: saved.arrays or {}, now=True)
 
     def keep_best(self, position: Position, paths: Mapping[str, str], arrays: Mapping[str, ArrayLike]) -> None:
         """The checkpoint after these weights names them, so they are written before it."""
@@ -229,9 +220,8 @@ class Work:
             if path.name.isdigit()
         }
 
-    def _bests_in(self, facts: Mapping[str, Any]) -> set[Path]:
-        steps = [standing["best"]["step"] for standing in facts["phases"]]
-        return {self._best(phase, step) for phase, step in enumerate(steps) if step}
+    def _bests_of(self, state: RunState) -> set[Path]:
+        return {self._best(at.phase, at.step) for at in state.bests()}
 
     def _stays(self, position: Position) -> bool:
         return self._keep_every > 0 and position.step % self._keep_every == 0
@@ -248,7 +238,7 @@ class Work:
         try:
             for position in staying:
                 if position not in self._named:
-                    self._named[position] = self._bests_in(checkpoint.read_facts(checkpoints[position]))
+                    self._named[position] = self._bests_of(read_run_state(checkpoints[position]))
         except (Damaged, WorkspaceError):
             return staying  # nobody knows what it names
         named = set().union(*(self._named[position] for position in staying))
@@ -262,8 +252,6 @@ class Work:
         paths = list(parts)
         return Stock(self.folder, staying[0].step, paths[:NEWEST], paths[NEWEST:], parts)
 
-    # What trackers are told.
-
     @property
     def run_id(self) -> str:
         """One for all attempts at the run; another if a loss of power left none."""
@@ -273,11 +261,23 @@ class Work:
             write_whole(file, known := uuid4().hex, lasting=True)
         return known
 
-    def send(self, lines: Sequence[str], metrics: Callable[[int, dict[str, float]], object]) -> None:
-        """What was not sent yet of a history; after an interruption all of it, since a journal keeps nothing twice."""
-        for line in lines[self._sent :]:
-            metrics(*metrics_of(line, self._phases))
-        self._sent = len(lines)
+
+def read_saved(path: Path, position: Position) -> SavedState:
+    """Read a checkpoint whole."""
+    content = checkpoint.read(path)
+    return SavedState(position, _parse_state(content.facts, path), content.arrays)
+
+
+def read_run_state(path: Path) -> RunState:
+    """Read the state that a checkpoint holds, however large its arrays are."""
+    return _parse_state(checkpoint.read_facts(path), path)
+
+
+def _parse_state(tree: Mapping[str, Any], path: Path) -> RunState:
+    try:
+        return RunState.from_tree(tree)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Damaged(f"{path.as_posix()}: damaged ({error!r})") from None
 
 
 def phase_names(folder: Path) -> list[str]:

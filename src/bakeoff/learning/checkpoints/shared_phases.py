@@ -8,12 +8,13 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.checkpoint import Damaged
-from bakeoff.learning.checkpoints.run_folder import IDENTITY, SAMPLES, Position, SavedState, Work, phase_names
+from bakeoff.learning.checkpoints.run_folder import IDENTITY, SAMPLES, Work, phase_names, read_saved
+from bakeoff.learning.checkpoints.run_state import Position, TakenFrom
 from bakeoff.learning.input.record_reader import BAD_RECORDS
 
 KEYS_OF_PHASES = ("phases", "steps", "epochs", "trainable")  # of `train`
@@ -66,15 +67,13 @@ def _adopt(work: Work, folder: Path, count: int) -> bool:
     if not ends:
         return False
     try:
-        saved = checkpoint.read(ends[-1])
-        if len(saved.facts["phases"]) != count or saved.facts["phases"][-1]["ended_by"] not in WHOLE:
-            return False
         step = int(ends[-1].name)
+        saved = read_saved(ends[-1], Position(count - 1, step))
+        if len(saved.state.phases) != count or saved.state.phases[-1].ended_by not in WHOLE:
+            return False
         _copy_samples(folder, work.folder, step)
-        lent = [*saved.facts.get("lent", []), {"fingerprint": folder.name, "step": step}]
-        work.adopt(
-            Work(folder, names), SavedState(Position(count - 1, step), saved.facts | {"lent": lent}, saved.arrays)
-        )
+        lent = (*saved.state.lent, TakenFrom(folder.name, step))
+        work.adopt(Work(folder, names), replace(saved, state=replace(saved.state, lent=lent)))
     except Damaged as error:
         print(f"warning: {error}; nothing is taken from that run", file=sys.stderr)
         return False

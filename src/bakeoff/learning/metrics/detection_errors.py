@@ -12,7 +12,7 @@ from bakeoff.learning.metrics.names import ERRORS
 
 CLOSE, FAR = 0.5, 0.1
 RIGHT = "right"  # what is no error
-KINDS = tuple(ERRORS)
+KINDS = ERRORS
 NEVER = Working(1.0, 0.0, 0.0, 0.0)  # no threshold makes anything right; at 1 the least is wrong
 
 

@@ -111,7 +111,7 @@ def _ends(
     excess = _excess(value, halves, quarters) if len(halves) and len(quarters) else 0.0
     spread = float(np.hypot(spread, UNSURE * excess))
     reach = student_reach(count - 1, SHARE) * spread
-    scale = METRICS.get(name, Metric("")).scale
+    scale = METRICS.get(name, Metric()).scale
     every = np.concatenate([sampled, [value]])
     if scale == "share" and 0 <= every.min() and every.max() <= 1:
         return _ends_of_share(value, excess, reach, count)

@@ -14,10 +14,10 @@ import numpy as np
 
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.network import Network, select
+from bakeoff.learning.networks.weights import require_matches
 from bakeoff.learning.plan.settings import Init
 from bakeoff.learning.pretrained.match_variables import Stock, open_stock
 from bakeoff.learning.pretrained.weight_source import KEY, Origin
-from bakeoff.learning.training.weights import require_matches
 
 FILE = "init.json"
 SHOWN = 3

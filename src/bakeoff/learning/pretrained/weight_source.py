@@ -11,7 +11,6 @@ from pathlib import Path
 from bakeoff.foundation.errors import ConfigError, show
 from bakeoff.foundation.workspace import WEIGHTS
 from bakeoff.learning.plan.settings import Init
-from bakeoff.learning.pretrained.lineage import require_licence
 
 BEST, FINAL = "best.weights.h5", "final.weights.h5"
 RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -54,7 +53,6 @@ def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> Origin:
         path = _in_folder(path)
     if path.is_file() and path.suffix != ".index":
         _require_weights(path)
-        require_licence(path, KEY)
         if _is_old_checkpoint(path):
             return Origin(path, _digest([path, *_tables(init)]), is_tf_checkpoint=True)
         require_no_table(init)
@@ -64,7 +62,6 @@ def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> Origin:
         parts = sorted(prefix.parent.glob(f"{_literal(prefix.name)}.*"))
         if not any(part.name.startswith(f"{prefix.name}.data-") for part in parts):
             raise ConfigError(f"{KEY}: {prefix.as_posix()}.index has no {prefix.name}.data-… beside it; copy that, too")
-        require_licence(prefix, KEY)
         return Origin(prefix, _digest([*parts, *_tables(init)]), is_tf_checkpoint=True)
     raise _not_there(init)
 

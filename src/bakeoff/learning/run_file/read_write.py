@@ -1,4 +1,4 @@
-"""`models/config/run.yaml`, the only written form of a variant, as later stages read it: same parser, no overrides.
+"""`models/config/run.yaml`, the only written form of a variant, as later stages read it: each the groups that it needs.
 
 It ends with a digest of itself, so that an edit by hand or by `dvc exp run -S models/config/run.yaml:…` shows.
 render_config would overwrite such an edit, and DVC would record a result without it; so it is refused.
@@ -14,46 +14,54 @@ from bakeoff.dataset.records.manifest import Manifest, read_manifest
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.foundation.errors import ConfigError, show
 from bakeoff.learning.plan.phases import Derived
-from bakeoff.learning.run_file.parse import Difference, Problems, differences, parse
-from bakeoff.learning.run_file.settings import GROUPS, Run, as_tree, parse_draft
-from bakeoff.learning.run_file.yaml_file import read_mapping, write_mapping
+from bakeoff.learning.run_file.parse import Problems, parse, parse_kind
+from bakeoff.learning.run_file.settings import LEARNING_GROUPS, OTHER_GROUPS, Groups, LearningRun, parse_parts
+from bakeoff.learning.run_file.yaml_file import read_mapping
 
-HEAD = (
-    "# Written by render_config from params.yaml, conf/ and the records: the whole variant, every value filled in.\n"
-    "# Later stages read only this. An edit here is refused: edit params.yaml or conf/.\n"
-)
 KEY = "digest"
-NAMED = 3  # edits in the message
 
 
-def write(run: Run, path: Path) -> None:
-    """Write run.yaml; refuse to overwrite an edit."""
-    tree = as_tree(run)
-    require_unedited(path, tree)
-    write_mapping(path, sealed(tree), head=HEAD)
+def load_learning(path: Path) -> LearningRun:
+    """Read what decides a training, or raise ConfigError with all that is wrong with it."""
+    return LearningRun(**load_parts(path, LEARNING_GROUPS))
 
 
-def load(path: Path) -> Run:
-    """Read run.yaml, or raise ConfigError with all that is wrong with it."""
+def load_parts(path: Path, groups: Groups) -> dict[str, Any]:
+    """Read these groups of run.yaml and what belongs to no group, or raise ConfigError with all that is wrong."""
+    tree, problems = _open(path, groups)
+    parts = parse_parts(tree, groups, problems)
+    parts["derived"] = parse(Derived, tree.get("derived", {}), "derived", problems)
+    problems.raise_any()
+    return parts
+
+
+def load_group(path: Path, group: str, kinds: Mapping[str, type]) -> Any:
+    """Read the settings of one group of run.yaml, or raise ConfigError with all that is wrong with it."""
+    tree, problems = _open(path, {group: kinds})
+    settings = parse_kind(kinds, tree[group], group, problems) if group in tree else None
+    problems.raise_any()
+    return settings
+
+
+def _open(path: Path, groups: Groups) -> tuple[dict[str, Any], Problems]:
+    """Return the tree of a whole run.yaml, with what is wrong besides the values of the groups."""
     if not path.is_file():
         raise ConfigError(f"{path.as_posix()}: missing; run `dvc repro render_config`")
     problems = Problems(lambda key: path.as_posix())
     tree = read_mapping(path)
-    for key in ("data", *GROUPS, "variant", "derived"):
+    for key in ("data", *groups, "variant", "derived"):
         if key not in tree:
             problems.add(key, "is missing; run `dvc repro --force render_config`")
     variant = tree.get("variant")
-    for group in ("data", *GROUPS):
+    for group in ("data", *groups):
         if isinstance(variant, dict) and not isinstance(name := variant.get(group), str):
             problems.add(f"variant.{group}", f"must be the name of an option, got {show(name)}")
-    for key in tree.keys() - GROUPS.keys() - {"data", "variant", "seed", "note", "derived", KEY}:
+    known = {*LEARNING_GROUPS, *OTHER_GROUPS, "data", "variant", "seed", "note", "derived", KEY}
+    for key in tree.keys() - known:
         problems.add(key, "no such key")
     if not is_whole(tree):
         problems.note(f"{path.as_posix()}: was edited, but render_config writes it; delete it and run `dvc repro`")
-    draft = parse_draft(tree, problems)
-    derived = parse(Derived, tree.get("derived", {}), "derived", problems)
-    problems.raise_any()
-    return draft.whole(derived)
+    return tree, problems
 
 
 def fitting_manifest(records: Path, derived: Derived) -> Manifest:
@@ -87,41 +95,6 @@ def is_whole(tree: Mapping[str, Any]) -> bool:
 
 def unsealed(tree: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in tree.items() if key != KEY}
-
-
-def require_unedited(path: Path, rendered: Mapping[str, Any]) -> None:
-    """Refuse to go on if the file was edited, which is told from what would be written now."""
-    if not path.is_file():
-        return
-    remedy = f"delete it (`git checkout {path.as_posix()}` brings the last one back)"
-    try:
-        tree = read_mapping(path)
-    except ConfigError as error:
-        raise ConfigError(f"{error}; render_config writes this file: {remedy} and run `dvc repro`") from None
-    if is_whole(tree) or KEY not in tree:  # an earlier version wrote none
-        return
-    edits = differences(unsealed(tree), rendered)
-    if not edits:
-        return
-    named = ", ".join(f"{edit.key} is {_word(edit.one)}, rendered is {_word(edit.other)}" for edit in edits[:NAMED])
-    more = f", and {len(edits) - NAMED} more" if len(edits) > NAMED else ""
-    settable = [command for edit in edits if (command := _command(edit))]
-    instead = f"; then `dvc exp run {' '.join(settable[:NAMED])}`, or the same in params.yaml" if settable else ""
-    raise ConfigError(f"{path.as_posix()}: was edited, but render_config writes it ({named}{more}); {remedy}{instead}")
-
-
-def _command(edit: Difference) -> str | None:
-    """Return the option of `dvc exp run` that does what the edit meant to do."""
-    group, _, inner = edit.key.partition(".")
-    if group == "derived" or inner == "kind" or "[" in edit.key or isinstance(edit.one, (list, dict)):
-        return None
-    if group == "variant":
-        return f"-S {inner}.use={edit.one}"
-    return f"-S {'++' if inner else ''}{edit.key}={_word(edit.one)}"
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _digest(tree: Mapping[str, Any]) -> str:

@@ -1,6 +1,5 @@
-"""The whole variant on one screen: a group of settings for each of its parts, and plain values made of it."""
+"""The groups of run.yaml that decide a training, as settings; and plain values made of them."""
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,24 +13,24 @@ from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.optimizers import OPTIMIZERS, Optimizer
 from bakeoff.learning.plan.phases import Derived
 from bakeoff.learning.plan.settings import Train
-from bakeoff.learning.run_file.evaluate_export_track import TRACKERS, Evaluate, Export, Track
 from bakeoff.learning.run_file.parse import Problems, make_plain, parse_kind, settings_tree
 
-GROUPS: dict[str, Mapping[str, type]] = {  # all but `data`, whose settings only the building of records reads
+Groups = Mapping[str, Mapping[str, type]]  # the classes that each group's settings can be, by the group's `kind`
+LEARNING_GROUPS: Groups = {
     "model": NETWORKS,
     "memory": {"memory": Memory},
     "lr": SCHEDULES,
     "optimizer": OPTIMIZERS,
     "train": {"train": Train},
-    "evaluate": {"evaluate": Evaluate},
-    "export": {"export": Export},
-    "track": TRACKERS,
 }
+OTHER_GROUPS = ("evaluate", "export", "track")  # of run.yaml, which other stages read
 MOST_OF_A_NOTE = 8000  # letters; MLflow's limit
 
 
 @dataclass(frozen=True)
-class Run:
+class LearningRun:
+    """A rendered variant, as far as it decides a training."""
+
     variant: dict[str, str]  # the option chosen in each group
     seed: int
     data: dict[str, Any]  # the settings of the source, as plain values
@@ -40,9 +39,6 @@ class Run:
     lr: Schedule
     optimizer: Optimizer
     train: Train
-    evaluate: Evaluate
-    export: Export
-    track: Track
     derived: Derived
     note: str | None = None  # to remember the run by; it decides nothing
 
@@ -55,49 +51,32 @@ class Run:
         return " · ".join(self.variant[group] for group in ("model", "lr", "memory"))
 
 
-@dataclass(frozen=True)
-class Draft:
-    """What could be read of a variant; a part with a mistake is None."""
+def parse_parts(tree: Mapping[str, Any], groups: Groups, problems: Problems) -> dict[str, Any]:
+    """Return the checked parts of a variant by their names, with every mistake noted; a wrong part is None.
 
-    variant: dict[str, str]
-    seed: int | None
-    data: dict[str, Any] | None
-    model: Network | None
-    memory: Memory | None
-    lr: Schedule | None
-    optimizer: Optimizer | None
-    train: Train | None
-    evaluate: Evaluate | None
-    export: Export | None
-    track: Track | None
-    note: str | None = None
-
-    def whole(self, derived: Derived) -> Run:
-        """Return the variant; nothing may be missing."""
-        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return Run(**parts, derived=derived)
-
-
-def parse_draft(tree: Mapping[str, Any], problems: Problems) -> Draft:
-    """Return the checked groups, with every mistake noted; a group that the tree lacks has been noted already.
-
-    `data` is taken as it stands.
+    A group that the tree lacks has been noted already. `data` is taken as it stands.
     """
-    groups: dict[str, Any] = {
+    parts = {
         group: parse_kind(kinds, tree[group], group, problems) if group in tree else None
-        for group, kinds in GROUPS.items()
+        for group, kinds in groups.items()
     }
-    seed = tree.get("seed")
+    parts |= {"variant": tree.get("variant", {}), "data": tree.get("data")}
+    for key in ("variant", "data"):
+        if parts[key] is not None and not isinstance(parts[key], Mapping):
+            problems.add(key, f"must be a mapping, got {show(parts[key])}")
+    return parts | {
+        "seed": _parse_seed(tree.get("seed"), problems),
+        "note": _parse_note(tree.get("note"), problems),
+    }
+
+
+def _parse_seed(seed: Any, problems: Problems) -> int | None:
     if type(seed) is not int:
         problems.add("seed", f"must be a whole number, got {'nothing' if seed is None else show(seed)}")
-        seed = None
-    elif not 0 <= seed < 2**31:
+        return None
+    if not 0 <= seed < 2**31:
         problems.add("seed", f"must be between 0 and 2**31 - 1, got {seed}")
-    variant, data = tree.get("variant", {}), tree.get("data")
-    for key, value in (("variant", variant), ("data", data)):
-        if value is not None and not isinstance(value, Mapping):
-            problems.add(key, f"must be a mapping, got {show(value)}")
-    return Draft(variant=variant, seed=seed, data=data, note=_parse_note(tree.get("note"), problems), **groups)
+    return seed
 
 
 def _parse_note(note: Any, problems: Problems) -> str | None:
@@ -107,14 +86,19 @@ def _parse_note(note: Any, problems: Problems) -> str | None:
     return None
 
 
-def as_tree(run: Run | Draft) -> dict[str, Any]:
-    """Return plain values, a group of several kinds with the one it is: what run.yaml holds."""
+def tree_of(run: Any, groups: Groups) -> dict[str, Any]:
+    """Return the plain values of a run, or of a draft of one, as run.yaml holds them."""
     tree: dict[str, Any] = {"variant": run.variant, "seed": run.seed}
     if run.note is not None:
         tree["note"] = run.note
     if run.data is not None:
         tree["data"] = run.data
-    for group, kinds in GROUPS.items():
+    for group, kinds in groups.items():
         if (settings := getattr(run, group)) is not None:
             tree[group] = settings_tree(settings, kinds)
-    return tree | ({"derived": make_plain(run.derived)} if isinstance(run, Run) else {})
+    return tree | ({"derived": make_plain(run.derived)} if isinstance(run, LearningRun) else {})
+
+
+def learning_tree(run: LearningRun) -> dict[str, Any]:
+    """Return the plain values of all that decides a training."""
+    return tree_of(run, LEARNING_GROUPS)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import keras
@@ -12,11 +12,11 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from bakeoff.foundation.errors import BakeoffError
-from bakeoff.foundation.progress import Bar
+from bakeoff.learning.checkpoints.run_state import Best, End, Standing
 from bakeoff.learning.metrics.names import merit
-from bakeoff.learning.plan.settings import Patience, Train
+from bakeoff.learning.plan.settings import Train
 from bakeoff.learning.training.step import AtOnce, Calls
-from bakeoff.learning.training.stopping import End, Ends
+from bakeoff.learning.training.stopping import Ends
 
 MOST_LOSSES = 100  # that are kept before they are read
 
@@ -67,37 +67,6 @@ class Rhythm:
         return late or done % self.checkpoint_every == 0
 
 
-@dataclass(frozen=True)
-class Best:
-    """The best validation so far."""
-
-    step: int = 0  # 0: there was none
-    value: float | None = None  # higher is better; None: there is nothing to count it on, such as no box in any image
-
-    def number(self, metric: str) -> float | None:
-        """Return the value as the metric has it."""
-        return None if self.value is None else merit(metric, self.value)
-
-    def is_beaten_by(self, value: float | None) -> bool:
-        return self.step == 0 or (value is not None and (self.value is None or value > self.value))
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What a phase knows besides its weights, and resumes with after an interruption."""
-
-    best: Best = Best()
-    patience: Patience = field(default_factory=Patience)
-    owes_validation: bool = False  # a stop came before the last step could be validated
-    ended_by: End | None = None
-
-    @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> "Standing":
-        """Return the standing that a checkpoint holds as plain values."""
-        parts = {"best": Best(**facts["best"]), "patience": Patience(**facts["patience"])}
-        return cls(**{**facts, **parts})
-
-
 class Diverged(BakeoffError):
     """Training has left the numbers. What was saved before is whole."""
 
@@ -143,14 +112,23 @@ class Keeper(Protocol):
 
     headline: str  # the number of a validation by which the best weights are chosen
 
-    def log(self, step: int, values: dict[str, float]) -> None: ...
+    def advance(self, count: int) -> None:
+        """Note that so many more steps are done."""
 
-    def validate(self) -> dict[str, Any] | None:
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Keep the losses and the rate of a step."""
+
+    def validate(self, step: int) -> dict[str, Any] | None:
         """Return the numbers of a validation; None if a stop broke it off."""
 
-    def keep_best(self, step: int) -> None: ...
+    def log_validation(self, step: int, values: Mapping[str, float], seconds: float) -> None:
+        """Keep the numbers of a validation, which took so long."""
 
-    def checkpoint(self, step: int, standing: Standing) -> None: ...
+    def keep_best(self, step: int) -> None:
+        """Keep the weights: they scored best."""
+
+    def checkpoint(self, step: int, standing: Standing) -> None:
+        """Keep everything that the next step depends on."""
 
 
 class Stopwatch:
@@ -195,7 +173,6 @@ def fit(
     keeper: Keeper,
     ends: Ends,
     standing: Standing,
-    bar: Bar,
 ) -> Standing:
     """Take `steps`, unless something ends them early.
 
@@ -224,9 +201,8 @@ def fit(
             calls.set_pace(pace)
             speed = {"learning_rate": rates[-1], "examples_per_second": rhythm.examples_per_step / max(pace, 1e-9)}
             keeper.log(done, values | speed)
-            bar.note(f"loss {values['train/loss']:.3f}")
             ends.limit.logged(done, pace)
-        bar.advance(len(call))
+        keeper.advance(len(call))
         if last or rhythm.wants_validation(done):
             standing = _validate(done, standing, keeper, ends, watch)
             time_is_up = time_is_up and ends.limit.is_up(done)  # it can be quicker than it was thought to be
@@ -247,12 +223,13 @@ def fit(
 
 def _validate(done: int, standing: Standing, keeper: Keeper, ends: Ends, watch: Stopwatch) -> Standing:
     before = time.monotonic()
-    result = None if ends.stop.asked else keeper.validate()
+    result = None if ends.stop.asked else keeper.validate(done)
     if result is None:
         return replace(standing, owes_validation=True)
     best, value = standing.best, result.get(keeper.headline)
     value = None if value is None else merit(keeper.headline, value)
-    keeper.log(done, {f"validation/{name}": value for name, value in result.items() if isinstance(value, float)})
+    numbers = {f"validation/{name}": value for name, value in result.items() if isinstance(value, float)}
+    keeper.log_validation(done, numbers, time.monotonic() - before)
     if best.is_beaten_by(value):
         best = Best(done, value)
         keeper.keep_best(done)

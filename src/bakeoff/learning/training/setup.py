@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -16,7 +17,7 @@ from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.foundation.errors import ConfigError, choices
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.input.batches import evaluation_batches, training_batches
-from bakeoff.learning.input.record_reader import BadRecords, Store
+from bakeoff.learning.input.record_reader import BadRecords, Store, plain_errors_of
 from bakeoff.learning.input.shuffle import Order
 from bakeoff.learning.input.subset import draw_share
 from bakeoff.learning.input.view import Shape
@@ -25,7 +26,6 @@ from bakeoff.learning.plan.phases import TrainingPhase, Variant, batch_shape, mi
 from bakeoff.learning.tasks.task import Answer, Task, Tensors, compile_answer, judge, make_task
 from bakeoff.learning.training.devices import own_devices, strategy_of
 from bakeoff.learning.training.loop import seed_everything
-from bakeoff.learning.training.sample_images import Samples, evenly_spread
 from bakeoff.learning.training.trainer_state import Learner, new_learner
 from bakeoff.learning.training.workers import Place
 
@@ -34,7 +34,9 @@ REHEARSED = 3  # batches
 
 
 @dataclass(frozen=True)
-class Rig:
+class Setup:
+    """The parts of a training that follow from the variant and its records alone."""
+
     run: Variant
     classes: Sequence[str]
     strategy: tf.distribute.Strategy
@@ -43,25 +45,24 @@ class Rig:
     learner: Learner
     examples: Store
     held_out: Store
+    bad: BadRecords
     place: Place | None = None  # among several workers; None: this process trains alone
 
     @classmethod
-    def of(
-        cls, run: Variant, manifest: Manifest, records: Path, bad: BadRecords | None = None, place: Place | None = None
-    ) -> "Rig":
-        """Build all of it, with random weights. Damaged records are counted in `bad`."""
+    def of(cls, run: Variant, manifest: Manifest, records: Path, place: Place | None = None) -> "Setup":
+        """Build all of it, with random weights."""
         strategy = strategy_of(run.train.devices, [phase.span.batch_size for phase in plan_phases(run)], place)
         seed_everything(run.seed, deterministic=run.train.deterministic)
         task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
         learner = new_learner(run.model, len(manifest.classes), task, run.optimizer, run.train, strategy)
-        bad = bad or BadRecords()
+        bad = BadRecords()
         only = {TRAIN: draw_share(manifest.splits[TRAIN].examples, run.train.share, run.seed)}
         examples, held_out = (
             Store(records, manifest.splits[split], run.memory.on_bad_record, bad.of(split), only.get(split))
             for split in (TRAIN, VALIDATION)
         )
         headline = choose_headline(task, run.train.best_by)
-        return cls(run, manifest.classes, strategy, task, headline, learner, examples, held_out, place)
+        return cls(run, manifest.classes, strategy, task, headline, learner, examples, held_out, bad, place)
 
     @property
     def replicas(self) -> int:
@@ -80,21 +81,22 @@ class Rig:
             mixed_steps=mixed_steps(self.run),
         )
 
-    def validation(self, samples_in: Path, is_unwanted: Callable[[], bool]) -> "tuple[Validation, Samples]":
-        """Return what validates, broken off when it is unwanted, and what draws a few examples."""
+    def plain_errors(self) -> AbstractContextManager[None]:
+        """Let what a store says of a record that cannot be read be the error of the block."""
+        return plain_errors_of(self.examples, self.held_out)
+
+    def validation(self, is_unwanted: Callable[[], bool] = lambda: False) -> "Validation":
+        """Return what validates; it is broken off when it is unwanted."""
         train = self.run.train
         validated = evenly_spread(train.validate_examples or self.held_out.examples, self.held_out.examples)
-        drawn = validated[evenly_spread(train.samples, len(validated))]
-        samples = Samples(samples_in, self.task, self.classes, drawn, most_bytes=int(train.samples_mb * 1e6))
-        validation = Validation(
+        return Validation(
             self.task,
             compile_answer(self.learner.kept, self.task, with_losses=True),
             evaluation_batches(self.held_out, batch_shape(self.run, train.batch), validated),
             examples=len(validated),
             is_unwanted=is_unwanted,
-            samples=samples,
+            pictures=Pictures(self.task, validated[evenly_spread(train.samples, len(validated))]),
         )
-        return validation, samples
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,32 @@ class Feed:
         return f"{', '.join(names)}{more}"
 
 
+def evenly_spread(count: int, examples: int) -> np.ndarray:
+    """Return so many numbers of examples, or all there are; always the same."""
+    count = min(count, examples)
+    return np.arange(count) * examples // max(1, count)
+
+
+class Pictures:
+    """The same few examples at each validation pass, with what the network answers to them."""
+
+    def __init__(self, task: Task | None = None, numbers: Sequence[int] | np.ndarray = ()) -> None:
+        self._task, self._numbers = task, numbers
+        self.seen: list[tuple[np.ndarray, dict]] = []  # in the last pass; a pass may have been broken off
+
+    @property
+    def images(self) -> list[np.ndarray]:
+        return [image for image, _ in self.seen]
+
+    def watch(self, batch: Tensors, predictions: Tensors) -> None:
+        rows = np.flatnonzero(np.isin(batch["number"].numpy(), self._numbers)) if len(self._numbers) else ()
+        if self._task and len(rows):
+            those, answers = (
+                {key: tf.gather(value, rows) for key, value in part.items()} for part in (batch, predictions)
+            )
+            self.seen += self._task.iterate_pictures(those, answers)
+
+
 class Validation:
     """Scores the network on held-out examples. It draws no random numbers, so that it changes no weight."""
 
@@ -155,16 +183,17 @@ class Validation:
         *,
         examples: int,
         is_unwanted: Callable[[], bool] = lambda: False,
-        samples: Samples | None = None,
+        pictures: Pictures | None = None,
     ) -> None:
-        """One that becomes unwanted is broken off. It shows the samples what it sees."""
-        self._task, self._answer, self._batches, self._samples = task, answer, batches, samples
+        """One that becomes unwanted is broken off."""
+        self._task, self._answer, self._batches = task, answer, batches
         self._examples, self._is_unwanted = examples, is_unwanted
+        self.pictures = pictures or Pictures()
 
     def __call__(self) -> dict[str, Any] | None:
         """Return all numbers of the score; None if it was broken off."""
-        watch = self._samples.begin() if self._samples else lambda batch, answer: None
-        score = judge(self._task, {"network": self._answer}, self._wanted(), watch)["network"]
+        self.pictures.seen = []
+        score = judge(self._task, {"network": self._answer}, self._wanted(), self.pictures.watch)["network"]
         return None if self._is_unwanted() else score.result()
 
     def seconds(self) -> float:

@@ -14,10 +14,10 @@ import keras
 import tensorflow as tf
 
 from bakeoff.foundation.tf_graph import compile_graph
+from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.tasks.task import Task, Tensors, as_float32
 from bakeoff.learning.training.devices import has_gpus, own_devices
 from bakeoff.learning.training.input_gradients import fast_gradients
-from bakeoff.learning.training.weights import Average
 
 MOST_SECONDS = 0.5  # of a call; whoever asks training to stop waits for one
 AtOnce = int | Literal["auto"]

@@ -14,30 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Literal
-
-import psutil
 
 from bakeoff.foundation.errors import INTERRUPTED, TRY_AGAIN_LATER, Canceled
 from bakeoff.foundation.signals import TAKES_AWAY
 from bakeoff.learning.plan.settings import EarlyStopping
-
-End = Literal["steps", "stop", "max_minutes", "early_stopping"]
 
 POLL_SECONDS = 0.05
 ASKED = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"
 TAKEN_AWAY = "\n{}: training ends after this step and is saved; the same command resumes there\n"
 CTRL_C = "Ctrl-C"
 TAKES_AWAY_NAMES = tuple(number.name for number in TAKES_AWAY)
-FRAGILE_SHELLS = ("sh", "dash", "ash", "busybox")
-
-
-def takes_its_shell_along() -> bool:
-    """Say whether Ctrl-C ends the shell by which DVC runs this stage, as soon as the stage has ended.
-
-    Then DVC sees a failure, whatever the stage says. bash and zsh become the command that they are given; not so dash.
-    """
-    return "DVC_STAGE" in os.environ and psutil.Process(os.getppid()).name() in FRAGILE_SHELLS
 
 
 class Stop:

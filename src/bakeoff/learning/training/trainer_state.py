@@ -10,12 +10,12 @@ from keras.src.random.seed_generator import global_seed_generator
 
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.network import Network, Parts
+from bakeoff.learning.networks.weights import Average, train_only
 from bakeoff.learning.plan.optimizers import Optimizer
 from bakeoff.learning.plan.settings import Train
 from bakeoff.learning.tasks.task import Task, Tensors
 from bakeoff.learning.training.devices import normalise_over_all_devices, precision
 from bakeoff.learning.training.step import Step
-from bakeoff.learning.training.weights import Average, train_only
 
 Arrays = Mapping[str, np.ndarray]
 OUTSIDE = "random"  # in a checkpoint: states of generators that are no variables

@@ -18,7 +18,7 @@ from bakeoff.foundation.errors import BakeoffError, ConfigError, WorkspaceError
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from bakeoff.learning.training.setup import Rig
+    from bakeoff.learning.training.setup import Setup
 
 CLUSTER = "TF_CONFIG"  # the variable that names all workers, and which of them a process is
 State = Callable[[], "Mapping[str, tf.Tensor | np.ndarray]"]
@@ -230,7 +230,7 @@ def lost_workers_named() -> Iterator[None]:
         raise WorkerLost(f"train.workers: a worker is gone ({str(error).splitlines()[0][:200]})") from None
 
 
-def follow(rig: "Rig", crew: Crew) -> int:
+def follow(rig: "Setup", crew: Crew) -> int:
     """Take the steps that the leader tells until it ends the training; return how many."""
     from bakeoff.learning.plan.phases import plan_phases
     from bakeoff.learning.training.loop import Rhythm

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+    from bakeoff.config.track import Mlflow
 
 SENDING = "sending-"  # begins the names of folders in which files are put together to be sent
 SENT_BY_THEN_S = 3600.0  # an older one was left by a kill

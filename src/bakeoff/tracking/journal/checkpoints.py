@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.track import Mlflow
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, Stock
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
 from bakeoff.tracking.journal.journal import Journal
 
 PART_BYTES = 16_000_000  # of a larger file the store gets parts, of which each is sent again by itself

@@ -6,9 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bakeoff.config.track import Mlflow, Track
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.workspace import fetched
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow, Track
 from bakeoff.tracking.journal.artifacts import BEST, SUFFIX
 from bakeoff.tracking.store.target import Target
 

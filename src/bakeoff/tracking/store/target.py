@@ -19,7 +19,7 @@ from bakeoff.tracking.journal.journal import FILE as JOURNAL
 from bakeoff.tracking.results.results import parse_json, read_text
 
 if TYPE_CHECKING:
-    from bakeoff.learning.run_file.evaluate_export_track import Mlflow, Track
+    from bakeoff.config.track import Mlflow, Track
 
 LOCAL = "local"  # the main workspace's own store, wherever the workspace is moved to
 FILE = "target.json"
@@ -124,7 +124,7 @@ class Place:
 
 def takes_checkpoints_here(settings: "Track") -> bool:
     """Return whether the checkpoints of a run go to the main workspace's own store, on its disk."""
-    from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+    from bakeoff.config.track import Mlflow
 
     return (
         isinstance(settings, Mlflow) and settings.checkpoints != "none" and Target.from_settings(settings).uri == LOCAL

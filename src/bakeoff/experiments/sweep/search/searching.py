@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bakeoff.config.compose.variant import read_variant
+from bakeoff.config.compose.whole_run import as_tree
 from bakeoff.experiments.sweep.configurations import Configuration
 from bakeoff.experiments.sweep.git_snapshot import restore_start_folder
 from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob
@@ -17,7 +18,6 @@ from bakeoff.experiments.sweep.search.space import parse_space
 from bakeoff.experiments.sweep.search.study import suggest
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.learning.run_file.settings import as_tree
 from bakeoff.learning.run_file.yaml_file import read_mapping
 from bakeoff.tracking.results.results import result_of
 

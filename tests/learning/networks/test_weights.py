@@ -9,11 +9,11 @@ import psutil
 import pytest
 
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.machine import peak_memory_bytes
 from bakeoff.learning.checkpoints.history import read_state, write_state
+from bakeoff.learning.networks import weights
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.networks.ssd import Ssd
-from bakeoff.learning.training import weights
-from bakeoff.learning.training.memory_usage import peak_memory_bytes
 
 SMALL = Cnn(input_size=16, width=0.25)
 

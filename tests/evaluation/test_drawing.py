@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bakeoff.learning.tasks.drawing import (
+from bakeoff.evaluation.drawing import (
     GAP,
     INK,
     LINE_HEIGHT,

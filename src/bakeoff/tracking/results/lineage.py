@@ -8,19 +8,19 @@ The oldest comes first; each was trained on from the one before it.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from bakeoff.foundation.errors import ConfigError, choices
+from bakeoff.config.weight_card import read_card, require_licence
+from bakeoff.dataset.records.manifest import Manifest
+from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.files import write_whole
+from bakeoff.learning.run_file.settings import LearningRun
+from bakeoff.learning.training.start import Start
 
-CARD = "about.yaml"
 FILE = "lineage.json"  # in the folder of a run's work
 STATE = "state.json"  # beside the weights of a run
-TEXTS = ("name", "source", "came_from", "page", "licence", "forbids", "data", "sha256")
-KNOWN = (*TEXTS, "accepted", "classes", "verified")
 IMAGENET = {"name": "imagenet", "page": "Keras Applications", "licence": "Apache-2.0", "data": "ImageNet (ILSVRC 2012)"}
 
 Lineage = list[dict[str, Any]]
@@ -34,54 +34,51 @@ def lineage_of(weights: str, path: Path | None, digest: str) -> Lineage:
         return _of_run(_read_json(state))
     if (work := path.parent.parent / FILE).is_file():
         return [*_read_json(work)["starts"], _read_json(work)["own"]]
+    require_licence(path, "train.init.weights")
     card = read_card(path)
     card.pop("came_from", None)  # which may be a folder or server that is nobody else's business
     return [{"name": weights, "licence": None, "data": None} | card | {"digest": digest}]
 
 
-def find_starts(weights: str, path: Path | None, digest: str, gone_on_from: Path | None) -> Lineage:
-    """Of a run that continues another, what the other started from; its folder of work is `gone_on_from`."""
-    return starts_of_work(gone_on_from) if gone_on_from else lineage_of(weights, path, digest)
+@dataclass(frozen=True)
+class Ancestry:
+    """What a run started from, and what it adds for those that start from its weights."""
 
+    starts: Lineage
+    own: dict[str, Any]
 
-def read_card(path: Path) -> dict[str, Any]:
-    """Return what is said of a file or a checkpoint, in its folder or, of `checkpoint/ckpt-0`, in the folder around."""
-    folder = path.parent.parent if path.parent.name == "checkpoint" else path.parent
-    file = folder / CARD
-    if not file.is_file():
-        return {}
-    try:
-        facts = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file.as_posix()}: cannot be read ({' '.join(str(error).split())[:200]})") from None
-    if not isinstance(facts, dict):
-        raise ConfigError(f"{file.as_posix()}: must be lines of `key: value`, got {facts!r}")
-    for key, value in facts.items():
-        if key not in KNOWN:
-            raise ConfigError(f"{file.as_posix()}: no such key {key!r}; {choices(str(key), KNOWN)}")
-        if key in TEXTS and not isinstance(value, str | None):
-            raise ConfigError(f"{file.as_posix()}: {key}: must be a text or null, got {value!r}")
-    return facts
+    @classmethod
+    def of(cls, run: LearningRun, manifest: Manifest, start: Start) -> "Ancestry":
+        """Return the ancestry of a run. One that continues another has what the other started from."""
+        origin, count = start.origin, len(manifest.classes)
+        if start.parent:
+            starts = starts_of_work(start.parent.folder)
+        else:
+            starts = lineage_of(run.train.init.weights, origin.path, origin.digest)
+        data = f"{run.derived.train_examples:,} examples of {count} {'class' if count == 1 else 'classes'}"
+        return cls(starts, {"run": start.fingerprint, "data": data, "records": manifest.digest})
 
+    def keep(self, folder: Path) -> None:
+        """Write it into the folder of the run's work."""
+        text = json.dumps({"starts": self.starts, "own": self.own}, indent=1) + "\n"
+        write_whole(folder / FILE, text, lasting=True)
 
-def require_licence(path: Path, key: str) -> None:
-    """Refuse weights that may not be used, unless whoever fetched them has said that this use is none of those."""
-    card = read_card(path)
-    if card.get("forbids") and card.get("accepted") is not True:
-        raise ConfigError(
-            f"{key}: the licence of {path.as_posix()}, {card.get('licence')}, forbids {card['forbids']}; if that is no "
-            f"use of yours, write `accepted: true` into the {CARD} beside it"
-        )
+    def remarks(self) -> list[str]:
+        """Return a line for the screen; none for random weights."""
+        return [f"  {in_words(self.starts)}"] if self.starts else []
 
-
-def own_entry(fingerprint: str, digest: str, examples: int, classes: Sequence[str]) -> dict[str, Any]:
-    """What a run adds, for those that start from its weights."""
-    noun = "class" if len(classes) == 1 else "classes"
-    return {"run": fingerprint, "data": f"{examples:,} examples of {len(classes)} {noun}", "records": digest}
-
-
-def keep(starts: Lineage, own: Mapping[str, Any], folder: Path) -> None:
-    write_whole(folder / FILE, json.dumps({"starts": starts, "own": own}, indent=1) + "\n", lasting=True)
+    def describe(self, source: str, digest: str, parents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return what `state.json` holds of it; in words, too, for the stages that come after."""
+        return {
+            "fingerprint": self.own["run"],
+            "started_from": source,
+            "first_weights": digest,
+            "parents": list(parents),
+            "starts": self.starts,
+            "own": self.own,
+            "trained_from": in_words(self.starts),
+            "licences": licences_of(self.starts),
+        }
 
 
 def starts_of_work(folder: Path) -> Lineage:
@@ -108,11 +105,6 @@ def licences_of(starts: Lineage) -> list[str]:
 
 def in_words(starts: Lineage) -> str:
     return "; then ".join(map(_describe, starts)) or "random weights"
-
-
-def remarks(starts: Lineage) -> list[str]:
-    """For the screen; of random weights nothing."""
-    return [f"  {in_words(starts)}"] if starts else []
 
 
 def _describe(one: Mapping[str, Any]) -> str:

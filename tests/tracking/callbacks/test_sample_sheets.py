@@ -1,11 +1,12 @@
 """The same examples at each validation pass, and what is kept of them."""
 
-import json
 import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -19,23 +20,19 @@ from bakeoff.dataset.building.write_shards import write_split
 from bakeoff.dataset.records.manifest import Split
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.sources.synthetic_digits import SingleDigits
+from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import Store
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.tasks.classification import Classification
 from bakeoff.learning.tasks.task import compile_answer
-from bakeoff.learning.training.sample_images import (
-    ENOUGH,
-    Events,
-    Samples,
-    Show,
-    evenly_spread,
-    keep_samples,
-    layer_answers,
-)
-from bakeoff.learning.training.setup import Validation
+from bakeoff.learning.training.callbacks import Callback
+from bakeoff.learning.training.setup import Pictures, Validation, evenly_spread
 from bakeoff.learning.training.trainer_state import keras_random_state, random_states_outside_keras
+from bakeoff.tracking.callbacks.sample_sheets import SampleSheets
+from bakeoff.tracking.callbacks.tensorboard import ENOUGH, Events, TensorBoard, layer_answers
 
 DIGITS = [str(digit) for digit in range(10)]
 
@@ -48,15 +45,15 @@ def test_numbers_are_spread_evenly_and_never_more_than_there_are() -> None:
 
 
 class Kitchen:
-    """A classifier that is looked at, on 11 digits."""
+    """A classifier that is validated, on 11 digits, with the callbacks that show it."""
 
     def __init__(
         self, folder: Path, store: Store, drawn: list[int], looked_at: list[int] | None = None, most_bytes: int = 10**9
     ) -> None:
-        self.folder, self.history = folder, []  # type: ignore[var-annotated]
+        self.folder, self.out = folder, folder / "out"
         self.task = Classification(Cnn(input_size=16, width=0.25), DIGITS)
         self.network = self.task.model.build(10)
-        self.samples = Samples(folder / "sheets", self.task, DIGITS, np.array(drawn, int), most_bytes=most_bytes)
+        self.pictures = Pictures(self.task, np.array(drawn, int))
         numbers = None if looked_at is None else np.array(looked_at)
         batches = evaluation_batches(store, Shape("classification", 16, 1, 4, 2, 1), numbers)
         self.unwanted = False
@@ -66,15 +63,31 @@ class Kitchen:
             batches,
             examples=11,
             is_unwanted=lambda: self.unwanted,
-            samples=self.samples,
+            pictures=self.pictures,
         )
+        self.sheets_of = SampleSheets(folder, DIGITS, self.out, most_bytes / 1e6)
+        self.gradients: dict[str, np.ndarray] = {}
+        self.training: Any = SimpleNamespace(
+            history=[], headline="accuracy", pictures=self.pictures, position=Position(0, 0),
+            learner=SimpleNamespace(kept=self.network), count_gradients=lambda step: self.gradients,
+        )  # fmt: skip
+        self.sheets_of.on_start(self.training)
 
-    def look(self, step: int, accuracy: float, events: Events | None = None, **more: Any) -> None:
-        values = {"validation/accuracy": accuracy}
-        self.history.append(json.dumps({"step": step} | values))
+    def look(self, step: int, accuracy: float, *others: Callback) -> None:
+        line = LogLine(step, {"validation/accuracy": accuracy})
+        self.training.history.append(line)
         self.validate()
-        show = Show(self.network, self.samples, events, "accuracy", with_gradients=bool(more))
-        show(step, values, self.history, lambda: more)
+        for callback in (self.sheets_of, *others):
+            callback.on_validation(line, 0.1)
+
+    def end(self) -> None:
+        self.out.mkdir()
+        self.sheets_of.on_end(SimpleNamespace())  # type: ignore[arg-type]
+
+    def events(self, *, with_gradients: bool = False) -> TensorBoard:
+        board = TensorBoard(self.folder, with_gradients=with_gradients)
+        board.on_start(self.training)
+        return board
 
     @property
     def steps(self) -> list[int]:
@@ -83,7 +96,7 @@ class Kitchen:
 
     @property
     def sheets(self) -> list[str]:
-        return sorted(file.name for file in (self.folder / "sheets").iterdir())
+        return sorted(file.name for file in (self.folder / "samples").iterdir())
 
 
 @pytest.fixture
@@ -97,8 +110,8 @@ def test_the_examples_drawn_are_those_asked_for_at_each_look(store: Store, tmp_p
     expected = np.concatenate(wanted)[[0, 5, 10]]
     for step in (1, 2):
         kitchen.look(step, 0.5)
-        np.testing.assert_array_equal(np.stack(kitchen.samples.images), expected)
-    with Image.open(tmp_path / "sheets/00000001.jpg") as sheet:
+        np.testing.assert_array_equal(np.stack(kitchen.pictures.images), expected)
+    with Image.open(tmp_path / "samples/00000001.jpg") as sheet:
         assert sheet.size == (3 * (256 + 12) + 12, 256 + 2 * 20 + 2 * 12)
 
 
@@ -110,7 +123,7 @@ def test_part_of_the_validation_set_is_the_same_part_each_time(store: Store, tmp
         labels = np.concatenate([batch["label"].numpy() for batch in kitchen.validate._batches])
         assert labels.tolist() == every[[1, 4, 8]].tolist()
     kitchen.look(1, 0.5)
-    assert len(kitchen.samples.images) == 1
+    assert len(kitchen.pictures.images) == 1
 
 
 def test_sheets_of_looks_that_were_taken_back_stay_behind(store: Store, tmp_path: Path) -> None:
@@ -118,9 +131,8 @@ def test_sheets_of_looks_that_were_taken_back_stay_behind(store: Store, tmp_path
     for step in range(1, 5):
         kitchen.look(step, 0.5)
     assert kitchen.steps == [1, 2, 3, 4]
-    kitchen.history = kitchen.history[:2]  # as a life from an earlier checkpoint has it, stopped at once
-    (tmp_path / "out").mkdir()
-    keep_samples(kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
+    del kitchen.training.history[2:]  # as a life from an earlier checkpoint has it, stopped at once
+    kitchen.end()
     assert sorted(file.name for file in (tmp_path / "out/samples").iterdir()) == ["00000001.jpg", "00000002.jpg"]
 
 
@@ -131,7 +143,7 @@ def test_sheets_of_all_looks_stay_while_there_is_room_then_evenly_spread_ones(st
     for step, accuracy in enumerate(scores, start=1):
         roomy.look(step, accuracy)
     assert roomy.steps == [*range(1, 18)]
-    largest = max(file.stat().st_size for file in (tmp_path / "roomy/sheets").iterdir())
+    largest = max(file.stat().st_size for file in (tmp_path / "roomy/samples").iterdir())
     most_bytes = 7 * largest + 1
     tight = Kitchen(tmp_path, store, [3], most_bytes=most_bytes)
     tight.network.set_weights(roomy.network.get_weights())
@@ -139,7 +151,7 @@ def test_sheets_of_all_looks_stay_while_there_is_room_then_evenly_spread_ones(st
     for step, accuracy in enumerate(scores, start=1):
         tight.look(step, accuracy)
         seen.append(tight.steps)
-        assert sum(file.stat().st_size for file in (tmp_path / "sheets").iterdir()) <= most_bytes
+        assert sum(file.stat().st_size for file in (tmp_path / "samples").iterdir()) <= most_bytes
     # Besides the first, the best and the newest there is room for four.
     assert seen[3] == [1, 2, 3, 4] and seen[4] == [1, 2, 3, 4, 5]
     assert seen[8] == [1, 2, 3, 4, 6, 8, 9] and seen[16] == [1, 3, 4, 8, 12, 16, 17]
@@ -165,30 +177,29 @@ def test_a_sheet_is_on_the_disk_before_a_checkpoint_counts_on_it(
 
     monkeypatch.setattr(os, "fsync", note)
     kitchen.look(1, 0.5)
-    sheet = tmp_path / "sheets/00000001.jpg"
+    sheet = tmp_path / "samples/00000001.jpg"
     assert synced[str(sheet)] == sheet.stat().st_size > 0 and str(sheet.parent) in synced
 
 
 def test_a_look_that_was_broken_off_leaves_nothing_on_the_next_sheet(store: Store, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [0, 10])
-    watch = kitchen.samples._watch
+    watch = kitchen.pictures.watch
 
     def stopped(batch: Any, predictions: Any) -> None:
         watch(batch, predictions)
         kitchen.unwanted = True
 
-    kitchen.samples._watch = stopped  # type: ignore[method-assign]
+    kitchen.pictures.watch = stopped  # type: ignore[method-assign]
     assert kitchen.validate() is None
-    kitchen.unwanted, kitchen.samples._watch = False, watch  # type: ignore[method-assign]
+    kitchen.unwanted, kitchen.pictures.watch = False, watch  # type: ignore[method-assign]
     kitchen.look(1, 0.5)
-    assert len(kitchen.samples.images) == 2
+    assert len(kitchen.pictures.images) == 2
 
 
 def test_without_samples_nothing_is_drawn(store: Store, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [])
     kitchen.look(1, 0.5)
-    (tmp_path / "out").mkdir()
-    keep_samples(kitchen.samples, kitchen.history, "accuracy", tmp_path / "out")
+    kitchen.end()
     assert kitchen.sheets == [] and list((tmp_path / "out").iterdir()) == []
 
 
@@ -203,7 +214,7 @@ def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_noth
 ) -> None:
     kitchen = Kitchen(tmp_path, store, [0, 10])
     before = everything(kitchen)
-    with Events(tmp_path / "tensorboard", 0) as events:
+    with closing(kitchen.events()) as events:
         kitchen.look(7, 0.5, events)
     assert everything(kitchen) == before
     [file] = (tmp_path / "tensorboard").iterdir()
@@ -219,17 +230,19 @@ def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_noth
     # The last layer: ten logits for each of two images.
     last = kitchen.network.layers[-1].name
     assert values[f"activations/{last}"].histo.num == 20
-    images = np.stack(kitchen.samples.images)
+    images = np.stack(kitchen.pictures.images)
     logits = kitchen.network(images, training=False)["classes"].numpy()
     assert values[f"activations/{last}"].histo.max == pytest.approx(logits.max(), rel=1e-5)
 
 
 def test_histograms_of_gradients_are_written_if_they_are_wanted(store: Store, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [])
-    with Events(tmp_path / "tensorboard", 0) as events:
+    kitchen.gradients = {"kernel": np.array([[1.0, -2.0], [0.5, 0.0]])}
+    with closing(kitchen.events()) as events:
         kitchen.look(7, 0.5, events)
-        kitchen.look(8, 0.5, events, kernel=np.array([[1.0, -2.0], [0.5, 0.0]]))
-    [file] = (tmp_path / "tensorboard").iterdir()
+    with closing(kitchen.events(with_gradients=True)) as events:
+        kitchen.look(8, 0.5, events)
+    [_, file] = sorted((tmp_path / "tensorboard").iterdir())
     histograms = [
         (event.step, value.tag, value.histo.num, value.histo.min)
         for event in tf.compat.v1.train.summary_iterator(str(file))
@@ -271,7 +284,7 @@ def test_a_look_at_a_large_network_does_not_keep_all_its_answers(tmp_path: Path)
     network, images = deep(layers=16, side=192, channels=32), np.zeros((8, 192, 192, 3), np.float32)
     one_layer = 4 * images[..., :1].size * 32
     answers = layer_answers(network)
-    with Events(tmp_path / "tensorboard", 0) as events:
+    with closing(Events(tmp_path / "tensorboard", 0)) as events:
         assert peak_growth(lambda: events.histograms(1, answers(images))) < 8 * one_layer < 16 * one_layer
 
 

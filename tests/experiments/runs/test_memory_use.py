@@ -1,8 +1,9 @@
 import pytest
 
+from bakeoff.experiments.runs.memory_use import BUILT, LOOKED, SHOWN, STEPPED, MemoryUse, warning
+from bakeoff.foundation import machine
+from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.input.memory_budget import Parts
-from bakeoff.learning.training import memory_usage
-from bakeoff.learning.training.memory_usage import BUILT, LOOKED, SHOWN, STEPPED, Footprint, warning
 
 MB = 10**6
 PARTS = Parts(
@@ -49,10 +50,13 @@ def test_run_that_ended_before_its_first_look_is_judged_by_what_it_reached() -> 
 
 
 def test_moments_are_marked_before_and_after_the_first_look_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    reached = iter([10, 30, 70, 100, 100])
-    monkeypatch.setattr(memory_usage, "peak_memory_bytes", lambda: next(reached))
-    marks = Footprint()
-    marks.mark(BUILT)
-    look = marks.around(lambda: "result")
-    assert [look(), look()] == ["result", "result"]
-    assert marks.peaks == {BUILT: 10, STEPPED: 30, LOOKED: 70}
+    reached = iter([10, 30, 70, 80, 90, 100])
+    monkeypatch.setattr(machine, "peak_memory_bytes", lambda: next(reached))
+    memory = MemoryUse()
+    memory.mark(BUILT)
+    for step in (1, 2):
+        memory.on_validation_start(step)
+        memory.on_validation(LogLine(step, {}), 0.1)
+    assert memory.peaks == {BUILT: 10, STEPPED: 30, LOOKED: 70}
+    memory.after_pictures().on_validation(LogLine(1, {}), 0.1)
+    assert memory.peaks[SHOWN] == 100

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bakeoff.evaluation.drawing import draw_truth
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.plan.phases import Variant, batch_shape, training_order
-from bakeoff.learning.tasks.drawing import draw_truth
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -11,15 +11,16 @@ import tensorflow as tf
 
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.checkpoints import checkpoint
-from bakeoff.learning.checkpoints.history import read_history
-from bakeoff.learning.checkpoints.run_folder import Position
+from bakeoff.learning.checkpoints.history import LogLine, read_history
+from bakeoff.learning.checkpoints.run_state import Best, Position, Standing
 from bakeoff.learning.lr.decays import Cosine
+from bakeoff.learning.networks import weights
 from bakeoff.learning.plan.optimizers import Momentum
 from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.learning.tasks.task import Tensors
-from bakeoff.learning.training import weights
-from bakeoff.learning.training.loop import Best, Rhythm, Standing
-from bakeoff.learning.training.run_phases import CountGradients, Outcome
+from bakeoff.learning.training.callbacks import Callback
+from bakeoff.learning.training.loop import Rhythm
+from bakeoff.learning.training.training import Outcome
 from support.kitchen import Interrupted, Kitchen, Ones, bests, curve, digests, noisy, phase
 from support.slope import batches, weight_of
 
@@ -142,12 +143,12 @@ def test_gradients_are_those_of_the_last_step_and_counting_them_changes_no_bit(t
     plain, watched = noisy(tmp_path / "plain"), noisy(tmp_path / "watched")
     seen: dict[int, Any] = {}
 
-    def show(step: int, values: dict[str, float], history: list[str], gradients: CountGradients) -> None:
-        if "validation/goodness" in values:
-            seen[step] = gradients()
+    class Watch(Callback):
+        def on_validation(self, line: LogLine, seconds: float) -> None:
+            seen[line.step] = watched.training.count_gradients(line.step)
 
     plain.bake()
-    watched.bake(show=show)
+    watched.bake(callbacks=[Watch()])
     assert digests(plain) == digests(watched) and curve(plain) == curve(watched)
     trained = {weight.path for weight in watched.network.trainable_weights}
     assert len(seen) == len([row for row in read_history(tmp_path / "plain") if "validation/goodness" in row]) > 2
@@ -170,11 +171,11 @@ def test_a_gradient_is_of_the_batch_at_the_weights_as_they_are(tmp_path: Path) -
 
     kitchen.feed = Rising()
 
-    def show(step: int, values: dict[str, float], history: list[str], gradients: CountGradients) -> None:
-        if "validation/goodness" in values:
-            seen.append(gradients())
+    class Watch(Callback):
+        def on_validation(self, line: LogLine, seconds: float) -> None:
+            seen.append(kitchen.training.count_gradients(line.step))
 
-    kitchen.bake(show=show)
+    kitchen.bake(callbacks=[Watch()])
     assert [[one.item() for one in step_gradients.values()] for step_gradients in seen] == [[6.0], [9.0], [12.0]]
 
 

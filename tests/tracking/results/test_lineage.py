@@ -8,7 +8,8 @@ import pytest
 
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.plan.settings import Init
-from bakeoff.learning.pretrained.lineage import (
+from bakeoff.learning.pretrained.weight_source import origin_of
+from bakeoff.tracking.results.lineage import (
     FILE,
     find_starts,
     in_words,
@@ -17,7 +18,6 @@ from bakeoff.learning.pretrained.lineage import (
     starts_of,
     starts_of_work,
 )
-from bakeoff.learning.pretrained.weight_source import origin_of
 
 COCO = {"name": "net", "licence": "Apache-2.0", "data": "COCO 2017"}
 RUN = {"run": "1356d7d31e99a84a", "data": "600 examples of 10 classes", "records": "77"}

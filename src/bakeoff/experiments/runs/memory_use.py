@@ -1,62 +1,53 @@
 """Memory that a process takes: its peak and when, and what is said when it runs out."""
 
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from bakeoff.foundation import machine
 from bakeoff.foundation.errors import BakeoffError, is_disk_full
+from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.input.memory_budget import Parts
 from bakeoff.learning.plan.phases import Derived
+from bakeoff.learning.training.callbacks import Callback
 
-Result = TypeVar("Result")
 OVER = 1.1  # of the budget: from here on a warning is due
 BUILT, STEPPED, LOOKED = "the network was built", "the steps before validation", "the first validation pass"
 SHOWN = "its samples and events"
 
 
-def peak_memory_bytes() -> int:
-    if sys.platform == "win32":
-        import psutil
+class MemoryUse(Callback):
+    """The peak so far at a few moments of a run, by their names; and what is to blame where memory runs out."""
 
-        return psutil.Process().memory_info().peak_wset
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def device_peak_bytes() -> int:
-    """Of the accelerator that took most; 0 without one."""
-    import tensorflow as tf
-
-    names = [device.name.removeprefix("/device:") for device in tf.config.list_logical_devices("GPU")]
-    return max((tf.config.experimental.get_memory_info(name)["peak"] for name in names), default=0)
-
-
-class Footprint:
-    """The peak so far at a few moments of a run, by their names."""
-
-    def __init__(self) -> None:
+    def __init__(self, shortage: "Shortage | None" = None) -> None:
         self.peaks: dict[str, int] = {}
+        self.shortage = shortage
 
     def mark(self, moment: str) -> None:
-        """A moment's first time is kept."""
-        self.peaks.setdefault(moment, peak_memory_bytes())
+        """Note the peak at a moment; the first time is kept."""
+        self.peaks.setdefault(moment, machine.peak_memory_bytes())
 
-    def around(self, validation_pass: Callable[[], Result]) -> Callable[[], Result]:
-        """The same look at validation, with the peak before and after the first."""
+    def on_validation_start(self, step: int) -> None:
+        self.mark(STEPPED)
 
-        def marked() -> Result:
-            self.mark(STEPPED)
-            result = validation_pass()
-            self.mark(LOOKED)
-            return result
+    def on_validation(self, line: LogLine, seconds: float) -> None:
+        self.mark(LOOKED)
 
-        return marked
+    def on_error(self, error: Exception, key: str, batch_size: int) -> None:
+        if self.shortage:
+            self.shortage.explain(error, key, batch_size)
+
+    def after_pictures(self) -> Callback:
+        """Return what marks the peak once the callbacks before it in the list have drawn and written."""
+        return _AfterPictures(self)
+
+
+class _AfterPictures(Callback):
+    def __init__(self, memory: MemoryUse) -> None:
+        self._memory = memory
+
+    def on_validation(self, line: LogLine, seconds: float) -> None:
+        self._memory.mark(SHOWN)
 
 
 def warning(peaks: Mapping[str, int], peak: int, budget: int, parts: Parts) -> str | None:
@@ -107,16 +98,9 @@ class Shortage:
     left: Callable[[], int]  # bytes that it may take in all
     devices: int = 1  # a batch is made of equal shares for them
 
-    @contextmanager
-    def explained(self, key: str, batch_size: int) -> Iterator[None]:
-        """Of work on batches of that size, which the key sets."""
-        import tensorflow as tf
-
-        try:
-            yield
-        except (tf.errors.OpError, MemoryError, SystemError) as error:
-            if not _is_refusal(error):
-                raise
+    def explain(self, error: Exception, key: str, batch_size: int) -> None:
+        """Raise an error with the remedy, if this one means that memory ran out in work on batches of that size."""
+        if is_refusal(error):
             raise OutOfMemory(self._message(key, batch_size, error)) from error
 
     def largest_fitting(self, failed: int) -> int:
@@ -160,10 +144,12 @@ def memory_left(devices: int) -> int:
     return machine.resident_memory() + machine.available_memory()
 
 
-def _is_refusal(error: BaseException) -> bool:
+def is_refusal(error: BaseException) -> bool:
+    """Tell whether an error means that there was no memory."""
     import tensorflow as tf
 
     if is_disk_full(error):  # a full disk is an exhausted resource to TensorFlow as well
         return False
-    known = isinstance(error, (MemoryError, tf.errors.ResourceExhaustedError))
-    return known or REFUSED.search(str(error)) is not None
+    if isinstance(error, (MemoryError, tf.errors.ResourceExhaustedError)):
+        return True
+    return isinstance(error, (tf.errors.OpError, SystemError)) and REFUSED.search(str(error)) is not None

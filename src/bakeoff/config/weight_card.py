@@ -1,0 +1,42 @@
+"""`about.yaml` beside weights that others have published: whose they are, and what their licence forbids."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bakeoff.foundation.errors import ConfigError, choices
+
+CARD = "about.yaml"
+TEXTS = ("name", "source", "came_from", "page", "licence", "forbids", "data", "sha256")
+KNOWN = (*TEXTS, "accepted", "classes", "verified")
+
+
+def read_card(path: Path) -> dict[str, Any]:
+    """Return what is said of a file or a checkpoint, in its folder or, of `checkpoint/ckpt-0`, in the folder around."""
+    folder = path.parent.parent if path.parent.name == "checkpoint" else path.parent
+    file = folder / CARD
+    if not file.is_file():
+        return {}
+    try:
+        facts = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file.as_posix()}: cannot be read ({' '.join(str(error).split())[:200]})") from None
+    if not isinstance(facts, dict):
+        raise ConfigError(f"{file.as_posix()}: must be lines of `key: value`, got {facts!r}")
+    for key, value in facts.items():
+        if key not in KNOWN:
+            raise ConfigError(f"{file.as_posix()}: no such key {key!r}; {choices(str(key), KNOWN)}")
+        if key in TEXTS and not isinstance(value, str | None):
+            raise ConfigError(f"{file.as_posix()}: {key}: must be a text or null, got {value!r}")
+    return facts
+
+
+def require_licence(path: Path, key: str) -> None:
+    """Refuse weights that may not be used, unless whoever fetched them has said that this use is none of those."""
+    card = read_card(path)
+    if card.get("forbids") and card.get("accepted") is not True:
+        raise ConfigError(
+            f"{key}: the licence of {path.as_posix()}, {card.get('licence')}, forbids {card['forbids']}; if that is no "
+            f"use of yours, write `accepted: true` into the {CARD} beside it"
+        )

@@ -1,0 +1,53 @@
+"""`conf/evaluate/`: which weights are evaluated, how intervals are made, what the report shows."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bakeoff.foundation.errors import require, require_at_most
+
+
+@dataclass(frozen=True)
+class Slices:
+    """What else is known of the examples, in a CSV with a row for each: it is cut into slices by every column."""
+
+    table: str | None = None  # a CSV in data/raw/
+    column: str = "file"  # of it, with the examples' names
+
+    def __post_init__(self) -> None:
+        require(self.table is None or bool(self.table.strip()), "table", self.table, "a CSV in data/raw/, or null")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    weights: Literal["best", "final"] = "best"  # best: by the task's headline metric on the way
+    batch_size: int = 32
+    interval_samples: int = 1000  # bootstrap samples of the examples, from which intervals come; 0: no intervals
+    group: str | None = None  # a pattern on the name, with one group in brackets: what it finds is drawn together
+    slices: Slices = field(default_factory=Slices)
+    report_examples: int = 12  # of the best and of the worst, in report.html
+    pictures: int = 12  # validation examples drawn with what was found
+    picture_min_score: float = 0.5
+
+    def __post_init__(self) -> None:
+        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        require_at_most(self, batch_size=100_000)
+        samples = self.interval_samples
+        require(samples == 0 or 100 <= samples <= 100_000, "interval_samples", samples, "0 or between 100 and 100,000")
+        if self.group is not None:
+            require(_has_one_group(self.group), "group", self.group, "a regular expression with one (group)")
+        require(0 <= self.report_examples <= 100, "report_examples", self.report_examples, "between 0 and 100")
+        require(0 <= self.pictures <= 200, "pictures", self.pictures, "between 0 and 200")
+        require(0 <= self.picture_min_score <= 1, "picture_min_score", self.picture_min_score, "between 0 and 1")
+
+    def group_of(self, name: str) -> str:
+        """Return the group of an example; a name in which the pattern finds nothing is a group of its own."""
+        match = re.search(self.group, name) if self.group else None
+        return match[1] if match and match[1] is not None else name
+
+
+def _has_one_group(pattern: str) -> bool:
+    try:
+        return re.compile(pattern).groups == 1
+    except (re.error, OverflowError, RecursionError):
+        return False

@@ -1,0 +1,65 @@
+"""`conf/export/`: which files are made of a trained network, and for which device."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from bakeoff.export.devices import DEVICES, OWN_LAYOUT, DeviceName, Layout
+from bakeoff.foundation.errors import require, require_at_most
+
+Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx", "rknn"]
+SAVED_MODEL: Format = "saved_model"
+ONNX: Format = "onnx"
+RKNN: Format = "rknn"
+MAIN, ONNX_FILE, RKNN_FILE = "model.tflite", "model.onnx", "model.rknn"
+SAFE_THREADS = 16  # with more TensorFlow Lite loses a class where each is suppressed by itself: see tflite_build.py
+
+
+@dataclass(frozen=True)
+class Export:
+    weights: Literal["best", "final"] = "best"
+    formats: tuple[Format, ...] = ("saved_model",)  # the first of TensorFlow Lite's is model.tflite
+    device: DeviceName | None = None  # that the files are for; the network and the formats must fit it
+    layout: Layout = "detections"  # of a detector's outputs in .tflite and .onnx; the others give every point
+    max_detections: int = 10  # of an image, in a .tflite; robot controllers expect 10
+    per_class_suppression: bool = True  # in a .tflite, as in evaluation; false: a box hides those of other classes, too
+    representative_examples: int = 100  # of the training split, from which int8 learns the ranges of values
+    sample: int = 200  # validation examples on which files are compared with the network; 0: all
+    max_drop: float = 0.05  # of the headline metric; a file that loses more fails the stage
+    latency_calls: int = 20
+    threads: int = 1  # of the calls that are timed
+    num_steps: bool = False  # in pipeline.config: the run's length as a field, not as a comment
+    count_background: bool = False  # in pipeline.config: num_classes is one more than labels
+
+    def __post_init__(self) -> None:
+        known = ", ".join(get_args(Format))
+        different = bool(self.formats) and len(set(self.formats)) == len(self.formats)
+        require(different, "formats", list(self.formats), f"one or more of {known}, each once")
+        needed = DEVICES[self.device].formats if self.device else self.formats
+        rule = f"a list with {' or '.join(needed)}, which device {self.device} takes"
+        require(bool(set(needed) & set(self.formats)), "formats", list(self.formats), rule)
+        fits = self.layout == OWN_LAYOUT or set(self.formats) != {SAVED_MODEL}
+        require(fits, "layout", self.layout, f"{OWN_LAYOUT} for a SavedModel alone; add onnx or a .tflite to formats")
+        require(1 <= self.max_detections <= 1000, "max_detections", self.max_detections, "between 1 and 1000")
+        examples = self.representative_examples
+        require(1 <= examples <= 100_000, "representative_examples", examples, "between 1 and 100,000")
+        require(self.sample >= 0, "sample", self.sample, "0 or more")
+        require_at_most(self, sample=10**9)
+        require(0 <= self.max_drop <= 1, "max_drop", self.max_drop, "between 0 and 1")
+        require(1 <= self.latency_calls <= 10_000, "latency_calls", self.latency_calls, "between 1 and 10,000")
+        require(1 <= self.threads <= 256, "threads", self.threads, "between 1 and 256")
+        loses = self.per_class_suppression and self.threads > SAFE_THREADS
+        rule = f"at most {SAFE_THREADS} with per_class_suppression, for there TensorFlow Lite loses a class with more"
+        require(not loses, "threads", self.threads, rule)
+
+    @property
+    def files(self) -> dict[Format, str]:
+        """Return the name below models/export of each format."""
+        lite = self.lite_formats
+        names: dict[Format, str] = {name: MAIN if name == lite[0] else f"model_{name}.tflite" for name in lite}
+        names |= {SAVED_MODEL: SAVED_MODEL, ONNX: ONNX_FILE, RKNN: RKNN_FILE}
+        return {name: names[name] for name in self.formats}
+
+    @property
+    def lite_formats(self) -> list[Format]:
+        """Return those of TensorFlow Lite."""
+        return [name for name in self.formats if name not in (SAVED_MODEL, ONNX, RKNN)]

@@ -1,0 +1,36 @@
+"""What a training leaves in models/train: final and best weights, tables for plots, facts about its end."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bakeoff.learning.checkpoints.history import write_plots, write_state
+from bakeoff.learning.networks import weights
+from bakeoff.learning.pretrained.load_report import write_report
+from bakeoff.learning.training.setup import Setup
+from bakeoff.learning.training.training import Outcome, Training
+
+
+def write(
+    training: Training, outcome: Outcome, setup: Setup, first_weights: Mapping[str, Any], ancestors: Mapping[str, Any],
+    out: Path,
+) -> dict[str, Any]:  # fmt: skip
+    """Write weights, plots, what became of the first weights, and how the run ended; return what `state.json` holds."""
+    kept = training.learner.kept
+    weights.save(kept, out / weights.FINAL)
+    digest = weights.digest(kept)
+    if best := outcome.best_position:
+        training.learner.keep(training.work.best(best))
+    weights.save(kept, out / weights.BEST)
+    write_plots(out, training.headline)
+    write_report(first_weights, out)
+    state = outcome.summary(training.headline, training.phases) | {
+        "steps": setup.run.derived.steps,
+        "parameters": kept.count_params(),
+        "weights_sha256": digest,
+        "classes": list(setup.classes),
+        "bad_records": setup.bad.counts(),
+        "lineage": ancestors,
+    }
+    write_state(out, state)
+    return state
