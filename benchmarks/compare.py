@@ -22,7 +22,7 @@ from pathlib import Path
 
 from result import print_result
 
-from bakeoff.tracking.journal.journal import format_line
+from bakeoff.tracking.journal.entries import MetricsEntry, ParamsEntry, RunEntry, format_line
 from bakeoff.tracking.store.target import Place, Target
 
 CLASSES = 40
@@ -83,12 +83,9 @@ def print_times(workspace: Path) -> None:
             folder = workspace / ".bakeoff/journal" / run_id
             folder.mkdir(parents=True)
             params = dict(store.execute("SELECT key, value FROM params WHERE run_uuid = ?", (mlflow_id,)))
-            lines: list[dict] = [
-                {"kind": "run", "at": 0, "name": run_id},
-                {"kind": "params", "at": 0, "values": params},
-            ]
-            lines += [{"kind": "metrics", "at": 0, "step": step, "values": {"train/loss": 1.0}} for step in range(200)]
-            content = b"".join(format_line(line) for line in lines)
+            written = [RunEntry(run_id), ParamsEntry(params)]
+            written += [MetricsEntry(step, {"train/loss": 1.0}) for step in range(200)]
+            content = b"".join(map(format_line, written))
             (folder / "journal.jsonl").write_bytes(content)
             target.write(folder)
             Place(len(content), run=mlflow_id, created=True).write(folder, target)

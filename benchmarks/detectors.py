@@ -35,7 +35,7 @@ ANSWERS = f"""
 import time, sys
 from pathlib import Path
 import numpy as np, tensorflow as tf
-from bakeoff.learning.run_file.read_write import load
+from bakeoff.config.compose.whole_run import load
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.networks.weights import restore
 run = load(Path("models/config/run.yaml"))

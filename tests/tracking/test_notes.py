@@ -15,6 +15,7 @@ from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.workspace import journals
 from bakeoff.learning.run_file.parse import Problems
 from bakeoff.tracking import tracker
+from bakeoff.tracking.journal.entries import RunEntry, TagsEntry
 from bakeoff.tracking.journal.journal import NOTE, NOTE_VARIABLE, Journal, entries_of
 from bakeoff.tracking.notes import report_notes_here, require_note
 from bakeoff.tracking.store.target import Target
@@ -42,7 +43,7 @@ class Waits:
 
 
 def notes(run_id: str) -> list[str]:
-    return [entry["values"][NOTE] for entry in entries_of(journals() / run_id, "tags") if NOTE in entry["values"]]
+    return [entry.values[NOTE] for entry in entries_of(journals() / run_id, TagsEntry) if NOTE in entry.values]
 
 
 def rendered(note: str | None, lr: str = "cosine") -> None:
@@ -67,8 +68,8 @@ def test_a_run_is_reported_with_its_notes_and_its_chosen_name(monkeypatch: pytes
     monkeypatch.setenv(NOTE_VARIABLE, "with new images")
     with tracker.start(Mlflow(name="friday"), "ssd · cosine", {}, note="the first try", run_id="7f"):
         pass
-    [run] = entries_of(journals() / "7f", "run")
-    assert run["name"] == "friday" and notes("7f") == ["the first try", "with new images"]  # the last counts
+    [run] = entries_of(journals() / "7f", RunEntry)
+    assert run.name == "friday" and notes("7f") == ["the first try", "with new images"]  # the last counts
 
 
 def test_a_note_that_is_edited_after_the_training_is_reported_once() -> None:

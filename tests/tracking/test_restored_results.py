@@ -56,9 +56,9 @@ def read_values(run_id: str, kind: str) -> dict:
     """The values of all entries of a kind."""
     values: dict = {}
     for entry, _ in entries(journals() / run_id):
-        if entry and entry["kind"] == kind:
-            of_entry = entry.get("values", entry)
-            values |= {(entry["step"], key): of_entry[key] for key in of_entry} if kind == "metrics" else of_entry
+        if entry and entry.kind == kind:
+            of_entry = getattr(entry, "values", vars(entry))
+            values |= {(entry.step, key): of_entry[key] for key in of_entry} if kind == "metrics" else of_entry
     return values
 
 
@@ -99,7 +99,7 @@ def test_a_result_that_came_with_the_clone_is_reported_from_its_files() -> None:
     assert runs() == ["a"]
     assert read_values("a", "tags") == {"bakeoff.restored": "true", "bakeoff.weights_sha256": "5da"}
     assert read_values("a", "metrics")[1, "train/loss"] == 0.25
-    assert all(entry and entry["restored"] for entry, _ in entries(journals() / "a"))
+    assert all(entry and entry.restored for entry, _ in entries(journals() / "a"))
 
 
 def test_a_restored_variant_of_a_run_that_is_not_known_here_gives_both() -> None:

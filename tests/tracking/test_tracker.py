@@ -37,12 +37,12 @@ def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waits:
     return waits
 
 
-def read_entries(run_id: str) -> list[dict[str, Any]]:
+def read_entries(run_id: str) -> list[Any]:
     return [entry for entry, _ in entries(journals() / run_id) if entry]
 
 
 def states(run_id: str) -> list[str]:
-    return [entry["state"] for entry in read_entries(run_id) if entry["kind"] == "state"]
+    return [entry.state for entry in read_entries(run_id) if entry.kind == "state"]
 
 
 def test_a_run_that_is_not_tracked_writes_no_journal(tmp_path: Path) -> None:
@@ -98,14 +98,14 @@ def test_a_disk_that_takes_no_journal_costs_a_warning_and_not_the_run(
 def test_the_name_has_the_experiment_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DVC_EXP_NAME", "falling")
     tracker.start(Mlflow(), "ssd · cosine · low", {}, run_id="0f").close()
-    assert read_entries("0f")[0]["name"] == "ssd · cosine · low (falling)"
+    assert read_entries("0f")[0].name == "ssd · cosine · low (falling)"
 
 
 def test_stages_share_one_run_and_may_add_a_store_later() -> None:
     tracker.start(Mlflow(uri="http://one"), "a run", {"a": "tag"}, run_id="0f").close()
     with tracker.attach(Mlflow(uri="http://two"), "0f") as copy:
         copy.metrics(6, {"evaluation/accuracy": 0.5}, revised=True)
-    assert [entry["kind"] for entry in read_entries("0f")] == ["run", "tags", "metrics"]
+    assert [entry.kind for entry in read_entries("0f")] == ["run", "tags", "metrics"]
     target = target_in(journals() / "0f")
     assert target and target.uri == "http://two"
 
@@ -126,9 +126,9 @@ def test_a_run_that_is_over_and_lost_its_journal_is_written_as_one_that_a_store_
     tags = {"bakeoff.git_commit": "77aa", "bakeoff.processor": "x86_64", "bakeoff.fingerprint": "1f"}
     with tracker.start(Mlflow(), "a run", tags, run_id="0f", is_over=True).ending():
         pass
-    assert [entry["kind"] for entry in read_entries("0f") if "restored" not in entry] == ["run"]
-    [entry] = [entry for entry in read_entries("0f") if entry["kind"] == "tags"]
-    assert entry["values"] == {"bakeoff.fingerprint": "1f", "bakeoff.restored": "true"}
+    assert [entry.kind for entry in read_entries("0f") if not entry.restored] == ["run"]
+    [entry] = [entry for entry in read_entries("0f") if entry.kind == "tags"]
+    assert entry.values == {"bakeoff.fingerprint": "1f", "bakeoff.restored": "true"}
     assert states("0f") == ["RUNNING", "FINISHED"]
 
 
@@ -140,7 +140,7 @@ def test_a_folder_is_written_file_by_file(tmp_path: Path) -> None:
     copy.folder(tmp_path / "train", "train")
     copy.file(tmp_path / "missing", "train")
     copy.close()
-    names = [entry["name"] for entry in read_entries("0f") if entry["kind"] == "file"]
+    names = [entry.name for entry in read_entries("0f") if entry.kind == "file"]
     assert names == ["train/plots/training.tsv", "train/state.json"]
 
 
@@ -155,9 +155,9 @@ def test_weights_are_models_and_no_files_and_large_ones_are_reported(
     copy.folder(trained, "train")
     copy.weights(trained, {"step": 6, "best_step": 4})
     copy.close()
-    assert [entry["name"] for entry in read_entries("0f") if entry["kind"] == "file"] == ["train/state.json"]
-    models = [entry for entry in read_entries("0f") if entry["kind"] == "model"]
-    assert [(model["name"], model["step"], model["by_reference"]) for model in models] == [
+    assert [entry.name for entry in read_entries("0f") if entry.kind == "file"] == ["train/state.json"]
+    models = [entry for entry in read_entries("0f") if entry.kind == "model"]
+    assert [(model.name, model.step, model.by_reference) for model in models] == [
         ("final", 6, True), ("best", 4, False),
     ]  # fmt: skip
     kept = {path.stat().st_size for path in (journals() / "0f/files").iterdir()}
@@ -195,6 +195,6 @@ def test_another_text_can_be_sent_in_place_of_a_file(tmp_path: Path) -> None:
     copy = tracker.start(Mlflow(), "a run", {}, run_id="0f")
     copy.folder(tmp_path / "judged", "evaluation", {"report.html": "with the run"})
     copy.close()
-    files = {entry["name"]: entry["sha256"] for entry in read_entries("0f") if entry["kind"] == "file"}
+    files = {entry.name: entry.sha256 for entry in read_entries("0f") if entry.kind == "file"}
     kept = {name: (journals() / "0f/files" / digest).read_text(encoding="utf-8") for name, digest in files.items()}
     assert kept == {"evaluation/report.html": "with the run", "evaluation/metrics.json": "as it is"}

@@ -11,7 +11,8 @@ from bakeoff.config.track import Mlflow
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.artifacts import kept_file
-from bakeoff.tracking.journal.journal import FILE, Entry, entries_of
+from bakeoff.tracking.journal.entries import FileEntry, TagsEntry
+from bakeoff.tracking.journal.journal import FILE, entries_of
 from bakeoff.tracking.results.results import result_here
 from bakeoff.tracking.store.target import RUN_TAG, Target, own_id, target_in
 
@@ -27,7 +28,7 @@ class TrackedRun:
     mlflow_id: str | None = None  # None if the store lacks it, or does not answer
     trouble: str | None = None  # why the store was not asked
     damaged: list[str] = field(default_factory=list)  # artifacts that were read, and are not what the run handed over
-    _files: Mapping[str, Entry] = field(default_factory=dict)
+    _files: Mapping[str, FileEntry] = field(default_factory=dict)
 
     def read(self, name: str) -> bytes | None:
         """Return an artifact, such as `train/state.json`."""
@@ -35,7 +36,7 @@ class TrackedRun:
         if entry and self.run_id and (kept := kept_file(entry, journals() / self.run_id / "files")):
             return kept.read_bytes()
         content = self._download(name)
-        if content is not None and entry and hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        if content is not None and entry and hashlib.sha256(content).hexdigest() != entry.sha256:
             self.damaged.append(name)
         return content
 
@@ -66,9 +67,9 @@ def find_run(run_id: str) -> TrackedRun | None:
     files = {}
     known_id = folder.name if folder else tags.get(RUN_TAG)
     if folder:
-        for entry in entries_of(folder, "tags"):
-            tags |= entry["values"]
-        files = {entry["name"]: entry for entry in entries_of(folder, "file")}
+        for entry in entries_of(folder, TagsEntry):
+            tags |= entry.values
+        files = {entry.name: entry for entry in entries_of(folder, FileEntry)}
     return TrackedRun(known_id, tags, target, run.info.run_id if run else None, trouble, _files=files)
 
 

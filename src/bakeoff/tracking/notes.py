@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.workspace import EVALUATION, journals
+from bakeoff.tracking.journal.entries import TagsEntry
 from bakeoff.tracking.journal.journal import LONGEST_TAG, NOTE, NOTE_VARIABLE, Journal, entries_of
 from bakeoff.tracking.report_copy import keep_page, report_page
 from bakeoff.tracking.results.results import is_trained_here, result_here
@@ -30,7 +31,7 @@ def report_notes_here() -> None:
     if not here.run_id or not (journals() / here.run_id).is_dir() or not is_trained_here(here):
         return
     rendered = here.variant.get("note")
-    before = {entry["values"].get(NOTE) for entry in entries_of(journals() / here.run_id, "tags")}
+    before = {entry.values.get(NOTE) for entry in entries_of(journals() / here.run_id, TagsEntry)}
     for note in notes_of(rendered if isinstance(rendered, str) else None):
         if note not in before:
             journal = Journal(here.run_id)

@@ -11,6 +11,7 @@ from typing import Any
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.html.template import add_facts
 from bakeoff.foundation.workspace import journals, results
+from bakeoff.tracking.journal.entries import TagsEntry
 from bakeoff.tracking.journal.journal import NOTE, entries_of
 from bakeoff.tracking.results.measurements import read_measured, run_id_of
 from bakeoff.tracking.results.results import is_trained_here, read_text, result_here
@@ -53,7 +54,7 @@ def describe_run(state: Mapping[str, Any]) -> dict[str, str]:
 
 def _note_of(run_id: str) -> str:
     """Return the last note in the run's journal; of a run that is not tracked, the note that was rendered with it."""
-    notes = [entry["values"][NOTE] for entry in entries_of(journals() / run_id, "tags") if NOTE in entry["values"]]
+    notes = [entry.values[NOTE] for entry in entries_of(journals() / run_id, TagsEntry) if NOTE in entry.values]
     if notes:
         return str(notes[-1])
     here = result_here()

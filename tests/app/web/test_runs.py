@@ -105,7 +105,7 @@ def test_of_a_journal_that_has_grown_the_end_alone_is_read(folder: Path, monkeyp
 
     def count(folder: Path, start: int = 0) -> Iterator[tuple[Any, int]]:
         for entry, end in entries(folder, start):
-            read.append(entry["step"])
+            read.append(entry.step)
             yield entry, end
 
     monkeypatch.setattr(curves, "entries", count)

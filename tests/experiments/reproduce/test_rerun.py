@@ -17,7 +17,8 @@ from bakeoff.experiments.reproduce.what_is_missing import Here
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking import find_run
 from bakeoff.tracking.find_run import TrackedRun
-from bakeoff.tracking.journal.journal import Journal, entries
+from bakeoff.tracking.journal.entries import TagsEntry
+from bakeoff.tracking.journal.journal import Journal, entries, entries_of
 from bakeoff.tracking.store.target import Target
 from support.repository import FILES
 
@@ -176,7 +177,7 @@ def tracked(first: Recorded, oven: Oven, monkeypatch: pytest.MonkeyPatch) -> Cal
 
 
 def tags_of(run_id: str) -> dict[str, str]:
-    tag_sets = [entry["values"] for entry, _ in entries(journals() / run_id) if entry and entry["kind"] == "tags"]
+    tag_sets = [entry.values for entry in entries_of(journals() / run_id, TagsEntry)]
     return {key: value for values in tag_sets for key, value in values.items()}
 
 
@@ -192,9 +193,9 @@ def test_with_track_the_proof_is_a_run_of_its_own(tracked: Callable[..., None]) 
     [new] = {path.parent.name for path in journals().glob("*/journal.jsonl")} - {"0f" * 16}
     assert tags_of(new)["bakeoff.reproduction_of"] == "0f" * 16
     journal_entries = [entry for entry, _ in entries(journals() / new) if entry]
-    assert journal_entries[0]["name"] == "a · b · c (reproduction)"
-    assert {"train/loss": 0.5} in [entry["values"] for entry in journal_entries if entry["kind"] == "metrics"]
-    assert journal_entries[-1]["state"] == "FINISHED"
+    assert journal_entries[0].name == "a · b · c (reproduction)"
+    assert {"train/loss": 0.5} in [entry.values for entry in journal_entries if entry.kind == "metrics"]
+    assert journal_entries[-1].state == "FINISHED"
 
 
 def test_a_difference_is_exit_code_1_and_json_says_where(

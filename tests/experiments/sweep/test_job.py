@@ -12,6 +12,7 @@ from bakeoff.experiments.sweep import job as module
 from bakeoff.experiments.sweep.job import make_environment, make_experiment
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking import tracker
+from bakeoff.tracking.journal.entries import TagsEntry
 from bakeoff.tracking.journal.journal import NOTE, NOTE_VARIABLE, entries_of
 from support.made_sweeps import ID, sweep, sweep_job
 
@@ -71,5 +72,5 @@ def test_the_note_of_a_sweep_is_sent_for_each_of_its_runs(
     with pytest.raises(SystemExit) as end:
         module.main()
     assert end.value.code == 0
-    sent = [entry["values"][NOTE] for entry in entries_of(journals() / "7f", "tags") if NOTE in entry["values"]]
+    sent = [entry.values[NOTE] for entry in entries_of(journals() / "7f", TagsEntry) if NOTE in entry.values]
     assert sent == notes

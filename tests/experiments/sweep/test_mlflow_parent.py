@@ -8,7 +8,8 @@ import pytest
 from bakeoff.experiments.sweep.manifest import JobState
 from bakeoff.experiments.sweep.mlflow_parent import parent_run, tag_configurations
 from bakeoff.foundation.workspace import journals
-from bakeoff.tracking.journal.journal import Journal, entries
+from bakeoff.tracking.journal.entries import TagsEntry
+from bakeoff.tracking.journal.journal import Journal, entries, entries_of
 from bakeoff.tracking.store.target import Target, target_in
 from bakeoff.tracking.sync.status import report_interrupted
 from support.made_sweeps import ID, sweep, sweep_job
@@ -31,19 +32,19 @@ def test_mlflow_gets_the_sweep_itself_once_and_its_end_each_time(place: Path) ->
         with parent_run(manifest):
             assert report_interrupted() == []  # whoever looks meanwhile
         sent = [entry for entry, _ in entries(journals() / ID) if entry]
-        assert sent[-1]["state"] == state
+        assert sent[-1].state == state
         manifest = manifest.with_job(sweep_job(2, state=JobState.DONE, value=0.75))
         manifest.write()
-    assert [entry["name"] for entry in sent if entry["kind"] == "run"] == [ID]
+    assert [entry.name for entry in sent if entry.kind == "run"] == [ID]
     tags: dict[str, str] = {}
     for entry in sent:
-        tags |= entry["values"] if entry["kind"] == "tags" else {}
+        tags |= entry.values if entry.kind == "tags" else {}
     assert tags["mlflow.note.content"] == "which seed" and "<p>which seed</p>" in (
         manifest.folder / "report.html"
     ).read_text(encoding="utf-8")
     assert tags["bakeoff.sweep"] == ID and tags["bakeoff.sweep_question"] == "seed=range(1,3)"
     assert (tags["bakeoff.best"], tags["bakeoff.best_mAP_50"], tags["bakeoff.sweep_done"]) == (f"{ID}-2", "0.75", "2")
-    files = {entry["name"] for entry in sent if entry["kind"] == "file"}
+    files = {entry.name for entry in sent if entry.kind == "file"}
     assert files == {"sweep/manifest.json", "sweep/results.tsv", "sweep/report.html"}
     target = target_in(journals() / ID)
     assert target is not None and (target.uri, target.experiment) == ("local", "ours")
@@ -60,10 +61,7 @@ def test_the_runs_of_configurations_are_tagged_and_no_other_run_is(place: Path) 
         journal.close()
     tag_configurations(manifest)
     tag_configurations(manifest)
-    sent = {
-        run: [entry["values"] for entry, _ in entries(journals() / run) if entry and entry["kind"] == "tags"][1:]
-        for run in experiments
-    }
+    sent = {run: [entry.values for entry in entries_of(journals() / run, TagsEntry)][1:] for run in experiments}
     assert sent == {
         "own": [{"bakeoff.sweep": ID, "bakeoff.sweep_job": "2", "bakeoff.sweep_point": "lr=cosine seed=2"}],
         "reused": [{"bakeoff.sweep": ID, "bakeoff.sweep_job": "1", "bakeoff.sweep_point": "seed=1"}],

@@ -205,10 +205,10 @@ def test_mlflow_gets_the_settings_of_a_search_and_that_it_is_not_over(place: Pat
         with parent_run(manifest):
             pass
         sent = [entry for entry, _ in entries(journals() / ID) if entry]
-        states.append(sent[-1]["state"])
+        states.append(sent[-1].state)
     tags: dict[str, str] = {}
     for entry in sent:
-        tags |= entry["values"] if entry["kind"] == "tags" else {}
+        tags |= entry.values if entry.kind == "tags" else {}
     assert states == ["KILLED", "FINISHED"]
     assert (tags["bakeoff.search"], tags["bakeoff.search_metric"], tags["bakeoff.search_direction"]) == (
         "tpe", "loss", "min"

@@ -2,13 +2,15 @@
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bakeoff.tracking.journal.artifacts import COPIED_BYTES, kept_file
-from bakeoff.tracking.journal.journal import FILE, Journal, entries, format_line, is_being_written, parse_line
+from bakeoff.tracking.journal.entries import ParamsEntry, TagsEntry, format_line, parse_line
+from bakeoff.tracking.journal.journal import FILE, Journal, entries, is_being_written
 
 
 @pytest.fixture(autouse=True)
@@ -18,14 +20,14 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def read_entries(journal: Journal, *kinds: str) -> list[dict[str, Any]]:
+def read_entries(journal: Journal, *kinds: str) -> list[Any]:
     """Without the time."""
-    chosen = [entry for entry, _ in entries(journal.folder) if entry and (not kinds or entry["kind"] in kinds)]
-    return [{key: value for key, value in entry.items() if key != "at"} for entry in chosen]
+    chosen = [entry for entry, _ in entries(journal.folder) if entry and (not kinds or entry.kind in kinds)]
+    return [replace(entry, at=0) for entry in chosen]
 
 
 def test_an_entry_is_a_line_that_can_be_read_again() -> None:
-    entry = {"kind": "tags", "values": {"name": "ssd · cosine\n"}}
+    entry = TagsEntry({"name": "ssd · cosine\n"}, at=1)
     line = format_line(entry)
     assert line.count(b"\n") == 1 and line.endswith(b"\n") and parse_line(line) == entry
 
@@ -42,11 +44,11 @@ def test_a_line_that_a_kill_cut_off_is_passed_over_and_the_next_is_whole() -> No
     journal.close()
     file = journal.folder / FILE
     file.write_bytes(file.read_bytes()[:-9])
-    assert [entry["step"] for entry in read_entries(journal)] == [1]
+    assert [entry.step for entry in read_entries(journal)] == [1]
     again = Journal("run")
     again.metrics(2, {"loss": 0.25})
     again.close()
-    assert [entry["step"] for entry in read_entries(journal)] == [1, 2]
+    assert [entry.step for entry in read_entries(journal)] == [1, 2]
 
 
 def test_steps_that_are_taken_again_after_an_interruption_are_written_once() -> None:
@@ -57,8 +59,8 @@ def test_steps_that_are_taken_again_after_an_interruption_are_written_once() -> 
             if step == 3:
                 journal.metrics(step, {"validation/accuracy": 0.5})
         journal.close()
-    assert [entry["step"] for entry in read_entries(journal)] == [1, 2, 3, 3, 4]
-    assert read_entries(journal)[3]["values"] == {"validation/accuracy": 0.5}
+    assert [entry.step for entry in read_entries(journal)] == [1, 2, 3, 3, 4]
+    assert read_entries(journal)[3].values == {"validation/accuracy": 0.5}
 
 
 def test_nothing_is_written_of_a_run_that_another_machine_reports() -> None:
@@ -71,7 +73,7 @@ def test_nothing_is_written_of_a_run_that_another_machine_reports() -> None:
     journal.tags({"bakeoff.state": "STOPPED"})
     journal.state("KILLED")
     journal.close()
-    assert [entry["kind"] for entry in read_entries(journal)] == ["state", "metrics"]
+    assert [entry.kind for entry in read_entries(journal)] == ["state", "metrics"]
     assert not (journal.folder / "running").exists()
 
 
@@ -80,7 +82,7 @@ def test_a_revised_result_is_written_again_only_if_it_differs() -> None:
     for value in (0.5, 0.5, 0.75):
         journal.metrics(10, {"evaluation/accuracy": value}, revised=True)
     journal.close()
-    assert [entry["values"] for entry in read_entries(journal)] == [
+    assert [entry.values for entry in read_entries(journal)] == [
         {"evaluation/accuracy": 0.5},
         {"evaluation/accuracy": 0.75},
     ]
@@ -92,10 +94,8 @@ def test_params_and_tags_are_written_once_and_a_changed_param_becomes_a_tag() ->
         journal.params({"lr.peak": "0.5", "train.log_every_steps": every})
         journal.tags({"host": "here"})
         journal.close()
-    assert read_entries(journal, "params") == [
-        {"kind": "params", "values": {"lr.peak": "0.5", "train.log_every_steps": "10"}}
-    ]
-    assert [entry["values"] for entry in read_entries(journal, "tags")] == [
+    assert read_entries(journal, "params") == [ParamsEntry({"lr.peak": "0.5", "train.log_every_steps": "10"})]
+    assert [entry.values for entry in read_entries(journal, "tags")] == [
         {"host": "here"},
         {"changed.train.log_every_steps": "20"},
     ]
@@ -108,8 +108,8 @@ def test_a_value_over_mlflows_limit_is_cut_with_a_mark_and_kept_whole_in_a_file(
     journal.close()
     file, params = read_entries(journal)
     mark = " [cut; all 10,000 characters: long/params/lr.values.txt]"
-    assert params["values"]["lr.values"] == whole[: 6000 - len(mark)] + mark
-    assert file["name"] == "long/params/lr.values.txt" and file["bytes"] == 10_000
+    assert params.values["lr.values"] == whole[: 6000 - len(mark)] + mark
+    assert file.name == "long/params/lr.values.txt" and file.bytes == 10_000
     kept = kept_file(file, journal.folder / "files")
     assert kept and kept.read_text() == whole
 
@@ -137,7 +137,7 @@ def test_what_a_file_held_is_not_taken_from_a_path_that_holds_something_else(wor
     journal.file(output, "note")
     journal.close()
     [entry] = read_entries(journal)
-    (journal.folder / "files" / entry["sha256"]).unlink()
+    (journal.folder / "files" / entry.sha256).unlink()
     assert kept_file(entry, journal.folder / "files") == output
     output.write_text("two")
     assert kept_file(entry, journal.folder / "files") is None
@@ -164,7 +164,7 @@ def test_a_full_disk_loses_no_line_and_writes_none_twice(monkeypatch: pytest.Mon
         room[0] = 10_000_000
         journal.metrics(201, {"train/loss": 0.0})
     journal.close()
-    assert [entry["step"] for entry in read_entries(journal)] == list(range(1, 202))
+    assert [entry.step for entry in read_entries(journal)] == list(range(1, 202))
 
 
 def test_a_journal_that_is_removed_while_it_is_written_is_restored_whole() -> None:
@@ -172,11 +172,11 @@ def test_a_journal_that_is_removed_while_it_is_written_is_restored_whole() -> No
     journal.metrics(1, {"loss": 0.5})
     shutil.rmtree(".bakeoff")
     journal.metrics(2, {"loss": 0.25})
-    assert [entry["step"] for entry in read_entries(journal)] == [1, 2] and is_being_written(journal.folder)
+    assert [entry.step for entry in read_entries(journal)] == [1, 2] and is_being_written(journal.folder)
     shutil.rmtree(".bakeoff")
     journal.state("FAILED")
     journal.close()
-    assert [entry["kind"] for entry in read_entries(journal)] == ["metrics", "metrics", "state"]
+    assert [entry.kind for entry in read_entries(journal)] == ["metrics", "metrics", "state"]
     assert not is_being_written(journal.folder)
 
 

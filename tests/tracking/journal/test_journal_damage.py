@@ -3,15 +3,18 @@
 import json
 import tracemalloc
 import zlib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bakeoff.tracking.journal import journal as module
-from bakeoff.tracking.journal.journal import FIELDS, FILE, Journal, entries, format_line, parse_line
+from bakeoff.tracking.journal.entries import KINDS, MetricsEntry, TagsEntry, format_line, parse_line
+from bakeoff.tracking.journal.journal import FILE, Journal, entries
 from bakeoff.tracking.store.stored_run import journaled_in_full
 from bakeoff.tracking.store.target import Place, Target, is_sent, place_in, target_in
 
@@ -21,17 +24,19 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=8,
 )  # fmt: skip
 OF_TYPE = {
-    int: st.integers(0, 2**40), str: NAMES, bool: st.booleans(), list: st.just([]),
-    dict: st.dictionaries(NAMES, st.floats(allow_nan=False) | NAMES | JSON, max_size=3),
+    int: st.integers(0, 2**40), str: NAMES, bool: st.booleans(), tuple: st.just([]),
+    Mapping: st.dictionaries(NAMES, st.floats(allow_nan=False) | NAMES | JSON, max_size=3),
 }  # fmt: skip
 
 
 @st.composite
 def entry(draw: st.DrawFn) -> dict[str, Any]:
     """As this project writes them, but for a few fields that are others, or missing."""
-    kind = draw(st.sampled_from(sorted(FIELDS)))
-    made = {"kind": kind, "at": draw(st.integers(0, 2**41))}
-    made |= {name: draw(OF_TYPE[one]) for name, one in FIELDS[kind].items()}
+    kind = draw(st.sampled_from(sorted(KINDS)))
+    hints, made = get_type_hints(KINDS[kind]), {"kind": kind, "at": draw(st.integers(0, 2**41))}
+    for field in fields(KINDS[kind]):
+        if field.default is MISSING:
+            made[field.name] = draw(OF_TYPE[get_origin(hints[field.name]) or hints[field.name]])
     for name in draw(st.lists(st.sampled_from(sorted(made)), max_size=1)):
         made[name] = draw(JSON)
     return made
@@ -42,7 +47,7 @@ def with_checksum(content: bytes) -> bytes:
 
 
 LINE = st.one_of(
-    entry().map(format_line), JSON.map(lambda tree: with_checksum(json.dumps(tree).encode())),
+    (entry() | JSON).map(lambda tree: with_checksum(json.dumps(tree).encode())),
     st.binary(max_size=40), st.binary(max_size=40).map(with_checksum), st.integers(0, 700).map(bytes),
 )  # fmt: skip
 BYTES = st.lists(LINE, max_size=8).map(b"".join)
@@ -85,7 +90,7 @@ def test_any_bytes_can_be_written_on(folder: Path, content: bytes) -> None:
     journal.tags({"a name that is new": "x"})
     journal.close()
     *_, (last, end) = entries(folder)
-    assert last and last["values"] == {"a name that is new": "x"} and end == file.stat().st_size
+    assert isinstance(last, TagsEntry) and last.values == {"a name that is new": "x"} and end == file.stat().st_size
 
 
 @settings(READING, max_examples=300)
@@ -118,7 +123,7 @@ def test_after_any_cut_the_points_that_are_written_again_are_there_once(
         if not again:
             file = folder / FILE
             file.write_bytes(file.read_bytes()[:-cut])
-    values_by_step = [(one["step"], one["values"]["loss"]) for one, _ in entries(folder) if one]
+    values_by_step = [(one.step, one.values["loss"]) for one, _ in entries(folder) if isinstance(one, MetricsEntry)]
     assert values_by_step == list(enumerate(values))
 
 
@@ -127,7 +132,7 @@ def test_a_hole_of_two_gigabytes_is_passed_over_without_being_held(
 ) -> None:
     """As a loss of power leaves it; here with a shorter longest line, so that it takes no seconds."""
     monkeypatch.setattr(module, "LONGEST_LINE", 2**16)
-    line = format_line({"kind": "tags", "values": {"a": "b"}})
+    line = format_line(TagsEntry({"a": "b"}))
     with (folder / FILE).open("wb") as file:
         file.write(line)
         file.truncate(len(line) + 2**26)

@@ -24,7 +24,7 @@ from support.workspace_copy import environment
 TRACK = """
 import sys
 from bakeoff.tracking import tracker
-from bakeoff.learning.run_file.evaluate_export_track import Mlflow
+from bakeoff.config.track import Mlflow
 copy = tracker.start(Mlflow(wait_s=float(sys.argv[3])), sys.argv[1], {"a": "tag"})
 with copy.ending():
     copy.params({"lr": {"peak": 0.5}, "name": sys.argv[1]})

@@ -12,6 +12,7 @@ import pytest
 
 from bakeoff.config.track import Mlflow, Track, Untracked
 from bakeoff.learning.checkpoints.run_folder import Stock
+from bakeoff.tracking.journal.entries import CheckpointEntry
 from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.store.target import Target, place_in, takes_checkpoints_here
 from bakeoff.tracking.sync import send_checkpoints
@@ -211,7 +212,7 @@ def test_an_attempt_that_resumes_sends_nothing_anew(target: Target) -> None:
     sent: list[str] = []
     trained(target, ())
     deliver(journal, target, lambda client: Slow(client, sent))
-    assert sent == [] and len(list(entries_of(journal, "checkpoint"))) == 3
+    assert sent == [] and len(list(entries_of(journal, CheckpointEntry))) == 3
 
 
 def test_files_that_are_refused_are_named_and_the_model_is_sent(

@@ -195,10 +195,11 @@ def test_a_predictor_is_written_without_loading_tensorflow(tmp_path: Path) -> No
     """MLflow would import it to compare versions where tensorflow-cpu is installed, and warn if it could not."""
     code = """import sys
 from pathlib import Path
+from bakeoff.tracking.journal.entries import PredictorEntry
 from bakeoff.tracking.sync.send_models import write_pyfunc
 Path("data").mkdir()
 Path("data/labels.txt").write_text("cat")
-entry = {"answers": "one label", "clips": False, "requirements": ["tensorflow", "pillow"]}
+entry = PredictorEntry("exported", 6, "best", False, (), "one label", False, ("tensorflow", "pillow"))
 write_pyfunc(entry, Path("data"), Path("out"), run="0f", model_id="m-1")
 print("tensorflow" in sys.modules, Path("out/MLmodel").is_file())"""
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)

@@ -36,10 +36,10 @@ def training() -> Journal:
 
 
 def read_reported(kind: str) -> list:
-    chosen = [entry for entry, _ in entries(Path(".bakeoff/journal/0f")) if entry and entry["kind"] == kind]
+    chosen = [entry for entry, _ in entries(Path(".bakeoff/journal/0f")) if entry and entry.kind == kind]
     if kind == "state":
-        return [(entry["state"], entry.get("ended", True)) for entry in chosen]
-    return [entry["values"]["bakeoff.state"] for entry in chosen]
+        return [(entry.state, entry.ended) for entry in chosen]
+    return [entry.values["bakeoff.state"] for entry in chosen]
 
 
 @pytest.mark.parametrize("read_lists", [report_interrupted, reconcile])

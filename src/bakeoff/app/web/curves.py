@@ -20,6 +20,7 @@ from bakeoff.foundation.html.svg import (
 )
 from bakeoff.learning.metrics.names import BY_HEADLINE
 from bakeoff.learning.plan.phases import TrainingPhase
+from bakeoff.tracking.journal.entries import MetricsEntry
 from bakeoff.tracking.journal.journal import FILE, entries
 
 TRAINING_LOSS, VALIDATION_LOSS = "train/loss", "validation/loss"
@@ -75,9 +76,9 @@ class Series:
                 self._offset, self._file, self._points = 0, stat.st_ino, {}
             for entry, end in entries(self._folder, self._offset):
                 self._offset = end
-                if entry and entry["kind"] == "metrics":
-                    for name, value in entry["values"].items():
-                        self._points.setdefault(name, {})[entry["step"]] = float(value)
+                if isinstance(entry, MetricsEntry):
+                    for name, value in entry.values.items():
+                        self._points.setdefault(name, {})[entry.step] = float(value)
             return {name: sorted(points.items()) for name, points in self._points.items()}
 
 

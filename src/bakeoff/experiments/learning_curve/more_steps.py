@@ -11,6 +11,7 @@ from bakeoff.experiments.compare.run_row import VALIDATION
 from bakeoff.experiments.learning_curve.fit import Interval
 from bakeoff.experiments.learning_curve.measurements import Measure, Measurements
 from bakeoff.foundation import workspace
+from bakeoff.tracking.journal.entries import MetricsEntry
 from bakeoff.tracking.journal.journal import entries_of
 
 LEAST_PASSES = 4  # in the second half of a run
@@ -41,9 +42,10 @@ def read_history(run_id: str, measure: Measure) -> History:
     """Return the number of each validation pass in a run's journal."""
     name = f"{VALIDATION}{measure.name}"
     history = {
-        entry["step"]: float(entry["values"][name])
-        for entry in entries_of(workspace.journals() / run_id, "metrics") if name in entry["values"]
-    }  # fmt: skip
+        entry.step: float(entry.values[name])
+        for entry in entries_of(workspace.journals() / run_id, MetricsEntry)
+        if name in entry.values
+    }
     return sorted(history.items())
 
 

@@ -11,7 +11,8 @@ from bakeoff.experiments.importance.trial import Question, Trial
 from bakeoff.experiments.sweep.best import find_best, rank_jobs, write_results
 from bakeoff.experiments.sweep.manifest import FILE, JobState, Manifest, load_manifest
 from bakeoff.foundation.html import template
-from bakeoff.tracking.journal.journal import NOTE, Journal, entries
+from bakeoff.tracking.journal.entries import TagsEntry
+from bakeoff.tracking.journal.journal import NOTE, Journal, entries_of
 from bakeoff.tracking.restored_results import reconcile
 from bakeoff.tracking.store.target import Target, all_journals
 from bakeoff.tracking.sync.status import send_beside
@@ -112,7 +113,7 @@ def tag_configurations(manifest: Manifest) -> None:
 
 def _find_experiment(folder: Path) -> str | None:
     """Return the experiment of a run, which is among the first tags of its journal."""
-    tags = (entry["values"] for entry, _ in entries(folder) if entry and entry["kind"] == "tags")
+    tags = (entry.values for entry in entries_of(folder, TagsEntry))
     return next((values[EXPERIMENT] for values in tags if EXPERIMENT in values), None)
 
 

@@ -1,18 +1,18 @@
-"""Files and models as a journal's lines name them, and what they held when they were handed over, until MLflow has it.
+"""Files and models that are handed to a journal: what describes them there, and a copy of what they hold.
 
-{"kind": "model", "name": "best", "step": 1800, "weights": "best", "by_reference": false,
- "files": [{"name": "best.weights.h5", "sha256": "5d1c…", "bytes": 1310720, "path": "/…/best.weights.h5", …}]}
+The copies in `files/` are named by their digests, and stay until MLflow has them.
 """
 
 import hashlib
-import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bakeoff.tracking.journal.entries import ArtifactFile, FileEntry, ModelEntry, PredictorEntry, dump_fields
 
 if TYPE_CHECKING:
     from bakeoff.config.track import Mlflow
@@ -31,23 +31,23 @@ LIBRARIES = ("tensorflow", "numpy", "pandas", "pillow")
 # name (a hard link), which costs no disk as long as the first exists, and keeps the content when that is replaced.
 
 
-def keep(path: Path, files: Path) -> dict[str, Any]:
-    """Return the digest and size of a file. Without room for a copy, the file itself must do."""
-    measured = measure(path)
-    keep_as(measured, path, files)
-    return measured
+def keep(path: Path, name: str, files: Path) -> FileEntry:
+    """Keep a file as it is now, and return the entry of it. Without room for a copy, the file itself must do."""
+    entry = FileEntry(name, hash_file(path), path.stat().st_size, str(path.resolve()))
+    keep_as(entry, path, files)
+    return entry
 
 
-def keep_as(measured: Mapping[str, Any], path: Path, files: Path) -> None:
+def keep_as(described: ArtifactFile, path: Path, files: Path) -> None:
     """Keep a file whose digest and size are known."""
-    place = files / measured["sha256"]
+    place = files / described.sha256
     if place.exists():
         return
     partial = place.with_name(f"{place.name}.partial")
     try:
         files.mkdir(exist_ok=True)
         partial.unlink(missing_ok=True)
-        if measured["bytes"] > COPIED_BYTES:
+        if described.bytes > COPIED_BYTES:
             link(path, partial)
         else:
             shutil.copyfile(path, partial)
@@ -56,27 +56,26 @@ def keep_as(measured: Mapping[str, Any], path: Path, files: Path) -> None:
         place.unlink(missing_ok=True)
 
 
-def keep_text(text: str | bytes, files: Path) -> dict[str, Any]:
+def keep_text(text: str | bytes, name: str, files: Path) -> FileEntry:
     content = text if isinstance(text, bytes) else text.encode()
-    digest = hashlib.sha256(content).hexdigest()
+    entry = FileEntry(name, hashlib.sha256(content).hexdigest(), len(content))
     with suppress(OSError):  # no room: the sender names what it could not send
         files.mkdir(exist_ok=True)
-        partial = files / f"{digest}.partial"
+        partial = files / f"{entry.sha256}.partial"
         partial.write_bytes(content)
-        partial.replace(files / digest)
-    return {"sha256": digest, "bytes": len(content)}
+        partial.replace(files / entry.sha256)
+    return entry
 
 
-def measure(path: Path) -> dict[str, Any]:
+def hash_file(path: Path) -> str:
     with path.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
-    return {"sha256": digest, "bytes": path.stat().st_size}
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def kept_file(entry: Mapping[str, Any], files: Path) -> Path | None:
-    """Return a file that holds what a journal's entry names: the kept one, or the original if it is as it was."""
-    for path in (files / entry["sha256"], Path(entry.get("path", ""))):
-        if path.is_file() and path.stat().st_size == entry["bytes"] and measure(path)["sha256"] == entry["sha256"]:
+def kept_file(file: ArtifactFile, files: Path) -> Path | None:
+    """Return a file that holds what a journal names: the kept one, or the original if it is as it was."""
+    for path in (files / file.sha256, Path(file.path)):
+        if path.is_file() and path.stat().st_size == file.bytes and hash_file(path) == file.sha256:
             return path
     return None
 
@@ -100,35 +99,35 @@ def link(path: Path, place: Path) -> None:
 
 
 def kept_weights(trained: Path, state: Mapping[str, Any], settings: "Mlflow") -> Iterator[dict[str, Any]]:
-    """Yield the newest and the best weights that training left, each as a model."""
+    """Yield the newest and the best weights that training left, each as the content of a model's entry."""
     for name in (FINAL, BEST):
         file = trained / f"{name}{SUFFIX}"
         if file.is_file():
-            yield {
-                "name": name, "step": _step_of(state, name), "weights": name,
-                "by_reference": _is_too_large([file], settings), "files": [_describe(file, file.name)],
-            }  # fmt: skip
+            files = (_describe(file, file.name),)
+            yield dump_fields(ModelEntry(name, _step_of(state, name), name, _is_too_large(files, settings), files))
 
 
 def exported_model(
     exported: Path, state: Mapping[str, Any], settings: "Mlflow", *, weights: str, task: str, multi_label: bool
 ) -> dict[str, Any]:
-    """Return the exported model. One to be registered is sent whatever its size: what is registered must load."""
-    files = [*sorted(path for path in (exported / SAVED_MODEL).rglob("*") if path.is_file()), exported / LABELS]
-    return {
-        "name": EXPORTED, "step": _step_of(state, weights), "weights": weights,
-        "by_reference": settings.register is None and _is_too_large(files, settings),
-        "files": [_describe(path, path.relative_to(exported).as_posix()) for path in files],
-        "answers": "detection" if task == "detection" else "several labels" if multi_label else "one label",
-        "clips": task == "video", "requirements": [_requirement(names) for names in LIBRARIES],
-        "register": settings.register,
-    }  # fmt: skip
-
-
-def digest_of(model: Mapping[str, Any]) -> str:
-    """Return a digest that is equal for two lines with the same content, whenever they were written."""
-    content = {key: value for key, value in model.items() if key not in ("kind", "at", "restored")}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    """Return the content of the exported model's entry. One to be registered is sent whatever its size, for what is
+    registered must load.
+    """
+    paths = [*sorted(path for path in (exported / SAVED_MODEL).rglob("*") if path.is_file()), exported / LABELS]
+    files = tuple(_describe(path, path.relative_to(exported).as_posix()) for path in paths)
+    return dump_fields(
+        PredictorEntry(
+            EXPORTED,
+            _step_of(state, weights),
+            weights,
+            by_reference=settings.register is None and _is_too_large(files, settings),
+            files=files,
+            answers="detection" if task == "detection" else "several labels" if multi_label else "one label",
+            clips=task == "video",
+            requirements=tuple(map(_requirement, LIBRARIES)),
+            register=settings.register,
+        )
+    )
 
 
 def _step_of(state: Mapping[str, Any], weights: str) -> int:
@@ -137,12 +136,12 @@ def _step_of(state: Mapping[str, Any], weights: str) -> int:
     return int(state.get("best_step") or last) if weights == BEST else last
 
 
-def _is_too_large(files: list[Path], settings: "Mlflow") -> bool:
-    return sum(path.stat().st_size for path in files) > settings.largest_model_mb * 1e6
+def _is_too_large(files: Iterable[ArtifactFile], settings: "Mlflow") -> bool:
+    return sum(file.bytes for file in files) > settings.largest_model_mb * 1e6
 
 
-def _describe(path: Path, name: str) -> dict[str, Any]:
-    return {"name": name, **measure(path), "path": str(path.resolve()), "shown": path.as_posix()}
+def _describe(path: Path, name: str) -> ArtifactFile:
+    return ArtifactFile(name, hash_file(path), path.stat().st_size, str(path.resolve()), path.as_posix())
 
 
 def _requirement(library: str) -> str:

@@ -1,22 +1,16 @@
-"""Checkpoints as a journal's lines name them. A second name (a hard link) keeps each until MLflow has it.
+"""Checkpoints that are handed to a journal. A second name (a hard link) keeps each until MLflow has it.
 
-{"kind": "checkpoint", "name": "1-head/00000532", "step": 532, "stay": ["1-head/best-00000400", "1-head/00000532"],
- "files": [{"name": "1-head/best-00000400", "bytes": 1310720, "path": "/…/1-head/best-00000400", "needs": [],
-            "by_reference": false}, {"name": "1-head/00000532", …, "needs": ["1-head/best-00000400"]}]}
-
-Nothing is read or copied here, for training goes on meanwhile: the sender digests what it sends. `stay` names what the
-store is to have from now on; without it, nothing is removed there.
+Nothing is read or copied here, for training goes on meanwhile: the sender digests what it sends.
 """
 
 import os
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from bakeoff.config.track import Mlflow
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, Stock
+from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile
 from bakeoff.tracking.journal.journal import Journal
 
 PART_BYTES = 16_000_000  # of a larger file the store gets parts, of which each is sent again by itself
@@ -26,35 +20,35 @@ STORED_IDENTITY = f"train/{IDENTITY}"  # among the run's artifacts
 ALL, BEST, WITH_KEPT, NONE = "all", "best", "kept", "none"
 
 
-def report_checkpoints(journal: Journal, stock: Stock, settings: Mlflow) -> Mapping[str, Any] | None:
+def report_checkpoints(journal: Journal, stock: Stock, settings: Mlflow) -> CheckpointEntry | None:
     """Write the newest checkpoint into the journal, as far as the settings ask for it, and return the entry."""
     if settings.checkpoints == NONE:
         return None
-    stay = _wanted(stock, settings.checkpoints)
     new = [*stock.bests[stock.newest[0]], *([] if settings.checkpoints == BEST else stock.newest[:1])]
     new = [path for path in new if path.is_file()]
-    files = [_describe(path, stock, settings) for path in new]
+    files = tuple(_describe(path, stock, settings) for path in new)
     if not files:
         return None
-    entry: dict[str, Any] = {"name": _name(stock.newest[0], stock), "step": stock.step, "files": files}
+    stay = None
     if settings.checkpoints != ALL:
-        entry["stay"] = [_name(path, stock) for path in stay]
-        _drop({second_name(journal.folder, name) for name in entry["stay"]}, journal.folder / "files")
+        stay = tuple(_name(path, stock) for path in _wanted(stock, settings.checkpoints))
+        _drop({second_name(journal.folder, name) for name in stay}, journal.folder / "files")
     for path, file in zip(new, files, strict=True):
-        if not file["by_reference"]:
-            _keep(path, second_name(journal.folder, file["name"]))
+        if not file.by_reference:
+            _keep(path, second_name(journal.folder, file.name))
+    entry = CheckpointEntry(_name(stock.newest[0], stock), stock.step, files, stay)
     journal.checkpoint(entry)
     return entry
 
 
-def describe_sending(entry: Mapping[str, Any], settings: Mlflow) -> list[str]:
+def describe_sending(entry: CheckpointEntry, settings: Mlflow) -> list[str]:
     """Return lines for the screen about the size of checkpoints that go to the store; none for small ones."""
-    largest = max(entry["files"], key=lambda file: file["bytes"])
-    size = f"{largest['bytes'] / 1e6:.0f} MB"
-    if largest["by_reference"]:
+    largest = max(entry.files, key=lambda file: file.bytes)
+    size = f"{largest.bytes / 1e6:.0f} MB"
+    if largest.by_reference:
         limit = f"track.largest_model_mb={settings.largest_model_mb:g} is the limit"
         return [f"MLflow gets only the place of checkpoints, of which one has {size}: {limit}"]
-    if largest["bytes"] > PART_BYTES:
+    if largest.bytes > PART_BYTES:
         parts = f"parts of {PART_BYTES / 1e6:.0f} MB, and after a failure those that are missing"
         return [f"MLflow gets checkpoints, of which one has {size}, in {parts}"]
     return []
@@ -72,13 +66,11 @@ def _wanted(stock: Stock, which: str) -> list[Path]:
     return [*checkpoints, *dict.fromkeys(best for path in checkpoints for best in stock.bests[path])]
 
 
-def _describe(path: Path, stock: Stock, settings: Mlflow) -> dict[str, Any]:
+def _describe(path: Path, stock: Stock, settings: Mlflow) -> CheckpointFile:
     size = path.stat().st_size
-    return {
-        "name": _name(path, stock), "bytes": size, "path": str(path.resolve()),
-        "needs": [_name(best, stock) for best in stock.bests.get(path, ())],
-        "by_reference": size > settings.largest_model_mb * 1e6,
-    }  # fmt: skip
+    needs = tuple(_name(best, stock) for best in stock.bests.get(path, ()))
+    is_too_large = size > settings.largest_model_mb * 1e6
+    return CheckpointFile(_name(path, stock), size, str(path.resolve()), needs, by_reference=is_too_large)
 
 
 def _name(path: Path, stock: Stock) -> str:

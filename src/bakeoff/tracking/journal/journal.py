@@ -1,56 +1,48 @@
 """The journal of a run: `.bakeoff/journal/<run id>/`, appended to by the run's stages and read by the sender.
 
-journal.jsonl  a line each: checksum, then JSON, such as 4f0a11c2 {"kind": "metrics", "at": 1763740000000, "step": 20, …
+journal.jsonl  the entries, a line each
 files/5d1c…    what artifacts held when they were handed over, until MLflow has them
 writing        locked while a process writes; `running` is there from the beginning of a training to its end
 """
 
-import json
 import os
 import platform
 import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from bakeoff.foundation.workspace import journals
-from bakeoff.tracking.journal.artifacts import digest_of, keep, keep_as, keep_text
+from bakeoff.tracking.journal.artifacts import keep, keep_as, keep_text
+from bakeoff.tracking.journal.entries import (
+    CheckpointEntry,
+    DatasetEntry,
+    FileEntry,
+    JournalEntry,
+    LinkEntry,
+    MetricsEntry,
+    ModelEntry,
+    ParamsEntry,
+    ParentEntry,
+    RunEntry,
+    StateEntry,
+    TagsEntry,
+    format_line,
+    load_model,
+    parse_line,
+)
 
 FILE, RUNNING = "journal.jsonl", "running"
 LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
 NOTE, NOTE_VARIABLE = "mlflow.note.content", "BAKEOFF_NOTE"  # the tag, and how --note reaches the stage that trains
 LONGEST_LINE = 2**24  # bytes; a longer one is no line of ours
-Entry = dict[str, Any]
-FIELDS: dict[str, dict[str, type]] = {  # what a line of each kind has to have
-    "metrics": {"step": int, "values": dict, "at": int}, "params": {"values": dict}, "tags": {"values": dict},
-    "file": {"name": str, "sha256": str, "bytes": int}, "parent": {"name": str}, "run": {"name": str, "at": int},
-    "model": {"name": str, "step": int, "weights": str, "files": list, "by_reference": bool},
-    "state": {"state": str, "at": int}, "checkpoint": {"name": str, "step": int, "files": list},
-    "dataset": {"name": str, "digest": str, "source": str, "counts": dict}, "link": {"tag": str, "run": str},
-}  # fmt: skip
+Kind = TypeVar("Kind", bound=JournalEntry)
 
 
-def format_line(entry: Mapping[str, Any]) -> bytes:
-    content = json.dumps(entry, ensure_ascii=False).encode()
-    return b"%08x %s\n" % (zlib.crc32(content), content)
-
-
-def parse_line(line: bytes) -> Entry | None:
-    """Return None for a line that was cut off or damaged, or is not of this journal."""
-    try:
-        checksum, content = line.rstrip(b"\n").split(b" ", 1)
-        entry: Any = json.loads(content) if int(checksum, 16) == zlib.crc32(content) else None
-        whole = all(isinstance(entry[name], kind) for name, kind in FIELDS[entry["kind"]].items())
-        value = float | int if entry["kind"] == "metrics" else str
-        return entry if whole and all(isinstance(one, value) for one in entry.get("values", {}).values()) else None
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        return None
-
-
-def entries(folder: Path, start: int = 0) -> Iterator[tuple[Entry | None, int]]:
+def entries(folder: Path, start: int = 0) -> Iterator[tuple[JournalEntry | None, int]]:
     """Yield each line that has its end, and the offset after it."""
     if not (folder / FILE).is_file():
         return
@@ -65,9 +57,9 @@ def entries(folder: Path, start: int = 0) -> Iterator[tuple[Entry | None, int]]:
             yield entry, lines.tell()
 
 
-def entries_of(folder: Path, *kinds: str) -> Iterator[Entry]:
-    """Yield the whole entries of these kinds."""
-    return (entry for entry, _ in entries(folder) if entry and entry["kind"] in kinds)
+def entries_of(folder: Path, kind: type[Kind]) -> Iterator[Kind]:
+    """Yield the whole entries of a kind."""
+    return (entry for entry, _ in entries(folder) if isinstance(entry, kind))
 
 
 def is_being_written(folder: Path) -> bool:
@@ -101,7 +93,8 @@ class Journal:
         self.is_silent: Callable[[], bool] = lambda: False  # whether another machine reports the run by now
         self.restoring = False  # whether the entries are of an old run, which a store may have
         self._points: dict[str, tuple[int, float]] = {}  # the last of each metric: step, value
-        self._last: dict[tuple[str, str], str] = {}  # the last entry of each param, tag, file, model, …
+        self._last: dict[tuple[str, str], str] = {}  # the last value of each param, tag, file, …
+        self._models: dict[str, ModelEntry] = {}  # the last of each name
         self._writing = FileLock(self.folder / "writing", thread_local=False)
         with suppress(Timeout):  # another stage of the run writes, too; lines are appended whole
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
@@ -143,9 +136,7 @@ class Journal:
         with self._one_at_a_time:
             new = {key: value for key, value in values.items() if self._is_new_point(key, step, value, revised)}
             if new:
-                more: Entry = {"revised": True} if revised else {}
-                more |= {"weights": weights} if weights else {}
-                self._write({"kind": "metrics", "step": step, "values": new, **more})
+                self._write(MetricsEntry(step, new, revised, weights or None))
 
     def params(self, values: Mapping[str, str]) -> None:
         """Write params. MLflow's params never change, so a changed one becomes a tag."""
@@ -157,7 +148,7 @@ class Journal:
                 elif self._last["params", key] != self._within("params", key, value, LONGEST_PARAM):
                     changed[f"changed.{key}"] = value
             if new:
-                self._write({"kind": "params", "values": new})
+                self._write(ParamsEntry(new))
         self.tags(changed)
 
     def tags(self, values: Mapping[str, str]) -> None:
@@ -165,36 +156,36 @@ class Journal:
             cut = {key: self._within("tags", key, value, LONGEST_TAG) for key, value in values.items()}
             new = {key: value for key, value in cut.items() if self._last.get(("tags", key)) != value}
             if new:
-                self._write({"kind": "tags", "values": new})
+                self._write(TagsEntry(new))
 
     def file(self, path: Path, name: str) -> None:
         """Write the path of a file among the run's artifacts, and keep its content as it is now."""
         with self._one_at_a_time:
-            self._write_file(keep(path, self.folder / "files") | {"path": str(path.resolve())}, name)
+            self._write_file(keep(path, name, self.folder / "files"))
 
     def text(self, content: str | bytes, name: str) -> None:
         with self._one_at_a_time:
-            self._write_file(keep_text(content, self.folder / "files"), name)
+            self._write_file(keep_text(content, name, self.folder / "files"))
 
     def model(self, model: Mapping[str, Any]) -> None:
-        """Write a model as `journal_files` describes it. It is written again only after it changed."""
+        """Write a model as `artifacts` describes it. It is written again only after it changed."""
+        entry = load_model(model)
         with self._one_at_a_time:
-            if self._last.get(("model", model["name"])) != digest_of(model):
-                for file in () if model["by_reference"] else model["files"]:
-                    keep_as(file, Path(file["path"]), self.folder / "files")
-                self._write({"kind": "model", **model})
+            if self._models.get(entry.name) != entry:
+                for file in () if entry.by_reference else entry.files:
+                    keep_as(file, Path(file.path), self.folder / "files")
+                self._write(entry)
 
-    def checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Write a checkpoint as `journal_checkpoints` describes it."""
-        self._write_entry({"kind": "checkpoint", **checkpoint})
+    def checkpoint(self, checkpoint: CheckpointEntry) -> None:
+        self._write_entry(checkpoint)
 
     def run(self, name: str, differs: str = "") -> None:
         """Write the run's name, and what was changed in its variant."""
-        self._write_entry({"kind": "run", "name": name} | ({"differs": differs} if differs else {}))
+        self._write_entry(RunEntry(name, differs))
 
     def state(self, state: str, *, ended: bool = True) -> None:
         """Write one of MLflow's states: RUNNING, FINISHED, FAILED, KILLED. A run that may resume has not `ended`."""
-        self._write_entry({"kind": "state", "state": state} | ({} if ended else {"ended": False}))
+        self._write_entry(StateEntry(state, ended))
         with suppress(OSError):
             if state == "RUNNING":
                 (self.folder / RUNNING).write_text(f"{platform.node()}\n", encoding="utf-8")
@@ -205,19 +196,18 @@ class Journal:
         self, name: str, digest: str, source: str, counts: Mapping[str, Any], context: str = "training"
     ) -> None:
         if ("dataset", name) not in self._last:
-            facts = {"name": name, "digest": digest, "source": source, "counts": counts, "context": context}
-            self._write_entry({"kind": "dataset", **facts})
+            self._write_entry(DatasetEntry(name, digest, source, counts, context))
 
     def parent(self, name: str) -> None:
         """Write the name of the run under which MLflow shows this one, with others."""
         if ("parent", name) not in self._last:
-            self._write_entry({"kind": "parent", "name": name})
+            self._write_entry(ParentEntry(name))
 
     def link(self, tag: str, run_id: str) -> None:
         """Write a tag that holds MLflow's id of another run."""
-        self._write_entry({"kind": "link", "tag": tag, "run": run_id})
+        self._write_entry(LinkEntry(tag, run_id))
 
-    def _write_entry(self, entry: Entry) -> None:
+    def _write_entry(self, entry: JournalEntry) -> None:
         with self._one_at_a_time:
             self._write(entry)
 
@@ -232,35 +222,34 @@ class Journal:
         if len(value) <= longest:
             return value
         name = f"long/{kind}/{key.replace('/', '_')}.txt"
-        self._write_file(keep_text(value, self.folder / "files"), name)
+        self._write_file(keep_text(value, name, self.folder / "files"))
         mark = f" [cut; all {len(value):,} characters: {name}]"
         return value[: longest - len(mark)] + mark
 
-    def _write_file(self, kept: Entry, name: str) -> None:
-        if self._last.get(("file", name)) != kept["sha256"]:
-            self._write({"kind": "file", "name": name, **kept})
+    def _write_file(self, entry: FileEntry) -> None:
+        if self._last.get(("file", entry.name)) != entry.sha256:
+            self._write(entry)
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: JournalEntry) -> None:
         if self.is_silent():
             return
-        entry = {"kind": entry.pop("kind"), "at": time.time_ns() // 1_000_000, **entry}
-        if self.restoring:
-            entry["restored"] = True
         self._remember(entry)
-        self._append(format_line(entry))
+        self._append(format_line(replace(entry, at=time.time_ns() // 1_000_000, restored=self.restoring)))
 
-    def _remember(self, entry: Entry) -> None:
-        kind = entry.get("kind", "")
-        if kind == "metrics":
-            self._points |= {key: (entry["step"], value) for key, value in entry["values"].items()}
-        elif kind in ("params", "tags"):
-            self._last |= {(kind, key): value for key, value in entry["values"].items()}
-        elif kind == "state":
-            self._last[kind, ""] = entry["state"]
-        elif kind in ("file", "dataset", "parent"):
-            self._last[kind, entry["name"]] = entry.get("sha256", "")
-        elif kind == "model":
-            self._last[kind, entry["name"]] = digest_of(entry)
+    def _remember(self, entry: JournalEntry) -> None:
+        match entry:
+            case MetricsEntry():
+                self._points |= {key: (entry.step, value) for key, value in entry.values.items()}
+            case ParamsEntry() | TagsEntry():
+                self._last |= {(entry.kind, key): value for key, value in entry.values.items()}
+            case StateEntry():
+                self._last[entry.kind, ""] = entry.state
+            case FileEntry():
+                self._last[entry.kind, entry.name] = entry.sha256
+            case DatasetEntry() | ParentEntry():
+                self._last[entry.kind, entry.name] = ""
+            case ModelEntry():
+                self._models[entry.name] = replace(entry, at=0, restored=False)
 
     def _append(self, line: bytes) -> None:
         self._unwritten += line

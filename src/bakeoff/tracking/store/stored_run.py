@@ -5,7 +5,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bakeoff.foundation.workspace import journals
-from bakeoff.tracking.journal.journal import FILE, Entry, entries, entries_of
+from bakeoff.tracking.journal.entries import (
+    FileEntry,
+    LinkEntry,
+    MetricsEntry,
+    ParamsEntry,
+    ParentEntry,
+    RunEntry,
+    StateEntry,
+    TagsEntry,
+)
+from bakeoff.tracking.journal.journal import FILE, entries, entries_of
 from bakeoff.tracking.results.run_id import Names
 from bakeoff.tracking.store.target import all_journals, place_in, target_in
 
@@ -54,10 +64,10 @@ def journal_folders() -> dict[str, Path]:
     return {path.name: path for path in paths if (path / FILE).is_file()}
 
 
-def kept_entry(folder: Path, name: str) -> Entry | None:
+def kept_entry(folder: Path, name: str) -> FileEntry | None:
     """Return the last entry of a file, by its name among the run's artifacts."""
-    entries = [entry for entry in entries_of(folder, "file") if entry["name"] == name]
-    return entries[-1] if entries else None
+    named = [entry for entry in entries_of(folder, FileEntry) if entry.name == name]
+    return named[-1] if named else None
 
 
 def _read(folder: Path, *, whole: bool) -> StoredRun:
@@ -66,22 +76,23 @@ def _read(folder: Path, *, whole: bool) -> StoredRun:
     params: dict[str, str] = {}
     metrics: dict[str, float] = {}
     for entry in (entry for entry, _ in entries(folder) if entry):
-        kind = entry["kind"]
-        if kind == "run":
-            name, began = entry["name"], entry["at"]
-        elif kind == "parent":
-            parent = entry["name"]
-        elif kind == "tags":
-            tags |= entry["values"]
-        elif kind == "params":
-            params = entry["values"] | params  # the first value stays, as in MLflow
-        elif not whole:
-            if kind not in ("state", "link"):
+        match entry:
+            case RunEntry():
+                name, began = entry.name, entry.at
+            case ParentEntry():
+                parent = entry.name
+            case TagsEntry():
+                tags |= entry.values
+            case ParamsEntry():
+                params = {**entry.values, **params}  # the first value stays, as in MLflow
+            case StateEntry() | LinkEntry() if not whole:
+                continue
+            case _ if not whole:
                 break
-        elif kind == "metrics":
-            metrics |= entry["values"]
-        elif kind == "state":
-            status, ended = entry["state"], entry["at"] if entry["state"] != "RUNNING" else None
+            case MetricsEntry():
+                metrics |= entry.values
+            case StateEntry():
+                status, ended = entry.state, entry.at if entry.state != "RUNNING" else None
     target = target_in(folder)
     return StoredRun(
         folder.name, name, status, began, ended, tags, params, metrics, parent,

@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from mlflow.entities import LoggedModel, LoggedModelStatus
 
-from bakeoff.tracking.journal.artifacts import SENDING, link, measure
+from bakeoff.tracking.journal.artifacts import SENDING, hash_file, link
 from bakeoff.tracking.journal.checkpoints import NAME, PART_BYTES, second_name
-from bakeoff.tracking.journal.journal import Entry, entries
+from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile, MetricsEntry
+from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.store.mlflow_client import REFERENCE, MlflowClient, delete_artifacts, models_of, sync_artifacts
 from bakeoff.tracking.sync.send_models import BYTES, SHA256, LoggedModels, Point
 
@@ -39,11 +39,11 @@ class Known:
             if at > end:
                 break
             self._offset = at
-            if entry and entry["kind"] == "metrics" and (self._restored or not entry.get("restored")):
-                for key, value in entry["values"].items():
+            if isinstance(entry, MetricsEntry) and (self._restored or not entry.restored):
+                for key, value in entry.values.items():
                     if key.startswith(MEASURED):
                         history = self._points.setdefault(key, deque(maxlen=REMEMBERED))
-                        history.append((key, entry["step"], value, entry["at"]))
+                        history.append((key, entry.step, value, entry.at))
         for history in self._points.values():
             if earlier := [point for point in history if point[1] <= step]:
                 yield earlier[-1]
@@ -57,63 +57,60 @@ class Checkpoints:
         self._folder, self._models, self._known = folder, models, known
         self._there: list[tuple[str, LoggedModel]] = []  # checkpoints that the store had before an entry was sent
 
-    def send(self, entry: Entry, end: int) -> Iterator[tuple[str, str]]:
+    def send(self, entry: CheckpointEntry, end: int) -> Iterator[tuple[str, str]]:
         """Send a checkpoint and what goes with it, unless later lines took it back; `end` is that of its line. Yields
         what the store does not get, and why."""
         stay, self._there = self._stay_now(entry, end), self.there()
-        for file in entry["files"]:
-            if (stay is None or file["name"] in stay) and (reason := self._send(file, end)):
-                yield f"the checkpoint {file['name']}", reason
-        if stay is not None and stay == entry["stay"]:  # else a later line removes, once it has sent its own
+        for file in entry.files:
+            if (stay is None or file.name in stay) and (reason := self._send(file, end)):
+                yield f"the checkpoint {file.name}", reason
+        if stay is not None and stay == entry.stay:  # else a later line removes, once it has sent its own
             for name, model in self._there:
                 if name not in stay and (reason := self._remove(model)):
                     yield f"the removal of {name}", reason
 
-    def second_names(self, entry: Entry) -> set[Path]:
-        return {second_name(self._folder, file["name"]) for file in entry["files"]}
+    def second_names(self, entry: CheckpointEntry) -> set[Path]:
+        return {second_name(self._folder, file.name) for file in entry.files}
 
     def there(self) -> list[tuple[str, LoggedModel]]:
         models = models_of(self._client, self._experiment, self._run)
         return [(model.tags[CHECKPOINT], model) for model in models if CHECKPOINT in model.tags]
 
-    def _stay_now(self, entry: Entry, end: int) -> list[str] | None:
-        last = entry
-        for later, _ in entries(self._folder, end):
-            if later and later["kind"] == "checkpoint":
-                last = later
-        return last.get("stay")
+    def _stay_now(self, entry: CheckpointEntry, end: int) -> tuple[str, ...] | None:
+        later = [entry for entry, _ in entries(self._folder, end) if isinstance(entry, CheckpointEntry)]
+        return [entry, *later][-1].stay
 
-    def _send(self, file: Entry, end: int) -> str | None:
+    def _send(self, file: CheckpointFile, end: int) -> str | None:
         """Return why not."""
-        content = None if file["by_reference"] else self._content_of(file)
-        if content is None and not file["by_reference"]:
-            has = [model for name, model in self._there if name == file["name"]]
+        content = None if file.by_reference else self._content_of(file)
+        if content is None and not file.by_reference:
+            has = [model for name, model in self._there if name == file.name]
             if any(model.status == LoggedModelStatus.READY for model in has):
                 return None  # a later line has it again, with the later checkpoint that needs it
             return "it was removed here before the store took it"
         with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as place:
-            held = Path(place) / file["name"].rpartition("/")[2]
+            held = Path(place) / file.name.rpartition("/")[2]
             if content:
                 link(content, held)
-            model = self._find_or_make(file, measure(held) if content else {})
+            model = self._find_or_make(file, hash_file(held) if content else None)
             if content and model.status != LoggedModelStatus.READY:
                 self._send_parts(model, held)
                 sync_artifacts(model.artifact_location)
         if model.status != LoggedModelStatus.READY:
-            self._models.measure(model, self._known.points(step_of(file["name"]), end))
+            self._models.measure(model, self._known.points(step_of(file.name), end))
             self._client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
         return None
 
-    def _content_of(self, file: Entry) -> Path | None:
-        for path in (second_name(self._folder, file["name"]), Path(file["path"])):
-            if path.is_file() and path.stat().st_size == file["bytes"]:
+    def _content_of(self, file: CheckpointFile) -> Path | None:
+        for path in (second_name(self._folder, file.name), Path(file.path)):
+            if path.is_file() and path.stat().st_size == file.bytes:
                 return path
         return None
 
-    def _find_or_make(self, file: Entry, measured: dict[str, Any]) -> LoggedModel:
+    def _find_or_make(self, file: CheckpointFile, digest: str | None) -> LoggedModel:
         """One of the same name and other content is of an attempt that resumed at an earlier step."""
-        models = [model for name, model in self._there if name == file["name"]]
-        same = [model for model in models if model.tags.get(SHA256) == measured.get("sha256")]
+        models = [model for name, model in self._there if name == file.name]
+        same = [model for model in models if model.tags.get(SHA256) == digest]
         whole = [model for model in same if model.status == LoggedModelStatus.READY]
         chosen = (whole or same)[:1]
         for model in models:
@@ -121,16 +118,16 @@ class Checkpoints:
                 self._remove(model)
         if chosen:
             return chosen[0]
-        tags = {CHECKPOINT: file["name"], BYTES: str(file["bytes"])}
-        if file["needs"]:
-            tags[NEEDS] = " ".join(file["needs"])
-        if measured:
-            tags[SHA256] = measured["sha256"]
+        tags = {CHECKPOINT: file.name, BYTES: str(file.bytes)}
+        if file.needs:
+            tags[NEEDS] = " ".join(file.needs)
+        if digest:
+            tags[SHA256] = digest
         else:
-            tags[REFERENCE] = f"larger than track.largest_model_mb, so it is only where it was made: {file['path']}"
-        step = step_of(file["name"])
+            tags[REFERENCE] = f"larger than track.largest_model_mb, so it is only where it was made: {file.path}"
+        step = step_of(file.name)
         return self._client.create_logged_model(
-            self._experiment, f"{'checkpoint' if is_checkpoint(file['name']) else 'best-so-far'}-{step}", self._run,
+            self._experiment, f"{'checkpoint' if is_checkpoint(file.name) else 'best-so-far'}-{step}", self._run,
             tags=tags, params={"step": str(step)}, model_type=TYPE,
         )  # fmt: skip
 

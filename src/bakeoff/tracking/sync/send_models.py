@@ -17,7 +17,8 @@ from mlflow.entities import LoggedModel, LoggedModelOutput, LoggedModelStatus, M
 
 from bakeoff.foundation.tf_loading import left_out
 from bakeoff.tracking.journal.artifacts import SENDING, kept_file, link
-from bakeoff.tracking.journal.journal import Entry, entries
+from bakeoff.tracking.journal.entries import ArtifactFile, MetricsEntry, ModelEntry, PredictorEntry
+from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.store.mlflow_client import (
     MOST_POINTS,
     REFERENCE,
@@ -45,7 +46,7 @@ class LoggedModels:
         self._client, self._experiment, self._run = client, experiment, run
         self._folder, self._target = folder, target
 
-    def send(self, entry: Entry, end: int) -> str | None:
+    def send(self, entry: ModelEntry, end: int) -> str | None:
         """Send a model; return a file whose content is nowhere any more, without which there is none. `end` is that of
         its line in the journal."""
         files = self._folder / "files"
@@ -53,11 +54,11 @@ class LoggedModels:
         with TemporaryDirectory(dir=files, prefix=SENDING) as place:
             content = Path(place) / PREDICTOR_FOLDER
             content.mkdir()
-            for file in () if entry["by_reference"] else entry["files"]:
-                if not self._fetch(entry, file, content / file["name"]):
-                    return str(file["name"])
+            for file in () if entry.by_reference else entry.files:
+                if not self._fetch(entry, file, content / file.name):
+                    return file.name
             model = self._find_or_make(entry)
-            if not entry["by_reference"]:
+            if not entry.by_reference:
                 self._client.log_model_artifacts(model.model_id, str(self._as_sent(entry, content, model)))
                 sync_artifacts(model.artifact_location)
                 if REFERENCE in model.tags:
@@ -65,47 +66,47 @@ class LoggedModels:
         self._measure(model, entry, end)
         outputs = self._client.get_run(self._run).outputs
         if model.model_id not in [output.model_id for output in (outputs.model_outputs if outputs else [])]:
-            self._client.log_outputs(self._run, [LoggedModelOutput(model.model_id, entry["step"])])
+            self._client.log_outputs(self._run, [LoggedModelOutput(model.model_id, entry.step)])
         self._client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
         self._find_or_make(entry)  # deletes one that a server which hung made after all
-        if entry.get("register"):
-            self._register(model, entry["register"], _digest_of(entry))
+        if isinstance(entry, PredictorEntry) and entry.register:
+            self._register(model, entry.register, _digest_of(entry))
         return None
 
     def measured(self, weights: str, end: int) -> None:
         """Add later measurements of weights to every model that has these weights."""
         for entry, at in entries(self._folder):
-            if at < end and entry and entry["kind"] == "model" and entry["weights"] == weights:
+            if at < end and isinstance(entry, ModelEntry) and entry.weights == weights:
                 for model in self._find(entry)[:1]:
                     self._measure(model, entry, end)
 
-    def _find(self, entry: Entry) -> list[LoggedModel]:
+    def _find(self, entry: ModelEntry) -> list[LoggedModel]:
         wanted = f"source_run_id = '{self._run}' AND tags.`{FILES}` = '{_digest_of(entry)}'"
         models = self._client.search_logged_models([self._experiment], filter_string=wanted)
         return sorted(models, key=lambda model: (model.creation_timestamp, model.model_id))
 
-    def _find_or_make(self, entry: Entry) -> LoggedModel:
+    def _find_or_make(self, entry: ModelEntry) -> LoggedModel:
         models = self._find(entry)
         for double in models[1:]:
             self._client.delete_logged_model(double.model_id)
         if models:
             return models[0]
-        size = sum(file["bytes"] for file in entry["files"])
-        tags = {FILES: _digest_of(entry), WEIGHTS: entry["weights"], BYTES: str(size)}
-        if len(entry["files"]) == 1:
-            tags[SHA256] = entry["files"][0]["sha256"]
-        if entry["by_reference"]:
-            places = (f"{file['shown']} ({file['bytes']:,} bytes, sha256 {file['sha256']})" for file in entry["files"])
+        size = sum(file.bytes for file in entry.files)
+        tags = {FILES: _digest_of(entry), WEIGHTS: entry.weights, BYTES: str(size)}
+        if len(entry.files) == 1:
+            tags[SHA256] = entry.files[0].sha256
+        if entry.by_reference:
+            places = (f"{file.shown} ({file.bytes:,} bytes, sha256 {file.sha256})" for file in entry.files)
             tags[REFERENCE] = (
                 f"larger than track.largest_model_mb, so it is only where it was made: {'; '.join(places)}"
             )
         return self._client.create_logged_model(
-            self._experiment, entry["name"], self._run, tags=tags, params={"step": str(entry["step"])},
-            model_type="predictor" if "answers" in entry else "weights",
+            self._experiment, entry.name, self._run, tags=tags, params={"step": str(entry.step)},
+            model_type="predictor" if isinstance(entry, PredictorEntry) else "weights",
         )  # fmt: skip
 
-    def _as_sent(self, entry: Entry, content: Path, model: LoggedModel) -> Path:
-        if "answers" not in entry:
+    def _as_sent(self, entry: ModelEntry, content: Path, model: LoggedModel) -> Path:
+        if not isinstance(entry, PredictorEntry):
             return content
         out = content.with_name("as_sent")
         write_pyfunc(entry, content, out, run=self._run, model_id=model.model_id)
@@ -124,7 +125,7 @@ class LoggedModels:
                 for point in batch:  # what the store refused of the run, and was named then, it refuses here
                     self._log_unless_refused([point])
 
-    def _measure(self, model: LoggedModel, entry: Entry, end: int) -> None:
+    def _measure(self, model: LoggedModel, entry: ModelEntry, end: int) -> None:
         restored = place_in(self._folder, self._target).created
         self.measure(model, _points(self._folder, entry, end, restored=restored))
 
@@ -162,14 +163,14 @@ class LoggedModels:
             tags = {VERSIONS: json.dumps([*known, {"name": name, "version": version}])}
             self._client.set_logged_model_tags(model.model_id, tags)
 
-    def _fetch(self, entry: Entry, file: Entry, place: Path) -> bool:
+    def _fetch(self, entry: ModelEntry, file: ArtifactFile, place: Path) -> bool:
         place.parent.mkdir(parents=True, exist_ok=True)
         if content := kept_file(file, self._folder / "files"):
             link(content, place)
             return True
-        return self._fetch_from_home(entry, file["name"], place)
+        return self._fetch_from_home(entry, file.name, place)
 
-    def _fetch_from_home(self, entry: Entry, name: str, place: Path) -> bool:
+    def _fetch_from_home(self, entry: ModelEntry, name: str, place: Path) -> bool:
         """Fetch a model's files from the store that the run was meant for. Another store gets them from there."""
         if (home := first_home(self._folder, self._target)) is None:
             return False
@@ -177,7 +178,7 @@ class LoggedModels:
         try:
             client = MlflowClient(tracking_uri=own.address)
             there = LoggedModels(client, client.get_run(run).info.experiment_id, self._folder, own, run)
-            path = f"data/{PREDICTOR_FOLDER}/{name}" if "answers" in entry else name
+            path = f"data/{PREDICTOR_FOLDER}/{name}" if isinstance(entry, PredictorEntry) else name
             with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as into:
                 [model] = there._find(entry)[:1]
                 uri = f"{model.artifact_location}/{path}"
@@ -187,7 +188,7 @@ class LoggedModels:
         return True
 
 
-def write_pyfunc(entry: Entry, data: Path, out: Path, *, run: str, model_id: str) -> None:
+def write_pyfunc(entry: PredictorEntry, data: Path, out: Path, *, run: str, model_id: str) -> None:
     """Write a folder that `mlflow.pyfunc.load_model` reads, with nothing of bakeoff in it but the predictor's file.
     `data` holds saved_model/ and labels.txt."""
     from mlflow.models import Model, ModelSignature  # loads half of MLflow
@@ -203,15 +204,15 @@ def write_pyfunc(entry: Entry, data: Path, out: Path, *, run: str, model_id: str
         },
         "several labels": {"texts": texts, "scores": numbers},
     }  # fmt: skip
-    takes = Array(DataType.binary) if entry["clips"] else DataType.binary
+    takes = Array(DataType.binary) if entry.clips else DataType.binary
     signature = ModelSignature(
-        Schema([ColSpec(takes)]), Schema([ColSpec(kind, key) for key, kind in answers[entry["answers"]].items()])
+        Schema([ColSpec(takes)]), Schema([ColSpec(kind, key) for key, kind in answers[entry.answers].items()])
     )
     # It compares requirements with what is installed, and would load TensorFlow where its package is tensorflow-cpu.
     with left_out("tensorflow"):
         save_model(
             out, loader_module=PREDICTOR.stem, data_path=str(data), code_paths=[str(PREDICTOR)], signature=signature,
-            input_example=_example(entry["clips"]), pip_requirements=entry["requirements"],
+            input_example=_example(entry.clips), pip_requirements=list(entry.requirements),
             mlflow_model=Model(run_id=run, model_uuid=model_id, model_id=model_id),
         )  # fmt: skip
 
@@ -226,22 +227,22 @@ def _example(clips: bool) -> "pd.DataFrame":
     return pd.DataFrame([[[buffer.getvalue()] * 2 if clips else buffer.getvalue()]])
 
 
-def _points(folder: Path, model: Entry, end: int, *, restored: bool) -> Iterator[Point]:
+def _points(folder: Path, model: ModelEntry, end: int, *, restored: bool) -> Iterator[Point]:
     """Yield the validation metrics of the model's step, and what was measured of its weights later. Points that are
     `restored` have another time in a store that had the run before.
     """
     for entry, at in entries(folder):
         if at > end:
             return
-        if entry is None or entry["kind"] != "metrics" or (entry.get("restored") and not restored):
+        if not isinstance(entry, MetricsEntry) or (entry.restored and not restored):
             continue
-        of_the_step = "weights" not in entry and entry["step"] == model["step"]
-        for key, value in entry["values"].items():
-            if (of_the_step and key.startswith("validation/")) or entry.get("weights") == model["weights"]:
-                yield metric_in_mlflow(key), entry["step"], value, entry["at"]
+        is_of_the_step = entry.weights is None and entry.step == model.step
+        for key, value in entry.values.items():
+            if (is_of_the_step and key.startswith("validation/")) or entry.weights == model.weights:
+                yield metric_in_mlflow(key), entry.step, value, entry.at
 
 
-def _digest_of(entry: Entry) -> str:
+def _digest_of(entry: ModelEntry) -> str:
     """Return a digest of a model's name and files. By this digest the store finds the model again."""
-    parts = [entry["name"], entry["weights"], str(entry["step"]), *(file["sha256"] for file in entry["files"])]
+    parts = [entry.name, entry.weights, str(entry.step), *(file.sha256 for file in entry.files)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

@@ -18,11 +18,24 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunT
 
 from bakeoff.foundation.files import sync_file
 from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file, link
-from bakeoff.tracking.journal.journal import FILE, Entry, entries, entries_of
+from bakeoff.tracking.journal.entries import (
+    CheckpointEntry,
+    DatasetEntry,
+    FileEntry,
+    JournalEntry,
+    LinkEntry,
+    MetricsEntry,
+    ModelEntry,
+    ParentEntry,
+    RunEntry,
+    StateEntry,
+    TagsEntry,
+)
+from bakeoff.tracking.journal.journal import FILE, entries, entries_of
 from bakeoff.tracking.store.mlflow_client import REFUSALS, MlflowClient, MlflowException, sync_artifacts
 from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, name_in_mlflow
 from bakeoff.tracking.store.target import RUN_TAG, Place, Target, first_home, place_in, target_in, without_secrets
-from bakeoff.tracking.sync.batch import IN_BATCHES, Batch
+from bakeoff.tracking.sync.batch import Batch, BatchEntry
 from bakeoff.tracking.sync.send_checkpoints import Checkpoints, Known
 from bakeoff.tracking.sync.send_models import LoggedModels
 
@@ -53,10 +66,10 @@ class Delivery:
         for entry, end in entries(self._folder, self._place.offset):
             if end > lasting:
                 break
-            if entry is None or (entry.get("restored") and not self._place.created):
+            if entry is None or (entry.restored and not self._place.created):
                 batch.end = end
                 continue
-            if entry["kind"] in IN_BATCHES and "weights" not in entry:
+            if isinstance(entry, BatchEntry) and not _is_of_weights(entry):
                 if batch.would_overflow(entry):
                     self._send_batch(batch)
                     batch = Batch()
@@ -64,7 +77,7 @@ class Delivery:
             else:
                 self._send_batch(batch)
                 batch = Batch()
-                self._try(str(entry.get("name") or entry["kind"]), partial(self._send_entry, entry, end))
+                self._try(getattr(entry, "name", "") or entry.kind, partial(self._send_entry, entry, end))
                 self._move(end)
         self._send_batch(batch)
         if self._place.trouble:  # there was nothing left to send
@@ -101,9 +114,9 @@ class Delivery:
         return Deleted(f"the run was deleted there; `mlflow runs restore --run-id {run}` brings it back")
 
     def _create(self) -> str:
-        first = next(entries_of(self._folder, "run"), None)
-        name, start = (first["name"], first["at"]) if first else (self._folder.name, None)
-        tags, differs = {RUN_TAG: self._folder.name}, first.get("differs", "") if first else ""
+        first = next(entries_of(self._folder, RunEntry), None)
+        name, start = (first.name, first.at) if first else (self._folder.name, None)
+        tags, differs = {RUN_TAG: self._folder.name}, first.differs if first else ""
         tags |= {DIFFERS_TAG: differs} if differs else {}
         name = name_in_mlflow(self._folder.name, name, differs) if first else name
         return self._client.create_run(self._experiment, start_time=start, run_name=name, tags=tags).info.run_id
@@ -116,10 +129,10 @@ class Delivery:
 
     def _find_made_elsewhere(self) -> list[Any]:
         """Find the run of a result that came from another clone, by its fingerprint and weights."""
-        first = next(entries_of(self._folder, "run"), None)
-        if not (first and first.get("restored")):
+        first = next(entries_of(self._folder, RunEntry), None)
+        if not (first and first.restored):
             return []
-        tags = {key: value for entry in entries_of(self._folder, "tags") for key, value in entry["values"].items()}
+        tags = {key: value for entry in entries_of(self._folder, TagsEntry) for key, value in entry.values.items()}
         wanted = [(key, tags.get(key)) for key in ("bakeoff.fingerprint", "bakeoff.weights_sha256")]
         if not all(value for _, value in wanted):
             return []
@@ -170,31 +183,31 @@ class Delivery:
         values = self._has[key].get(step, set())
         return value in values if revised else bool(values)
 
-    def _send_entry(self, entry: Entry, end: int) -> None:
-        match entry["kind"]:
-            case "file":
+    def _send_entry(self, entry: JournalEntry, end: int) -> None:
+        match entry:
+            case FileEntry():
                 self._send_file(entry)
-            case "model":
+            case ModelEntry():
                 self._send_model(entry, end)
-            case "checkpoint":
+            case CheckpointEntry():
                 self._send_checkpoint(entry, end)
-            case "metrics":
+            case MetricsEntry(weights=str() as weights):
                 batch = Batch()
                 batch.add(entry, end)
                 self._send_points(batch)
-                self._models.measured(entry["weights"], end)
-            case "state" if entry["state"] == "RUNNING" or not entry.get("ended", True):
-                self._client.update_run(self._run, status=entry["state"])
-            case "state":
-                self._client.set_terminated(self._run, entry["state"], end_time=entry["at"])
+                self._models.measured(weights, end)
+            case StateEntry() if entry.state == "RUNNING" or not entry.ended:
+                self._client.update_run(self._run, status=entry.state)
+            case StateEntry():
+                self._client.set_terminated(self._run, entry.state, end_time=entry.at)
                 self._delete_doubles([run.info.run_id for run in self._find_runs(self._folder.name)])
-            case "dataset":
+            case DatasetEntry():
                 self._client.log_inputs(self._run, datasets=[_dataset(entry)])
-            case "link":
-                for other in self._find_runs(entry["run"])[:1]:
-                    self._client.set_tag(self._run, entry["tag"], other.info.run_id)
-            case "parent":
-                self._client.set_tag(self._run, "mlflow.parentRunId", self._parent(entry["name"]))
+            case LinkEntry():
+                for other in self._find_runs(entry.run)[:1]:
+                    self._client.set_tag(self._run, entry.tag, other.info.run_id)
+            case ParentEntry():
+                self._client.set_tag(self._run, "mlflow.parentRunId", self._parent(entry.name))
 
     def _parent(self, name: str) -> str:
         """Find or make a run that is nothing but the head of others."""
@@ -204,33 +217,33 @@ class Delivery:
         self._client.set_terminated(made)
         return made
 
-    def _send_file(self, entry: Entry) -> None:
-        folder, _, name = entry["name"].rpartition("/")
+    def _send_file(self, entry: FileEntry) -> None:
+        folder, _, name = entry.name.rpartition("/")
         files = self._folder / "files"
         files.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=files, prefix=SENDING) as place:
-            content = kept_file(entry, files) or self._fetch_from_home(entry["name"], Path(place))
+            content = kept_file(entry, files) or self._fetch_from_home(entry.name, Path(place))
             if content is None:
-                self._refuse(entry["name"], GONE)
+                self._refuse(entry.name, GONE)
                 return
             named = Path(place) / name
             if content != named:
                 link(content, named)
             self._client.log_artifact(self._run, str(named), folder or None)
-        sync_artifacts(self._artifacts, entry["name"])
-        self._sent_files.add(files / entry["sha256"])
+        sync_artifacts(self._artifacts, entry.name)
+        self._sent_files.add(files / entry.sha256)
 
     @cached_property
     def _artifacts(self) -> str:
         return self._client.get_run(self._run).info.artifact_uri
 
-    def _send_model(self, entry: Entry, end: int) -> None:
+    def _send_model(self, entry: ModelEntry, end: int) -> None:
         if gone := self._models.send(entry, end):
-            self._refuse(f"the model {entry['name']}, {gone}", GONE)
+            self._refuse(f"the model {entry.name}, {gone}", GONE)
         else:
-            self._sent_files |= {self._folder / "files" / file["sha256"] for file in entry["files"]}
+            self._sent_files |= {self._folder / "files" / file.sha256 for file in entry.files}
 
-    def _send_checkpoint(self, entry: Entry, end: int) -> None:
+    def _send_checkpoint(self, entry: CheckpointEntry, end: int) -> None:
         known = self._known or Known(self._folder, restored=self._place.created)
         self._known = known
         checkpoints = Checkpoints(self._client, self._experiment, self._run, self._folder, self._models, known)
@@ -286,7 +299,12 @@ class Delivery:
         self._place.write(self._folder, self._target)
 
 
-def _dataset(entry: Entry) -> DatasetInput:
-    source, counts = json.dumps({"uri": entry["source"]}), json.dumps(entry["counts"])
-    dataset = Dataset(entry["name"], entry["digest"][:36], source_type="local", source=source, profile=counts)
-    return DatasetInput(dataset, [InputTag("mlflow.data.context", entry.get("context", "training"))])
+def _is_of_weights(entry: BatchEntry) -> bool:
+    """Tell whether these are measurements of weights, which their models get as well."""
+    return isinstance(entry, MetricsEntry) and entry.weights is not None
+
+
+def _dataset(entry: DatasetEntry) -> DatasetInput:
+    source, counts = json.dumps({"uri": entry.source}), json.dumps(entry.counts)
+    dataset = Dataset(entry.name, entry.digest[:36], source_type="local", source=source, profile=counts)
+    return DatasetInput(dataset, [InputTag("mlflow.data.context", entry.context)])

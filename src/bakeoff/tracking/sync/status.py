@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
+from bakeoff.tracking.journal.entries import RunEntry
 from bakeoff.tracking.journal.journal import RUNNING, Journal, entries, entries_of, is_being_written
 from bakeoff.tracking.results.results import read_text
 from bakeoff.tracking.store.target import Place, Target, all_journals, list_unsent, place_in, target_in
@@ -120,7 +121,7 @@ def _instead_of_the_sender(target: Target) -> Iterator[None]:
 
 def _standing(folder: Path, target: Target) -> Standing:
     place = place_in(folder, target)
-    name = next((entry["name"] for entry in entries_of(folder, "run")), "")
+    name = next((entry.name for entry in entries_of(folder, RunEntry)), "")
     return Standing(folder.name, name, target, place, sum(1 for _ in entries(folder, place.offset)))
 
 

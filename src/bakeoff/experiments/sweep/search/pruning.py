@@ -22,6 +22,7 @@ from bakeoff.experiments.sweep.search.settings import Search
 from bakeoff.experiments.sweep.search.study import new_study, state_of
 from bakeoff.foundation import workspace
 from bakeoff.tracking.journal import journal
+from bakeoff.tracking.journal.entries import MetricsEntry
 
 TRIALS_FIRST = 5  # trials that must finish before the median counts
 ONE_OF = 3  # one of so many trials continues at each rung of successive halving
@@ -64,8 +65,8 @@ def _read_new_entries(status: Status, seen: Seen) -> Iterator[tuple[int, Mapping
         return
     for entry, end in journal.entries(folder, seen.offset):
         seen.offset = end
-        if entry and entry["kind"] == "metrics":
-            yield entry["step"], entry["values"]
+        if isinstance(entry, MetricsEntry):
+            yield entry.step, entry.values
 
 
 def _read_history(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
