@@ -3,24 +3,29 @@
 import os
 import signal
 import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
-from typing import Any
 
+import cloudpickle
 import pytest
 
-from bakeoff.experiments.cluster import node_agent as module
-from bakeoff.experiments.cluster.mirror_logs import Mirror
-from bakeoff.experiments.cluster.node_agent import (
-    NOT_STARTED,
+from bakeoff.experiments.cluster import far_folder, node_agent, node_orders
+from bakeoff.experiments.cluster.far_folder import (
     REPORTS_LINK,
-    Agent,
+    FarFolder,
     _clone,
     _remove_abandoned,
     _restore_reports,
     _share,
 )
+from bakeoff.experiments.cluster.mirror_logs import Mirror
+from bakeoff.experiments.cluster.node_agent import NOT_STARTED, Agent
+from bakeoff.experiments.cluster.node_orders import FarJob, FilePart, JobCommand, JobNews, JobOrder
 from bakeoff.experiments.sweep.job import JobFiles
+
+SITE = str(Path(cloudpickle.__file__).parents[1])  # the folder of installed packages, without links to this code
 
 
 @pytest.fixture(autouse=True)
@@ -30,28 +35,38 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def order(place: Path, code: str, token: str = "7f") -> dict[str, Any]:
+def order(place: Path, code: str, token: str = "7f") -> JobOrder:
     (place / "seen").write_text("7f")
-    near = {"command": ["-c", code], "folder": str(place), "log": str(place / "log"), "environment": {"OF_HOME": "1"}}
-    return {"mark": str(place / "seen"), "token": token, "near": near, "far": None}
+    near = JobCommand(("-c", code), str(place), str(place / "log"), {"OF_HOME": "1"})
+    return JobOrder(str(place / "seen"), token, near, far=None)
 
 
-def end_of(agent: Agent) -> dict[str, Any]:
-    while not (news := agent.news({}))["is_over"]:
+def far_job(log_size: int = 0, snapshot: str = "", remote: str = "", ref: str = "") -> FarJob:
+    return FarJob("sweep-1.1", "5d", remote, ref, snapshot, "", "sweep", (), {}, {}, log_size)
+
+
+def end_of(agent: Agent) -> JobNews:
+    while not (news := agent.news({})).is_over:
         pass
     return news
 
 
+def write_files(folder: FarFolder, **texts: str) -> None:
+    for name, text in texts.items():
+        (folder.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder.home / name).write_text(text)
+
+
 def test_a_node_that_sees_the_mark_runs_the_job_in_the_workspace(place: Path) -> None:
     news = end_of(Agent(order(place, "import os; print(os.environ['OF_HOME'], os.getcwd()); raise SystemExit(3)")))
-    assert (news["is_near"], news["code"], news["error"], news["files"]) == (True, 3, "", [])
+    assert (news.is_near, news.code, news.error, news.files) == (True, 3, "", ())
     assert (place / "log").read_text() == f"1 {place}\n"
 
 
 def test_a_node_with_another_file_of_that_name_is_far_and_says_why_it_cannot_run_the_job(place: Path) -> None:
     news = end_of(Agent(order(place, "print('never')", token="other")))
-    assert (news["is_near"], news["code"]) == (False, None)
-    assert news["error"].startswith("RuntimeError: this node does not see the workspace")
+    assert (news.is_near, news.code) == (False, None)
+    assert news.error.startswith("RuntimeError: this node does not see the workspace")
 
 
 def test_a_signal_reaches_all_of_the_job(place: Path) -> None:
@@ -59,7 +74,7 @@ def test_a_signal_reaches_all_of_the_job(place: Path) -> None:
     while not (place / "there").exists():
         time.sleep(0.02)
     agent.ask(15)
-    assert end_of(agent)["code"] == -15
+    assert end_of(agent).code == -15
 
 
 def test_ctrl_c_reaches_a_job_whose_agent_runs_where_it_is_blocked_as_in_workers_of_ray(place: Path) -> None:
@@ -71,38 +86,35 @@ def test_ctrl_c_reaches_a_job_whose_agent_runs_where_it_is_blocked_as_in_workers
     while not (place / "there").exists():
         time.sleep(0.02)
     agent.ask(signal.SIGINT)
-    assert end_of(agent)["code"] == -signal.SIGINT
+    assert end_of(agent).code == -signal.SIGINT
 
 
 def test_one_that_was_asked_before_it_began_does_not_begin(place: Path) -> None:
     agent = Agent.__new__(Agent)
-    agent._lock, agent._is_asked = module.threading.Lock(), True
-    assert agent._run(order(place, "open('there', 'w')")["near"]) == NOT_STARTED
+    agent._lock, agent._is_asked = threading.Lock(), True
+    assert agent._run(order(place, "open('there', 'w')").near) == NOT_STARTED
     assert not (place / "there").exists()
 
 
 def test_what_a_far_job_writes_comes_home_once_and_in_an_order_that_a_sender_can_read(place: Path) -> None:
-    agent, node = Agent.__new__(Agent), place / "node/.bakeoff"
-    agent._home, agent._log, agent._order = node, place / "node/log", {"far": {"log_size": 4}}
+    folder = FarFolder(place / "node", far_job(log_size=4))
     files = {"runs/5d/status.json": "{}", "journal/7f/journal.jsonl": "one\n", "journal/7f/files/ab": "content"}
-    for name, text in files.items():
-        (node / name).parent.mkdir(parents=True, exist_ok=True)
-        (node / name).write_text(text)
-    (place / "node/log").write_text("begins\n")
+    write_files(folder, **files)
+    folder.log.write_text("begins\n")
     home = JobFiles(place, 1)
     home.log.write_text("old\n")
     mirror = Mirror(home)
-    pieces = agent._collect_files(mirror.known)
-    assert [name for name, _, _ in pieces] == [
+    parts = folder.collect_parts(mirror.known)
+    assert [part.name for part in parts] == [
         "runs/5d/status.json", "journal/7f/files/ab", "journal/7f/journal.jsonl", "log"
     ]  # fmt: skip
-    assert mirror.apply(pieces) and not mirror.apply(agent._collect_files(mirror.known))
-    with (node / "journal/7f/journal.jsonl").open("a") as journal:
+    assert mirror.apply(parts) and not mirror.apply(folder.collect_parts(mirror.known))
+    with (folder.home / "journal/7f/journal.jsonl").open("a") as journal:
         journal.write("two\n")
-    pieces = agent._collect_files(mirror.known)
-    assert [(name, at, content) for name, at, content in pieces] == [("journal/7f/journal.jsonl", 4, b"two\n")]
-    mirror.apply(pieces)
-    mirror.apply(pieces)
+    parts = folder.collect_parts(mirror.known)
+    assert parts == [FilePart("journal/7f/journal.jsonl", 4, b"two\n")]
+    mirror.apply(parts)
+    mirror.apply(parts)
     assert {name: (place / ".bakeoff" / name).read_text() for name in files} == files | {
         "journal/7f/journal.jsonl": "one\ntwo\n"
     }
@@ -110,22 +122,25 @@ def test_what_a_far_job_writes_comes_home_once_and_in_an_order_that_a_sender_can
 
 
 def test_large_files_come_in_parts(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_AT_ONCE", 4)
-    agent, node = Agent.__new__(Agent), place / "node/.bakeoff"
-    agent._home, agent._log, agent._order = node, place / "node/log", {"far": {"log_size": 0}}
-    (node / "journal/7f/files").mkdir(parents=True)
-    (node / "journal/7f/files/ab").write_text("0123456789")
-    mirror, parts = Mirror(JobFiles(place, 1)), []
-    while pieces := agent._collect_files(mirror.known):
-        parts += [content for _, _, content in pieces]
-        mirror.apply(pieces)
-    assert parts == [b"0123", b"4567", b"89"]
+    monkeypatch.setattr(far_folder, "MOST_AT_ONCE", 4)
+    folder = FarFolder(place / "node", far_job())
+    write_files(folder, **{"journal/7f/files/ab": "0123456789"})
+    mirror, contents = Mirror(JobFiles(place, 1)), []
+    while parts := folder.collect_parts(mirror.known):
+        contents += [part.content for part in parts]
+        mirror.apply(parts)
+    assert contents == [b"0123", b"4567", b"89"]
     assert (place / ".bakeoff/journal/7f/files/ab").read_text() == "0123456789"
+
+
+def test_of_files_that_a_node_got_from_home_it_sends_back_only_what_grew(place: Path) -> None:
+    sent = {".bakeoff/journal/7f/journal.jsonl": b"one\n", ".bakeoff/runs/5d/run": b"7f"}
+    assert Mirror(JobFiles(place, 1), sent).known == {"journal/7f/journal.jsonl": 4}
 
 
 def test_a_stop_that_somebody_asks_for_at_home_is_passed_on_once(place: Path) -> None:
     mirror = Mirror(JobFiles(place, 1))
-    mirror.apply([("runs/5d/status.json", 1, b"{}")])
+    mirror.apply([FilePart("runs/5d/status.json", 1, b"{}")])
     (place / ".bakeoff/runs/5d/stop_requested").touch()
     assert mirror.stops() == ["runs/5d/stop_requested"] and mirror.stops() == []
 
@@ -143,9 +158,9 @@ def test_a_far_folder_is_a_clone_of_the_snapshot_alone(place: Path) -> None:
     commit = git("-C", "home", "rev-parse", "HEAD")
     remote, ref = str(place / "remote.git"), "refs/bakeoff-far/s/snapshot"
     git("-C", "home", "push", "--quiet", remote, f"{commit}:{ref}")
-    part = {"repository": "5d", "snapshot": commit, "remote": remote, "ref": ref, "prefix": ""}
     for name in ("1", "2"):  # the second takes it from the node's own copy
-        assert (_clone(place, place / name, part) / "file").read_text() == "content"
+        _clone(place, place / name, far_job(snapshot=commit, remote=remote, ref=ref))
+        assert (place / name / "file").read_text() == "content"
 
 
 def test_what_a_job_learned_of_networks_and_compiled_is_there_for_the_next_one_on_its_node(place: Path) -> None:
@@ -153,7 +168,7 @@ def test_what_a_job_learned_of_networks_and_compiled_is_there_for_the_next_one_o
     (place / "bytecode/bakeoff/__pycache__/run.pyc").write_bytes(b"compiled")
     for name in ("1", "2"):
         (place / name / "src").mkdir(parents=True)
-        _share(place, place / name, place / name / ".bakeoff")
+        _share(place, place / name)
         assert (place / name / "src/bakeoff/__pycache__/run.pyc").read_bytes() == b"compiled"
     (place / "1/.bakeoff/networks/ab.json").write_text("{}")
     assert (place / "2/.bakeoff/networks/ab.json").read_text() == "{}"
@@ -199,3 +214,35 @@ def test_reports_of_jobs_that_never_came_back_are_removed_after_a_week(place: Pa
     (place / "jobs").mkdir()
     _remove_abandoned(place)
     assert [path.name for path in (place / REPORTS_LINK).iterdir()] == ["new"]
+
+
+WITHOUT_OUR_CODE = """
+import importlib.util, pickle, sys
+assert importlib.util.find_spec("bakeoff") is None
+agent_class, order = pickle.loads(sys.stdin.buffer.read())
+agent = agent_class(order)
+while not (news := agent.news({})).is_over:
+    pass
+print(news.code, news.error, file=sys.stderr)
+import cloudpickle
+sys.stdout.buffer.write(cloudpickle.dumps(news))
+"""
+
+
+@pytest.mark.parametrize("token", ["7f", "other"])
+def test_a_node_needs_no_code_of_ours_for_an_agent_and_its_orders(place: Path, token: str) -> None:
+    """Ray pickles with cloudpickle, and both ends of a session know the classes as the same ones."""
+    modules = (node_agent, far_folder, node_orders)
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        packed = cloudpickle.dumps((Agent, order(place, "raise SystemExit(3)", token)))
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
+    alone = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    program = [sys.executable, "-S", "-c", f"import sys; sys.path.append({SITE!r})\n{WITHOUT_OUR_CODE}"]
+    done = subprocess.run(program, input=packed, capture_output=True, env=alone, cwd=place, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    news = cloudpickle.loads(done.stdout)
+    assert isinstance(news, JobNews) and (news.is_near, news.code) == ((True, 3) if token == "7f" else (False, None))

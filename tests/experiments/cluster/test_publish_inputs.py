@@ -8,7 +8,7 @@ import pytest
 
 from bakeoff.experiments.cluster.fetch_results import ref_of
 from bakeoff.experiments.cluster.mirror_logs import unpack
-from bakeoff.experiments.cluster.publish_inputs import Far, _read_remote_settings, collect_reports, git_remote
+from bakeoff.experiments.cluster.publish_inputs import FarSweep, _read_remote_settings, collect_reports, git_remote
 from bakeoff.experiments.cluster.remote_job import pack
 from bakeoff.experiments.runs.status import State
 from bakeoff.experiments.sweep.dvc_experiment import has_needed_files
@@ -54,7 +54,7 @@ def test_without_a_dvc_remote_the_command_that_adds_one_is_named(monkeypatch: py
     git("remote", "add", "origin", "ssh://team/a")
     monkeypatch.setattr(dvc, "default_remote", lambda: None)
     with pytest.raises(WorkspaceError, match="dvc: far nodes need a default remote .*; `dvc remote add --default NAME"):
-        Far.prepare(sweep())
+        FarSweep.prepare(sweep())
 
 
 def dvc_remote(place: Path, folder: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_dvc_remote_that_cannot_be_written_is_reported_before_the_first_job(pl
     with pytest.raises(
         WorkspaceError, match=r"file/remote: far nodes need a DVC remote that can be written \(Not a directory\); give"
     ):
-        Far.prepare(sweep())
+        FarSweep.prepare(sweep())
 
 
 def test_a_git_remote_that_cannot_be_written_is_reported_before_the_first_job(place: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_git_remote_that_cannot_be_written_is_reported_before_the_first_job(pl
     dvc_remote(place, place.parent / "data")
     git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--allow-empty", "--message=one")
     with pytest.raises(WorkspaceError, match=r"remote.git: far nodes need a git remote that can be written \(git push"):
-        Far.prepare(replace(sweep(), snapshot="HEAD"))
+        FarSweep.prepare(replace(sweep(), snapshot="HEAD"))
 
 
 def test_a_node_gets_its_own_job_the_settings_of_remotes_and_earlier_reports(place: Path) -> None:
@@ -95,18 +95,18 @@ def test_a_node_gets_its_own_job_the_settings_of_remotes_and_earlier_reports(pla
     journal.parent.mkdir(parents=True)
     journal.write_bytes(b"told\n")
     job = sweep_job(2).begin(1.0).begin(2.0)
-    far = Far(sweep(sweep_job(1), job), "/remote.git", "refs/bakeoff-far/s/snapshot", "", _read_remote_settings())
+    far = FarSweep(sweep(sweep_job(1), job), "/remote.git", "refs/bakeoff-far/s/snapshot", "", _read_remote_settings())
     given = {"PYTHONPATH": "/mine", "AWS_ACCESS_KEY_ID": "key", "BAKEOFF_WORK_STORE": "/disk"}
-    part = far.part(job, JobFiles(place, 2), given)
-    assert part["environment"] == {"BAKEOFF_WORK_STORE": "/disk", "AWS_ACCESS_KEY_ID": "key", "BAKEOFF_FAR": "1"}
-    assert part["arguments"] == ["1", "/remote.git", ref_of(ID, 2, 2)] and part["name"] == f"{ID}-2.2"
-    assert part["files"][".bakeoff/journal/7f/journal.jsonl"] == b"told\n"
-    assert part["files"][".bakeoff/runs/ab12/run"] == b"7f"
-    settings = part["files"][".dvc/config.local"].decode()
+    part = far.make_job(job, JobFiles(place, 2), given)
+    assert part.environment == {"BAKEOFF_WORK_STORE": "/disk", "AWS_ACCESS_KEY_ID": "key", "BAKEOFF_FAR": "1"}
+    assert part.arguments == ("1", "/remote.git", ref_of(ID, 2, 2)) and part.attempt == f"{ID}-2.2"
+    assert part.files[".bakeoff/journal/7f/journal.jsonl"] == b"told\n"
+    assert part.files[".bakeoff/runs/ab12/run"] == b"7f"
+    settings = part.files[".dvc/config.local"].decode()
     assert "secret_access_key = k" in settings and "cache" not in settings
     manifest = place / f".bakeoff/sweeps/{ID}/manifest.json"
     manifest.parent.mkdir(parents=True)
-    manifest.write_bytes(part["files"][f".bakeoff/sweeps/{ID}/manifest.json"])
+    manifest.write_bytes(part.files[f".bakeoff/sweeps/{ID}/manifest.json"])
     assert load_manifest(manifest.parent).job(1) == job
     assert collect_reports(sweep_job(1)) == {}
 

@@ -1,18 +1,14 @@
-"""The launcher's end of bring_home.py: one process that brings the results of far jobs home, one after the other."""
+"""The launcher's end of fetch_results.py: one process that fetches the results of far jobs, one after the other."""
 
 import itertools
-import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
 
-from bakeoff.experiments.cluster.fetch_results import FAILED
+from bakeoff.experiments.cluster.fetch_results import FAILED, FetchOrder
 
 COMMAND = (sys.executable, "-m", "bakeoff.experiments.cluster.fetch_results")
 SECONDS_TO_TRY, SECONDS_BETWEEN_TRIES = 600.0, 5.0  # a network may come back
@@ -20,17 +16,17 @@ SECONDS_TO_END = 10.0  # the current order may take longer, and ends without us
 
 
 @dataclass
-class Errand:
-    """A result to bring home."""
+class Fetch:
+    """A result to fetch."""
 
-    order: Mapping[str, Any]
+    order: FetchOrder
     until: float  # after this time it is not tried again
     not_before: float = 0.0
     number: int | None = None  # of the order, once it is sent
 
 
-class Bringing:
-    """The process that brings results home, and the orders that it has got."""
+class FetchProcess:
+    """The process that fetches results, and the orders that it has got."""
 
     def __init__(self, command: tuple[str, ...] = COMMAND) -> None:
         self._command = command
@@ -40,25 +36,25 @@ class Bringing:
         self._answers: dict[int, int] = {}
         self._numbers = itertools.count(1)
 
-    def send_for(self, order: Mapping[str, Any], log: Path) -> Errand:
-        return Errand({**order, "log": str(log)}, time.monotonic() + SECONDS_TO_TRY)
+    def request(self, order: FetchOrder) -> Fetch:
+        return Fetch(order, time.monotonic() + SECONDS_TO_TRY)
 
-    def code_of(self, errand: Errand) -> int | None:
-        """Return an errand's exit code, or None before it has one. One that fails is tried again for some minutes."""
+    def exit_code(self, fetch: Fetch) -> int | None:
+        """Return the exit code, or None before there is one. What fails is tried again for some minutes."""
         now = time.monotonic()
-        if errand.number is None:
-            if now >= errand.not_before:
-                errand.number = self._send(errand.order)
+        if fetch.number is None:
+            if now >= fetch.not_before:
+                fetch.number = self._send(fetch.order)
             return None
-        process = self._given[errand.number]
+        process = self._given[fetch.number]
         is_alive = process.poll() is None
-        if errand.number not in self._answers and is_alive:
+        if fetch.number not in self._answers and is_alive:
             return None
-        code = self._answers.pop(errand.number, FAILED)
-        del self._given[errand.number]
-        if code != FAILED or now > errand.until:
+        code = self._answers.pop(fetch.number, FAILED)
+        del self._given[fetch.number]
+        if code != FAILED or now > fetch.until:
             return code
-        errand.number, errand.not_before = None, now + SECONDS_BETWEEN_TRIES
+        fetch.number, fetch.not_before = None, now + SECONDS_BETWEEN_TRIES
         return None
 
     def close(self) -> None:
@@ -67,7 +63,7 @@ class Bringing:
             self._end_input(self._process)
             self._receiver.join(SECONDS_TO_END)
 
-    def _send(self, order: Mapping[str, Any]) -> int:
+    def _send(self, order: FetchOrder) -> int:
         number = next(self._numbers)
         if self._process is None or self._process.poll() is not None:
             if self._process is not None:
@@ -80,8 +76,8 @@ class Bringing:
             self._receiver.start()
         self._given[number] = self._process
         assert self._process.stdin is not None
-        with suppress(OSError):  # it has just ended, which code_of notices
-            self._process.stdin.write(json.dumps({**order, "number": number}) + "\n")
+        with suppress(OSError):  # it has just ended, which exit_code notices
+            self._process.stdin.write(replace(order, number=number).as_line())
             self._process.stdin.flush()
         return number
 

@@ -2,9 +2,8 @@
 
     python -m bakeoff.experiments.cluster.fetch_results
 
-It reads a line of JSON for each: `number` of the order, `folder` of the sweep, `job`, `attempt`, `remote`, and the
-`log` that gets its output. It answers each with a line, the number and an exit code. One process brings all results,
-one after the other, because loading DVC and its client of the remote takes longer than a result.
+It reads a line with a FetchOrder for each, and answers it with a line, the order's number and an exit code. One process
+fetches all results, one after the other, because loading DVC and its client of the remote takes longer than a result.
 
 The experiment's reference comes last. So if it is here, the whole result is.
 """
@@ -13,10 +12,9 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from filelock import FileLock
 
@@ -35,20 +33,39 @@ REFS = "refs/bakeoff-far"
 LOCK = "fetching.lock"
 
 
+@dataclass(frozen=True)
+class FetchOrder:
+    """An attempt at a job, whose result is to be fetched."""
+
+    folder: str  # of the sweep
+    job: int
+    attempt: int
+    remote: str
+    log: str  # the file that gets the output
+    number: int = 0  # of the order
+
+    def as_line(self) -> str:
+        return json.dumps(asdict(self)) + "\n"
+
+    @classmethod
+    def parse(cls, line: str) -> "FetchOrder":
+        return cls(**json.loads(line))
+
+
 def ref_of(sweep: str, number: int, attempt: int) -> str:
     """Return the reference under which the git remote has the result of one attempt at a job."""
     return f"{REFS}/{sweep}/{number}.{attempt}"
 
 
-def bring_home(manifest: Manifest, job: SweepJob, attempt: int, remote: str) -> bool:
-    """Bring the result of an attempt into the main workspace, and return whether there was one."""
+def fetch_result(manifest: Manifest, job: SweepJob, attempt: int, remote: str) -> bool:
+    """Fetch the result of an attempt into the main workspace, and return whether there was one."""
     ref = ref_of(manifest.id, job.number, attempt)
     try:
         git("fetch", "--quiet", "--no-tags", remote, f"+{ref}:{ref}")
     except WorkspaceError:
         if git("ls-remote", remote, ref):
             raise
-        return experiment_ref(job.experiment) is not None  # it was brought home, and that was not noted
+        return experiment_ref(job.experiment) is not None  # it was fetched, and that was not noted
     experiment = git("rev-parse", f"{ref}^")
     with TemporaryDirectory() as folder:
         git("archive", "--format=tar", f"--output={Path(folder) / 'commit.tar'}", ref)
@@ -76,11 +93,11 @@ def unpack_commit(folder: Path) -> list[str]:
     return unpack(folder / REPORTS_FILE, workspace.main_workspace() / workspace.IN_FLIGHT)
 
 
-def carry_out(order: Mapping[str, Any]) -> int:
+def carry_out(order: FetchOrder) -> int:
     """Carry out an order and return an exit code. Errors are printed."""
     try:
-        manifest = load_manifest(Path(order["folder"]))
-        has_result = bring_home(manifest, manifest.job(order["job"]), order["attempt"], order["remote"])
+        manifest = load_manifest(Path(order.folder))
+        has_result = fetch_result(manifest, manifest.job(order.job), order.attempt, order.remote)
     except BakeoffError as error:
         print(error, file=sys.stderr)
         return FAILED
@@ -95,13 +112,13 @@ def main() -> None:
     os.environ.pop("DVC_ROOT", None)
     answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
-        order = json.loads(line)
-        with open(order["log"], "ab") as log:
+        order = FetchOrder.parse(line)
+        with open(order.log, "ab") as log:
             for number in (1, 2):
                 os.dup2(log.fileno(), number)
         code = carry_out(order)
         sys.stdout.flush()
-        answers.write(f"{order['number']} {code}\n")
+        answers.write(f"{order.number} {code}\n")
         answers.flush()
 
 

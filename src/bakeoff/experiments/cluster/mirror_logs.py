@@ -2,42 +2,39 @@
 
 import os
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from bakeoff.experiments.cluster.node_orders import LOG, FilePart
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.workspace import IN_FLIGHT, STOP_FILE, main_workspace
 
-LOG = "log"
 REPLACED = (".json", "/run")  # endings of names of files that are written whole
 JOURNAL = "journal.jsonl"
-Piece = tuple[str, Any, bytes]  # a name below .bakeoff; the offset, or the time of writing; the content
 
 
 class Mirror:
     """Writes the files of one far job, and knows how far each has come."""
 
-    def __init__(self, files: JobFiles, known: dict[str, Any] | None = None) -> None:
-        """`known` has the sizes of files that the node got from here."""
-        self.known = dict(known or {})
+    def __init__(self, files: JobFiles, sent: Mapping[str, bytes] | None = None) -> None:
+        """`sent` are the files that the node got from here. Of these it sends back only what grows."""
+        sizes = {name.removeprefix(f"{IN_FLIGHT}/"): len(content) for name, content in (sent or {}).items()}
+        self.known = {name: size for name, size in sizes.items() if name.endswith(".jsonl")}
         self._files, self._home = files, main_workspace() / IN_FLIGHT
 
-    def apply(self, pieces: Iterable[Piece]) -> bool:
-        """Write the pieces, and return whether a journal is among them. The same pieces again change nothing."""
-        has_reported = False
-        for name, at, content in pieces:
-            path = self._files.log if name == LOG else self._home / name
+    def apply(self, parts: Sequence[FilePart]) -> bool:
+        """Write the parts, and return whether a journal is among them. The same parts again change nothing."""
+        for part in parts:
+            path = self._files.log if part.name == LOG else self._home / part.name
             path.parent.mkdir(parents=True, exist_ok=True)
-            if name != LOG and name.endswith(REPLACED):
-                write_whole(path, content.decode())
-                self.known[name] = at
+            if part.name.endswith(REPLACED):
+                write_whole(path, part.content.decode())
+                self.known[part.name] = part.at
             else:
-                write_at(path, at, content)
-                self.known[name] = at + len(content)
-            has_reported = has_reported or name.endswith(JOURNAL)
-        return has_reported
+                write_at(path, part.at, part.content)
+                self.known[part.name] = part.at + len(part.content)
+        return any(part.name.endswith(JOURNAL) for part in parts)
 
     def stops(self) -> list[str]:
         """Remove the files by which somebody asks a run of this job to stop, and return their names."""

@@ -11,10 +11,22 @@ import pickle
 import platform
 import socket
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 MISSING, CODE = "none", "bakeoff's code"
+
+
+@dataclass(frozen=True)
+class NodeDescription:
+    """What a node says of itself."""
+
+    host: str
+    time: float
+    sees_workspace: bool
+    versions: Mapping[str, str]
 
 
 def enter(folder: str | None) -> None:
@@ -30,18 +42,14 @@ def call(folder: str | None, packed: bytes) -> Any:
     return function(*arguments)
 
 
-def describe(folder: str, mark: str, libraries: tuple[str, ...]) -> dict[str, Any]:
+def describe(folder: str, mark: str, libraries: tuple[str, ...]) -> NodeDescription:
     """Return what a node has: host, time, versions, and whether it sees the workspace's folder and the file `mark`."""
     now = time.time()
     sees_workspace = os.path.isfile(mark) and os.path.isdir(folder)
     enter(folder if sees_workspace else None)
     versions = {"python": platform.python_version(), CODE: digest_code()}
-    return {
-        "host": socket.gethostname(),
-        "time": now,
-        "sees_workspace": sees_workspace,
-        "versions": versions | {name: find_version(name) for name in libraries},
-    }
+    versions |= {name: find_version(name) for name in libraries}
+    return NodeDescription(socket.gethostname(), now, sees_workspace, versions)
 
 
 def find_version(library: str) -> str:

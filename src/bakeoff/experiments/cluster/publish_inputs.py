@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from configparser import ConfigParser
 from dataclasses import dataclass, replace
 from io import StringIO
-from typing import Any
 
 from bakeoff.experiments.checkpoint_store.store import DVC, VARIABLE, open_store, why
 from bakeoff.experiments.cluster.fetch_results import REFS, ref_of
+from bakeoff.experiments.cluster.node_orders import FarJob
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.sweep.dvc_experiment import RECORDS_STAGE
 from bakeoff.experiments.sweep.git_snapshot import git
@@ -27,7 +27,7 @@ NOT_THERE = ("PYTHONPATH", "BAKEOFF_DVC_CACHE", "BAKEOFF_SCRATCH", "DVC_ROOT")  
 
 
 @dataclass(frozen=True)
-class Far:
+class FarSweep:
     """A sweep that is prepared for far nodes."""
 
     manifest: Manifest
@@ -37,7 +37,7 @@ class Far:
     settings: str  # settings of DVC that are in no commit
 
     @classmethod
-    def prepare(cls, manifest: Manifest) -> "Far":
+    def prepare(cls, manifest: Manifest) -> "FarSweep":
         """Push the snapshot and the records. Raises WorkspaceError where a remote is missing or cannot be written."""
         remote = git_remote()
         _require_dvc_remote()
@@ -53,25 +53,25 @@ class Far:
         dvc.answer("push", "--quiet", RECORDS_STAGE, *weights)
         return cls(manifest, remote, ref, git("rev-parse", "--show-prefix"), _read_remote_settings())
 
-    def part(self, job: SweepJob, files: JobFiles, environment: Mapping[str, str]) -> dict[str, Any]:
-        """Return the far part of an agent's order."""
+    def make_job(self, job: SweepJob, files: JobFiles, environment: Mapping[str, str]) -> FarJob:
+        """Return the part of an agent's order that is for far nodes."""
         attempt, sweep = len(job.attempts), f"{IN_FLIGHT}/sweeps/{self.manifest.id}"
         own = replace(self.manifest, jobs=(job,))
         content = {f"{sweep}/{FILE}": own.as_text().encode(), ".dvc/config.local": self.settings.encode()}
         kept = {key: value for key, value in environment.items() if key not in NOT_THERE}
-        return {
-            "name": f"{job.experiment}.{attempt}",
-            "repository": hashlib.sha256(self.remote.encode()).hexdigest()[:12],
-            "remote": self.remote,
-            "ref": self.ref,
-            "snapshot": self.manifest.snapshot,
-            "prefix": self.prefix,
-            "sweep": self.manifest.id,
-            "arguments": ["1", self.remote, ref_of(self.manifest.id, job.number, attempt)],
-            "environment": {VARIABLE: DVC} | kept | {FAR: "1"},
-            "files": content | collect_reports(job),
-            "log_size": files.log.stat().st_size if files.log.is_file() else 0,
-        }
+        return FarJob(
+            attempt=f"{job.experiment}.{attempt}",
+            repository=hashlib.sha256(self.remote.encode()).hexdigest()[:12],
+            remote=self.remote,
+            ref=self.ref,
+            snapshot=self.manifest.snapshot,
+            prefix=self.prefix,
+            sweep=self.manifest.id,
+            arguments=("1", self.remote, ref_of(self.manifest.id, job.number, attempt)),
+            environment={VARIABLE: DVC} | kept | {FAR: "1"},
+            files=content | collect_reports(job),
+            log_size=files.log.stat().st_size if files.log.is_file() else 0,
+        )
 
 
 def collect_reports(job: SweepJob) -> dict[str, bytes]:

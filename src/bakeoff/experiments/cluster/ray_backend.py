@@ -1,7 +1,7 @@
 """The nodes of a Ray cluster as a place for jobs: an actor for each job, whose room Ray itself keeps free.
 
 A node that sees the workspace's folder is near: the job runs there as it would here, and no file travels. Any other
-node is far: `far.py` prepares the files that travel.
+node is far: `publish_inputs.py` prepares the files that travel.
 """
 
 import os
@@ -9,17 +9,19 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.experiments.cluster import node_agent
-from bakeoff.experiments.cluster.fetch_process import Bringing
+from bakeoff.experiments.cluster import far_folder, node_agent, node_orders
+from bakeoff.experiments.cluster.fetch_process import FetchProcess
+from bakeoff.experiments.cluster.fetch_results import FetchOrder
+from bakeoff.experiments.cluster.node_orders import JobCommand, JobOrder
 from bakeoff.experiments.cluster.node_probe import CODE, digest_code
-from bakeoff.experiments.cluster.publish_inputs import Far
+from bakeoff.experiments.cluster.publish_inputs import FarSweep
 from bakeoff.experiments.cluster.ray_connection import connect, parse_address
 from bakeoff.experiments.cluster.ray_job import RayJob
-from bakeoff.experiments.cluster.ray_nodes import Node, ask_nodes, require_fitting
+from bakeoff.experiments.cluster.ray_nodes import Node, ask_nodes, require_fitting, send_by_value
 from bakeoff.experiments.sweep.backend import JobProcess, LocalProcess
 from bakeoff.experiments.sweep.job import CACHE, FOLLOWS_PARENT, THREADS, JobFiles
 from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob
@@ -58,13 +60,13 @@ class RayPlace:
     def __init__(self, ray: Any, name: str, nodes: Sequence[Node]) -> None:
         self.name = name
         self._ray, self._nodes = ray, nodes
-        ray.cloudpickle.register_pickle_by_value(sys.modules[node_agent.__name__])
+        send_by_value(ray, node_agent, far_folder, node_orders)
         self._agent = ray.remote(node_agent.Agent)
-        self._far: dict[str, Far] = {}  # by sweep
-        self._bringing = Bringing()
+        self._far: dict[str, FarSweep] = {}  # by the sweep's id
+        self._fetches = FetchProcess()
 
     def close(self) -> None:
-        self._bringing.close()
+        self._fetches.close()
 
     def seats(self, side_by_side: int | None) -> Seats:
         """Return seats. Ray itself gives out room, so jobs without room wait there."""
@@ -80,21 +82,20 @@ class RayPlace:
         for job in waiting:
             if why := self.refuses(job):
                 raise WorkspaceError(f"--on {self.name}: job {job.number} {why}")
-        if not (
-            manifest.folder / MARK
-        ).is_file():  # a new mark would be unknown to jobs that wait since an earlier launch
-            write_whole(manifest.folder / MARK, secrets.token_hex(8))
+        mark = manifest.folder / MARK
+        if not mark.is_file():  # a new mark would be unknown to jobs that wait since an earlier launch
+            write_whole(mark, secrets.token_hex(8))
         if any(node.cpus and not node.sees_workspace for node in self._nodes):
-            self._far[manifest.id] = Far.prepare(manifest)
+            self._far[manifest.id] = FarSweep.prepare(manifest)
 
     def refuses(self, job: SweepJob) -> str | None:
-        wanted = self._wanted(job)
-        if any(_has_room(node, wanted) for node in self._nodes):
+        room = self._needed_room(job)
+        if any(room.fits(node) for node in self._nodes):
             return None
         there = "; ".join(_describe_room(node) for node in self._nodes)
         return (
-            f"needs {wanted['num_cpus']:g} CPUs, {wanted['num_gpus']:g} GPUs and {wanted['memory'] / 1e9:.1f} GB of "
-            f"memory on one node, and no node has so much: {there}"
+            f"needs {room.cpus:g} CPUs, {room.gpus:g} GPUs and {room.memory_bytes / 1e9:.1f} GB of memory on one node, "
+            f"and no node has so much: {there}"
         )
 
     def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
@@ -105,50 +106,65 @@ class RayPlace:
                 actor = self._ray.get_actor(_name_actor(job), namespace=NAMESPACE)
         if actor is None and is_held(files.lock):
             return LocalProcess(files, None)
-        order = self._errand(job, files) if job.state == JobState.RUNNING else None
-        return RayJob(self._ray, actor, files, self._bringing, order) if actor is not None or order else None
+        order = self._fetch_order(job, files) if job.state == JobState.RUNNING else None
+        return RayJob(self._ray, actor, files, self._fetches, order) if actor is not None or order else None
 
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         files.forget_outcome()
         seats.take(job)
         about = {"name": _name_actor(job), "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": 8}
-        order = self._order(job, files, cache)
-        actor = self._agent.options(**about, **self._wanted(job)).remote(order)
-        given = order["far"] and order["far"]["files"]
-        return RayJob(self._ray, actor, files, self._bringing, self._errand(job, files), given)
+        order = self._job_order(job, files, cache)
+        actor = self._agent.options(**about, **self._needed_room(job).as_options()).remote(order)
+        sent = order.far.files if order.far else None
+        return RayJob(self._ray, actor, files, self._fetches, self._fetch_order(job, files), sent)
 
-    def _order(self, job: SweepJob, files: JobFiles, cache: Path) -> dict[str, Any]:
+    def _job_order(self, job: SweepJob, files: JobFiles, cache: Path) -> JobOrder:
         folder = files.folder.resolve()
         passed = make_environment(os.environ, job)
-        near = {
-            "command": ["-m", "bakeoff.sweep.job", str(folder), str(files.number)],
-            "folder": str(workspace.main_workspace()),
-            "log": str(folder / files.log.name),
-            "environment": passed | {CACHE: str(cache.resolve())},
-        }
-        far = self._far.get(folder.name)
-        part = None if far is None else far.part(job, files, passed)
-        mark = folder / MARK
-        return {"mark": str(mark), "token": mark.read_text(encoding="utf-8"), "near": near, "far": part}
+        near = JobCommand(
+            arguments=("-m", "bakeoff.sweep.job", str(folder), str(files.number)),
+            folder=str(workspace.main_workspace()),
+            log=str(folder / files.log.name),
+            environment=passed | {CACHE: str(cache.resolve())},
+        )
+        sweep, mark = self._far.get(folder.name), folder / MARK
+        far = sweep.make_job(job, files, passed) if sweep else None
+        return JobOrder(str(mark), mark.read_text(encoding="utf-8"), near, far)
 
-    def _errand(self, job: SweepJob, files: JobFiles) -> dict[str, Any] | None:
-        """Return the order that brings a far job's result home; None if none is far."""
-        far = self._far.get(files.folder.name)
-        if far is None:
+    def _fetch_order(self, job: SweepJob, files: JobFiles) -> FetchOrder | None:
+        """Return the order that fetches a far job's result; None if no node is far."""
+        sweep = self._far.get(files.folder.name)
+        if sweep is None:
             return None
-        return {"folder": str(files.folder), "job": job.number, "attempt": len(job.attempts), "remote": far.remote}
+        return FetchOrder(str(files.folder), job.number, len(job.attempts), sweep.remote, str(files.log))
 
     def _cpus(self) -> int:
         """Return how many CPUs a job asks for: as many as it computes with, or as the largest node has."""
         return max(1, min(machine.cores(), max((int(node.cpus) for node in self._nodes), default=1)))
 
-    def _wanted(self, job: SweepJob) -> dict[str, float]:
+    def _needed_room(self, job: SweepJob) -> "Room":
         gpus = max((node.gpus for node in self._nodes), default=0.0)
         if job.devices == "cpu":
             gpus = 0
         elif isinstance(job.devices, int):
             gpus = min(gpus, job.devices)
-        return {"num_cpus": self._cpus(), "num_gpus": gpus, "memory": job.memory_bytes}
+        return Room(self._cpus(), gpus, job.memory_bytes)
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a job needs on one node."""
+
+    cpus: float
+    gpus: float
+    memory_bytes: float
+
+    def fits(self, node: Node) -> bool:
+        return node.cpus >= self.cpus and node.gpus >= self.gpus and node.memory_bytes >= self.memory_bytes
+
+    def as_options(self) -> dict[str, float]:
+        """Return Ray's options of an actor."""
+        return {"num_cpus": self.cpus, "num_gpus": self.gpus, "memory": self.memory_bytes}
 
 
 def make_environment(variables: Mapping[str, str], job: SweepJob) -> dict[str, str]:
@@ -163,11 +179,6 @@ def make_environment(variables: Mapping[str, str], job: SweepJob) -> dict[str, s
 
 def _name_actor(job: SweepJob) -> str:
     return f"{job.experiment}.{len(job.attempts)}"
-
-
-def _has_room(node: Node, wanted: Mapping[str, float]) -> bool:
-    has = (node.cpus, node.gpus, node.memory_bytes)
-    return all(there >= asked for there, asked in zip(has, wanted.values(), strict=True))
 
 
 def _describe_room(node: Node) -> str:

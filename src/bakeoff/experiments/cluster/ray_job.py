@@ -5,14 +5,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from bakeoff.experiments.cluster.fetch_process import Bringing, Errand
-from bakeoff.experiments.cluster.fetch_results import NOTHING
+from bakeoff.experiments.cluster.fetch_process import Fetch, FetchProcess
+from bakeoff.experiments.cluster.fetch_results import NOTHING, FetchOrder
 from bakeoff.experiments.cluster.mirror_logs import Mirror
+from bakeoff.experiments.cluster.node_orders import JobNews
 from bakeoff.experiments.sweep import process_group
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import TAKEN_AWAY
 from bakeoff.foundation.errors import TRY_AGAIN_LATER
-from bakeoff.foundation.workspace import IN_FLIGHT
 from bakeoff.tracking.journal.journal import is_held
 from bakeoff.tracking.sync.status import send_beside
 
@@ -24,21 +24,25 @@ class RayJob:
     """The process of a job on a node. A near job writes its files here itself, those of a far one are mirrored."""
 
     def __init__(
-        self, ray: Any, actor: Any, files: JobFiles, bringing: Bringing, order: Mapping[str, Any] | None = None,
-        given: Mapping[str, bytes] | None = None,
-    ) -> None:  # fmt: skip
-        """`order` brings a far result home. `given` are the files that a far node got.
+        self,
+        ray: Any,
+        actor: Any,
+        files: JobFiles,
+        fetches: FetchProcess,
+        order: FetchOrder | None = None,
+        sent: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """`order` fetches a far result. `sent` are the files that a far node got.
 
         Without an actor, only a result that is left in the git remote can come.
         """
         self.lost: str | None = None
         self._ray, self._actor, self._files = ray, actor, files
-        self._bringing, self._order = bringing, order
+        self._fetches, self._order = fetches, order
         self._has_started = self._is_far = False
         self._sent_at = 0.0
-        sizes = {name.removeprefix(f"{IN_FLIGHT}/"): len(content) for name, content in (given or {}).items()}
-        self._mirror = Mirror(files, {name: size for name, size in sizes.items() if name.endswith(".jsonl")})
-        self._errand: Errand | None = None
+        self._mirror = Mirror(files, sent)
+        self._fetch: Fetch | None = None
         self._news: Any = None
         if actor is None:
             self._lose()
@@ -50,10 +54,10 @@ class RayJob:
             self._receive()
         if self._actor is not None or is_held(self._files.lock):  # without its actor a job saves its work, and ends
             return False
-        if self._errand is not None:
-            if (brought := self._bringing.code_of(self._errand)) is None:
+        if self._fetch is not None:
+            if (fetched := self._fetches.exit_code(self._fetch)) is None:
                 return False
-            self._settle_errand(brought)
+            self._settle_fetch(fetched)
         code = self._files.exit_code()
         if code == TRY_AGAIN_LATER:
             self.lost = self.lost or TAKEN_AWAY
@@ -88,7 +92,7 @@ class RayJob:
     def _receive(self) -> None:
         errors = self._ray.exceptions
         try:
-            reply = self._ray.get(self._news)
+            news: JobNews = self._ray.get(self._news)
         except errors.ActorUnavailableError:  # it may answer again
             self._listen()
             return
@@ -96,22 +100,22 @@ class RayJob:
             self._actor = None
             self._lose()
             return
-        self._has_started, self._is_far = True, not reply["is_near"]
-        self._keep(reply)
-        if not reply["is_over"]:
+        self._has_started, self._is_far = True, not news.is_near
+        self._keep(news)
+        if not news.is_over:
             self._listen()
             return
         self._actor.leave.remote()
         self._actor = None
-        if self._is_far and reply["code"] == 0:
-            self._start_bringing()
-        elif self._is_far and reply["code"] is not None and reply["code"] >= 0:
-            self._files.write_outcome(reply["code"])
+        if self._is_far and news.code == 0:
+            self._start_fetch()
+        elif self._is_far and news.code is not None and news.code >= 0:
+            self._files.write_outcome(news.code)
 
-    def _keep(self, reply: Mapping[str, Any]) -> None:
-        has_reported = self._mirror.apply(reply["files"])
-        if reply["error"]:
-            self._log_line(f"{reply['where']}: {reply['error']}")
+    def _keep(self, news: JobNews) -> None:
+        has_reported = self._mirror.apply(news.files)
+        if news.error:
+            self._log_line(f"{news.host}: {news.error}")
         if has_reported and time.monotonic() - self._sent_at > SECONDS_BETWEEN_SENDERS:
             self._sent_at = time.monotonic()
             send_beside()
@@ -122,14 +126,14 @@ class RayJob:
         """Note that the node is lost. A far job may have left its result in the git remote before."""
         self.lost = NODE_LOST
         if self._order is not None and (self._is_far or not self._has_started):
-            self._start_bringing()
+            self._start_fetch()
 
-    def _start_bringing(self) -> None:
+    def _start_fetch(self) -> None:
         assert self._order is not None
-        self._errand = self._bringing.send_for(self._order, self._files.log)
+        self._fetch = self._fetches.request(self._order)
 
-    def _settle_errand(self, code: int) -> None:
-        self._errand = None
+    def _settle_fetch(self, code: int) -> None:
+        self._fetch = None
         if code == 0 or (code != NOTHING and self.lost is None):
             self._files.write_outcome(code)
 

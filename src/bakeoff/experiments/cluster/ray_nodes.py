@@ -1,15 +1,16 @@
 """The nodes of a Ray cluster: what each has, and whether it can do this workspace's work."""
 
 import secrets
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from bakeoff.experiments.cluster import node_probe
+from bakeoff.experiments.cluster.node_probe import NodeDescription
 from bakeoff.foundation.errors import WorkspaceError, one_line
 from bakeoff.foundation.workspace import IN_FLIGHT
 
@@ -36,9 +37,10 @@ class Node:
         return f"{self.host} ({self.address}, node {self.id[:8]})"
 
 
-def send_by_value(ray: Any) -> None:
-    """Let Ray send the functions of on_node.py by value, not by name."""
-    ray.cloudpickle.register_pickle_by_value(sys.modules[node_probe.__name__])
+def send_by_value(ray: Any, *modules: ModuleType) -> None:
+    """Let Ray send what these modules define by value, not by name."""
+    for module in modules:
+        ray.cloudpickle.register_pickle_by_value(module)
 
 
 def place_on(ray: Any, node_id: str) -> Any:
@@ -53,7 +55,7 @@ def ask_nodes(ray: Any, workspace: Path, shelf: Path | None = None) -> list[Node
 
     With `shelf` a node sees the workspace only if it also sees this folder, where work in flight is kept.
     """
-    send_by_value(ray)
+    send_by_value(ray, node_probe)
     alive = sorted((node for node in ray.nodes() if node["Alive"]), key=lambda node: str(node["NodeID"]))
     describe = ray.remote(node_probe.describe)
     nodes = []
@@ -105,14 +107,19 @@ def measure_apart(node_time: float, asked_at: float, answered_at: float) -> floa
     return min(node_time - asked_at, 0.0) + max(node_time - answered_at, 0.0)
 
 
-def _make_node(node: Mapping[str, Any], description: Mapping[str, Any], asked_at: float, answered_at: float) -> Node:
+def _make_node(node: Mapping[str, Any], described: NodeDescription, asked_at: float, answered_at: float) -> Node:
     resources = node["Resources"]
     return Node(
-        node["NodeID"], node["NodeManagerAddress"], description["host"],
-        resources.get("CPU", 0.0), resources.get("GPU", 0.0),
-        int(resources.get("memory", 0)), description["sees_workspace"], description["versions"],
-        measure_apart(description["time"], asked_at, answered_at),
-    )  # fmt: skip
+        id=node["NodeID"],
+        address=node["NodeManagerAddress"],
+        host=described.host,
+        cpus=resources.get("CPU", 0.0),
+        gpus=resources.get("GPU", 0.0),
+        memory_bytes=int(resources.get("memory", 0)),
+        sees_workspace=described.sees_workspace,
+        versions=described.versions,
+        seconds_apart=measure_apart(described.time, asked_at, answered_at),
+    )
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from bakeoff.experiments.cluster.node_agent import GROWING, KEPT, REPORTS
+from bakeoff.experiments.cluster.far_folder import GROWING, KEPT, REPORTS
 from bakeoff.experiments.sweep import job as jobs
 from bakeoff.experiments.sweep import pycache
 from bakeoff.experiments.sweep.git_snapshot import AUTHOR, experiment_ref, git
