@@ -35,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     collect_seldom()  # as every stage does
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # some tests import MLflow before `load_mlflow` does
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background; what the tests start must hear Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
     choose_root(os.environ, config.getoption("markexpr"))

@@ -58,9 +58,9 @@ class StoredWork:
 
     def identity(self, folder: Path) -> dict[str, Any]:
         """Return what the run's fingerprint is a hash of."""
-        from bakeoff.tracking.store.mlflow_client import MlflowClient, explain
+        from bakeoff.tracking.store.mlflow_client import connect, explain
 
-        client = MlflowClient(tracking_uri=self.target.address)
+        client = connect(self.target.address)
         try:
             file = Path(client.download_artifacts(self.mlflow_id, STORED_IDENTITY, str(folder)))
             tree = json.loads(file.read_text(encoding="utf-8"))
@@ -79,7 +79,9 @@ class StoredWork:
         return [self._fetch(name, self._models[name], folder) for name in (*wanted.needs, wanted.name)]
 
     def _fetch(self, name: str, model: "LoggedModel", folder: Path) -> Path:
-        from bakeoff.tracking.store.mlflow_client import REFERENCE, download_artifacts, explain
+        from mlflow.artifacts import download_artifacts
+
+        from bakeoff.tracking.store.mlflow_client import REFERENCE, explain
         from bakeoff.tracking.sync.send_models import BYTES, SHA256
 
         if REFERENCE in model.tags:
@@ -107,11 +109,11 @@ class StoredWork:
 
     def take_over(self) -> None:
         """Begin the run's journal on this machine, so that MLflow's run continues and has nothing twice."""
-        from bakeoff.tracking.store.mlflow_client import MlflowClient
+        from bakeoff.tracking.store.mlflow_client import connect
 
         if (journals() / self.run_id).is_dir():
             return
-        seen = MlflowClient(tracking_uri=self.target.address).get_metric_history(self.mlflow_id, FIRST)
+        seen = connect(self.target.address).get_metric_history(self.mlflow_id, FIRST)
         journal = Journal(self.run_id)
         self.target.write(journal.folder)
         Place(run=self.mlflow_id, is_doubtful=True).write(journal.folder, self.target)
@@ -153,10 +155,11 @@ def find_work(target: Target, name: str) -> StoredWork:
 
 
 def _work_of(target: Target, stored: StoredRun) -> StoredWork:
-    from bakeoff.tracking.store.mlflow_client import MlflowClient, models_of
+    from bakeoff.tracking.store.mlflow_client import connect, models_of
+
+    client = connect(target.address)  # before the next line, which imports MLflow as well
     from bakeoff.tracking.sync.send_checkpoints import whole_checkpoints
 
-    client = MlflowClient(tracking_uri=target.address)
     run = client.get_run(str(stored.mlflow_id))
     return StoredWork(target, run, whole_checkpoints(models_of(client, run.info.experiment_id, run.info.run_id)))
 

@@ -43,11 +43,11 @@ class TrackedRun:
     def _download(self, name: str) -> bytes | None:
         if self.mlflow_id is None:
             return None
-        from bakeoff.tracking.store.mlflow_client import MlflowClient
+        from bakeoff.tracking.store.mlflow_client import connect
 
         with TemporaryDirectory(prefix="bakeoff-") as folder:
             try:
-                client = MlflowClient(tracking_uri=self.target.address)
+                client = connect(self.target.address)
                 return Path(client.download_artifacts(self.mlflow_id, name, folder)).read_bytes()
             except Exception:  # whatever a store raises for a file that is not there
                 return None
@@ -83,9 +83,9 @@ def _find_in_store(target: Target, run_id: str) -> "tuple[Run | None, str | None
     """Return the run, and why not if the store does not answer."""
     if target.is_missing:
         return None, None
-    from bakeoff.tracking.store.mlflow_client import MlflowClient, explain, find_id
+    from bakeoff.tracking.store.mlflow_client import connect, explain, find_id
 
-    client = MlflowClient(tracking_uri=target.address)
+    client = connect(target.address)
     try:
         mlflow_id = find_id(client, run_id)
         return (client.get_run(mlflow_id) if mlflow_id else None), None

@@ -24,7 +24,9 @@ from bakeoff.tracking.sync import watch
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.store.mlflow_client import MlflowClient
+    from bakeoff.tracking.store.mlflow_client import connect, load_mlflow
+
+    load_mlflow()
     from bakeoff.tracking.sync.send_all import Courier
     from bakeoff.tracking.sync.status import sync
 
@@ -110,7 +112,7 @@ def warning_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 def arrived(store: Path, experiment: str = "bakeoff") -> list[tuple[int, float]]:
     """The points of the only run in a store."""
-    client = MlflowClient(tracking_uri=f"sqlite:///{store}")
+    client = connect(f"sqlite:///{store}")
     stored = client.get_experiment_by_name(experiment)
     assert stored
     [run] = client.search_runs([stored.experiment_id])
@@ -178,7 +180,7 @@ def test_a_deleted_experiment_is_reported_with_the_command_that_restores_it(
     journal: Journal, store: Path, warning_of: Callable
 ) -> None:
     uri = f"sqlite:///{store}"
-    client = MlflowClient(tracking_uri=uri)
+    client = connect(uri)
     experiment = client.create_experiment("bakeoff")
     client.delete_experiment(experiment)
     assert warning_of(journal, Target(uri, "bakeoff")) == (
@@ -195,7 +197,7 @@ def test_a_run_that_is_deleted_while_it_trains_loses_nothing_if_it_is_brought_ba
 ) -> None:
     target = Target(f"sqlite:///{store}", "bakeoff")
     target.write(journal.folder)
-    courier, client = Courier(target), MlflowClient(tracking_uri=target.uri)
+    courier, client = Courier(target), connect(target.uri)
     assert courier.send([journal.folder])
     run = place_in(journal.folder, target).run
     client.delete_run(run)
@@ -251,14 +253,14 @@ def test_a_store_that_was_restored_from_an_older_copy_gets_what_it_lacks_once(jo
     assert sync(None, print) and arrived(store) == [(1, 0.5)]
     for _ in range(2):
         assert sync(None, print, anew=True) and arrived(store) == [(1, 0.5), (2, 0.25)]
-    client, run = MlflowClient(tracking_uri=target.uri), place_in(journal.folder, target).run
+    client, run = connect(target.uri), place_in(journal.folder, target).run
     assert run and client.get_run(run).info.status == "FINISHED"
 
 
 def test_the_id_of_another_projects_run_leads_to_a_run_of_ones_own(journal: Journal, store: Path) -> None:
     """A file about a store's progress from elsewhere would name the store like this."""
     target = Target(f"sqlite:///{store}", "bakeoff")
-    client = MlflowClient(tracking_uri=target.uri)
+    client = connect(target.uri)
     theirs = client.create_run(client.create_experiment("theirs")).info.run_id
     target.write(journal.folder)
     Place(offset=0, run=theirs, created=True).write(journal.folder, target)

@@ -72,6 +72,58 @@ def test_four_processes_that_open_a_new_store_at_once_all_get_their_run(tmp_path
     assert len(list(tmp_path.glob("mlartifacts/*/artifacts/config/note.txt"))) == 4
 
 
+LOADS = """
+import importlib.abc, os, sys
+
+class Reports(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "mlflow":
+            os.write(1, os.environ.get("MLFLOW_DISABLE_TELEMETRY", "unset").encode())
+            os._exit(0)
+
+sys.meta_path.insert(0, Reports())
+from pathlib import Path
+from bakeoff.tracking.store.target import Target
+target = Target("sqlite:///a.db", "bakeoff")
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from bakeoff.tracking.sync.process import send_until_done as act; act(target)",
+        "from bakeoff.tracking.sync import status; status._sync(target, None, print, anew=False)",
+        "from bakeoff.tracking.store.mlflow_client import open_store; open_store(target)",
+        "from bakeoff.tracking.store.read_runs import Server; Server(target.uri)",
+        "from bakeoff.tracking.store.fetch_artifacts import fetch_file; fetch_file(target.uri, 'm', 'n')",
+        "from bakeoff.tracking.store.fetch_artifacts import fetch_best; fetch_best('7f' * 16)",
+        "from bakeoff.tracking import find_run; Path('a.db').touch(); find_run._find_in_store(target, '7f')",
+        "from bakeoff.tracking import fetch_checkpoints as f; from types import SimpleNamespace as N; "
+        "f._work_of(target, N(mlflow_id='7f'))",
+    ],
+)
+def test_mlflow_is_set_up_before_it_is_loaded(code: str, tmp_path: Path) -> None:
+    (tmp_path / ".bakeoff/journal").mkdir(parents=True)
+    bare = {key: value for key, value in PATHS.items() if not key.startswith("MLFLOW_")}
+    done = subprocess.run(
+        [sys.executable, "-c", LOADS + code], cwd=tmp_path, env=bare, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("true", "")
+
+
+def test_mlflow_keeps_what_a_user_sets_and_logs_little(tmp_path: Path) -> None:
+    code = (
+        "import logging, os\nfrom bakeoff.tracking.store.mlflow_client import load_mlflow\nload_mlflow()\n"
+        "print(os.environ['MLFLOW_HTTP_REQUEST_TIMEOUT'], os.environ['MLFLOW_HTTP_REQUEST_MAX_RETRIES'], "
+        "*(logging.getLogger(name).level for name in ('mlflow', 'alembic', 'mlflow.store.db.utils')))"
+    )
+    env = {**PATHS, "MLFLOW_HTTP_REQUEST_TIMEOUT": "7"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["7", "0", "30", "30", "50"], done.stderr
+
+
 TABLES = "SELECT type, name FROM sqlite_master ORDER BY type, name"
 OPEN_AND_DIE = """
 import os, signal, sys

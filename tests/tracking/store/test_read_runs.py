@@ -32,9 +32,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _fill(file: Path) -> None:
     from mlflow.entities import Metric, Param, RunTag
 
-    from bakeoff.tracking.store.mlflow_client import MlflowClient
+    from bakeoff.tracking.store.mlflow_client import connect
 
-    client = MlflowClient(tracking_uri=f"sqlite:///{file}")
+    client = connect(f"sqlite:///{file}")
     own, other = (client.create_experiment(name, "file:///nowhere") for name in ("bakeoff", "other"))
     head = client.create_run(own, start_time=1, run_name="sweep", tags={"bakeoff.run": "sweep-20260101-000000"})
     for number in range(2):

@@ -19,9 +19,15 @@ from bakeoff.tracking.sync import send_checkpoints
 from bakeoff.tracking.tracker import Tracker
 from support.made_checkpoints import FINGERPRINT, IDENTITY, RUN, trained
 
+REPOSITORY = "mlflow.store.artifact.artifact_repository_registry.get_artifact_repository"
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.store.mlflow_client import MlflowClient, open_store
+    from bakeoff.tracking.store.mlflow_client import load_mlflow, open_store
+
+    load_mlflow()
+    from mlflow import MlflowClient
+
     from bakeoff.tracking.sync.send_run import Delivery
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
@@ -225,7 +231,7 @@ def test_files_that_are_refused_are_named_and_the_model_is_sent(
     def refuse(*given: object, **more: object) -> None:
         raise PermissionError("the bucket is locked")
 
-    monkeypatch.setattr("bakeoff.tracking.store.mlflow_client.get_artifact_repository", refuse)
+    monkeypatch.setattr(REPOSITORY, refuse)
     deliver(journal, target)
     assert "checkpoint-10" not in stored(target) and "00000010" in files(target)
     assert place_in(journal, target).refused == ("the removal of 1-all/00000010: the bucket is locked",)
@@ -250,7 +256,7 @@ def test_a_removal_that_failed_in_passing_is_tried_again(
         raise OSError(text)
 
     with monkeypatch.context() as broken:
-        broken.setattr("bakeoff.tracking.store.mlflow_client.get_artifact_repository", fail)
+        broken.setattr(REPOSITORY, fail)
         with pytest.raises(OSError, match="."):
             deliver(journal, target)
     assert "checkpoint-10" in stored(target)

@@ -19,7 +19,11 @@ from bakeoff.tracking.store.target import Target, place_in
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.store.mlflow_client import MlflowClient, open_store
+    from bakeoff.tracking.store.mlflow_client import load_mlflow, open_store
+
+    load_mlflow()
+    from mlflow import MlflowClient
+
     from bakeoff.tracking.sync.send_run import Delivery
     from bakeoff.tracking.sync.status import sync
 
@@ -196,6 +200,8 @@ def test_a_predictor_is_written_without_loading_tensorflow(tmp_path: Path) -> No
     code = """import sys
 from pathlib import Path
 from bakeoff.tracking.journal.entries import PredictorEntry
+from bakeoff.tracking.store.mlflow_client import load_mlflow
+load_mlflow()
 from bakeoff.tracking.sync.send_models import write_pyfunc
 Path("data").mkdir()
 Path("data/labels.txt").write_text("cat")

@@ -13,9 +13,8 @@ from bakeoff.tracking.journal.artifacts import BEST, SUFFIX
 from bakeoff.tracking.store.target import Target
 
 if TYPE_CHECKING:
+    from mlflow import MlflowClient
     from mlflow.entities import RunInfo
-
-    from bakeoff.tracking.store.mlflow_client import MlflowClient
 
 WEIGHTS = f"{BEST}{SUFFIX}"
 AS_ARTIFACT = f"train/{WEIGHTS}"  # where runs of version 0.3.0 and before have it
@@ -48,9 +47,9 @@ def fetch_file(address: str, mlflow_id: str, name: str) -> Path | None:
     target = fetched() / mlflow_id / name
     if target.is_file():
         return target
-    from bakeoff.tracking.store.mlflow_client import MlflowClient
+    from bakeoff.tracking.store.mlflow_client import connect
 
-    client = MlflowClient(tracking_uri=address)
+    client = connect(address)
     try:
         _download(target, lambda folder: client.download_artifacts(mlflow_id, name, folder))
     except Exception:  # whatever a server raises
@@ -65,9 +64,11 @@ def _fetch(
     if target.is_file():
         return target
     try:
-        from bakeoff.tracking.store.mlflow_client import MlflowClient, download_artifacts, find_id
+        from bakeoff.tracking.store.mlflow_client import connect, find_id
 
-        client = MlflowClient(tracking_uri=Target.from_settings(settings or Mlflow()).address)
+        client = connect(Target.from_settings(settings or Mlflow()).address)
+        from mlflow.artifacts import download_artifacts
+
         address = address_of(client, client.get_run(find_id(client, run_id) or run_id).info)
         _download(target, lambda folder: download_artifacts(address, dst_path=folder, tracking_uri=client.tracking_uri))
     except Exception as error:  # whatever a server raises

@@ -1,6 +1,7 @@
 """MLflow's client on a store, the main workspace's own or a server; what its errors mean; its logged models.
 
-Several processes that open a new SQLite store at once break it, so it is created and migrated under a
+MLflow takes seconds to load, and reads some of its settings meanwhile. So this file imports it where it is used, after
+`load_mlflow`. Several processes that open a new SQLite store at once break it, so it is created and migrated under a
 file lock, and whoever comes later finds it ready.
 """
 
@@ -11,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -21,34 +23,30 @@ from bakeoff.foundation.files import sync, sync_names
 from bakeoff.foundation.workspace import IN_FLIGHT, main_workspace
 from bakeoff.tracking.store.target import LOCAL, RUN_TAG, Target, artifacts_uri, store_file, without_secrets
 
-# What failed is tried again by whoever asked, not within a request for minutes; whoever sets these knows better.
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
-os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what runs here is nobody else's business
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import LoggedModel
 
-import mlflow
-from mlflow import MlflowClient
-from mlflow.artifacts import download_artifacts
-from mlflow.entities import LoggedModel
-from mlflow.exceptions import MlflowException
-from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
-__all__ = ["MlflowClient", "MlflowException", "download_artifacts"]
-
-logging.getLogger("mlflow").setLevel(logging.WARNING)  # it logs every table that it creates
-logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # a failure is raised as well, and printed once
-logging.getLogger("mlflow.utils.requirements_utils").setLevel(logging.ERROR)  # TensorFlow is left out on purpose
-logging.getLogger("alembic").setLevel(logging.WARNING)
-
+SETTINGS = {  # variables of MLflow; a user who sets one keeps it
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",  # what failed is tried again by whoever asked, not in a request for minutes
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",  # what runs here is nobody else's business
+}
+LOG_LEVELS = {
+    "mlflow": logging.WARNING,  # it logs every table that it creates
+    "mlflow.store.db.utils": logging.CRITICAL,  # a failure is raised as well, and printed once
+    "mlflow.utils.requirements_utils": logging.ERROR,  # TensorFlow is left out on purpose
+    "alembic": logging.WARNING,
+}
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI shows runs of training, not of prompts
 MOST_POINTS, MOST_TEXTS = 900, 50  # MLflow takes 1,000 things in one request, 100 params and 100 tags, a million bytes
 REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
 REFERENCE = "bakeoff.reference"  # a model's tag: why its files are not here, and where they are
 
 OTHER_SCHEMA = re.compile(r"out-of-date database schema \(found version (\w+),")
-MIGRATIONS = Path(mlflow.__file__).parent / "store/db_migrations/versions"
+MIGRATIONS = "store/db_migrations/versions"  # below MLflow's own folder
 HOLD_ADDRESSES = (
     ("experiments", "artifact_location"), ("runs", "artifact_uri"), ("logged_models", "artifact_location"),
     ("model_versions", "source"), ("model_versions", "storage_location"),
@@ -85,8 +83,29 @@ PASSING = re.compile(
 )
 
 
-def open_store(target: Target) -> tuple[MlflowClient, str]:
+def load_mlflow() -> None:
+    """Import MLflow with this project's settings. Call this before anything else imports it."""
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    import mlflow  # noqa: F401  # it sets the levels of its loggers meanwhile
+
+    for name, level in LOG_LEVELS.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def connect(address: str) -> "MlflowClient":
+    """Return MLflow's client on a store."""
+    load_mlflow()
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracking_uri=address)
+
+
+def open_store(target: Target) -> "tuple[MlflowClient, str]":
     """Return a client on a store that exists, and the id of the experiment."""
+    load_mlflow()
+    from mlflow.exceptions import MlflowException
+
     try:
         return _open(target)
     except MlflowException as error:
@@ -95,8 +114,10 @@ def open_store(target: Target) -> tuple[MlflowClient, str]:
         raise
 
 
-def find_id(client: MlflowClient, run_id: str) -> str | None:
+def find_id(client: "MlflowClient", run_id: str) -> str | None:
     """Return MLflow's id of a run that is named by it, or by our own; None if the store has no such run."""
+    from mlflow.exceptions import MlflowException
+
     try:
         return client.get_run(run_id).info.run_id
     except MlflowException as error:
@@ -107,13 +128,13 @@ def find_id(client: MlflowClient, run_id: str) -> str | None:
     return runs[0].info.run_id if runs else None
 
 
-def find_model(client: MlflowClient, experiment: str, run: str, name: str) -> LoggedModel | None:
+def find_model(client: "MlflowClient", experiment: str, run: str, name: str) -> "LoggedModel | None":
     """Return the newest logged model of a run that has this name."""
     models = client.search_logged_models([experiment], filter_string=f"source_run_id = '{run}' AND name = '{name}'")
     return max(models, key=lambda model: model.creation_timestamp, default=None)
 
 
-def models_of(client: MlflowClient, experiment: str, run: str) -> Iterator[LoggedModel]:
+def models_of(client: "MlflowClient", experiment: str, run: str) -> "Iterator[LoggedModel]":
     """Yield all logged models of a run."""
     token: str | None = None
     while True:
@@ -123,13 +144,15 @@ def models_of(client: MlflowClient, experiment: str, run: str) -> Iterator[Logge
             return
 
 
-def delete_artifacts(client: MlflowClient, model: LoggedModel) -> str | None:
+def delete_artifacts(client: "MlflowClient", model: "LoggedModel") -> str | None:
     """Delete the files of a logged model; return why they stay, if the place for files does not delete.
 
     A failure that may pass is raised, so that whoever asked tries again.
     """
     if model.model_id not in model.artifact_location:  # it may be anything
         return f"its files are not in a place of its own, {model.artifact_location}"
+    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
     try:
         get_artifact_repository(model.artifact_location, tracking_uri=client.tracking_uri).delete_artifacts()
     except Exception as error:  # whatever a place for files raises
@@ -156,9 +179,9 @@ def explain(error: BaseException) -> str:
     return without_secrets(first)[:LONGEST]
 
 
-def _open(target: Target) -> tuple[MlflowClient, str]:
+def _open(target: Target) -> "tuple[MlflowClient, str]":
     if target.uri.startswith(("http:", "https:", "databricks")):  # a server sees to its own store
-        client = MlflowClient(tracking_uri=target.uri)
+        client = connect(target.uri)
         return client, _experiment(client, target.experiment, target.artifacts)
     folder = main_workspace() / IN_FLIGHT
     folder.mkdir(exist_ok=True)
@@ -167,7 +190,7 @@ def _open(target: Target) -> tuple[MlflowClient, str]:
             _follow_moved_workspace(artifacts_uri())
         if target.address.startswith(SQLITE):
             _make_whole(Path(target.address.removeprefix(SQLITE)))
-        client = MlflowClient(tracking_uri=target.address)
+        client = connect(target.address)
         return client, _experiment(client, target.experiment, _artifacts(target))
 
 
@@ -179,7 +202,7 @@ def _make_whole(file: Path) -> None:
     partial = file.with_name(f"{file.name}.partial")
     for left in file.parent.glob(f"{partial.name}*"):
         left.unlink()
-    MlflowClient(tracking_uri=f"{SQLITE}{partial.as_posix()}").search_experiments(max_results=1)
+    connect(f"{SQLITE}{partial.as_posix()}").search_experiments(max_results=1)
     sync(partial)
     partial.replace(file)
     sync_names(file.parent)
@@ -207,7 +230,9 @@ def _follow_moved_workspace(artifacts: str) -> None:
                     store.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?)", (place, artifacts))
 
 
-def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:
+def _experiment(client: "MlflowClient", name: str, artifacts: str | None) -> str:
+    from mlflow.exceptions import MlflowException
+
     experiment = client.get_experiment_by_name(name)
     if not experiment:
         try:
@@ -226,7 +251,9 @@ def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:
 
 
 def _name_other_mlflow(schema: str, target: Target) -> str:
-    if any(MIGRATIONS.glob(f"{schema}_*.py")):
+    import mlflow
+
+    if any((Path(mlflow.__file__).parent / MIGRATIONS).glob(f"{schema}_*.py")):
         address = without_secrets(target.address)
         return f"its database is of an older MLflow; keep a copy of it and run `mlflow db upgrade {address}`"
     here = mlflow.__version__

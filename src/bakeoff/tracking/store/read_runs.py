@@ -165,9 +165,9 @@ class Server:
     """Any store, through MLflow's client: a server's, PostgreSQL's, an SQLite file of another schema."""
 
     def __init__(self, address: str) -> None:
-        from bakeoff.tracking.store.mlflow_client import MlflowClient
+        from bakeoff.tracking.store.mlflow_client import connect
 
-        self._client = MlflowClient(tracking_uri=address)
+        self._client = connect(address)
         self._pages = f"{without_secrets(address).rstrip('/')}/#/experiments" if address.startswith("http") else None
 
     def runs(self) -> list[StoredRun]:

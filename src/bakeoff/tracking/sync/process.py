@@ -81,9 +81,10 @@ def main() -> None:
 
 
 def send_until_done(target: Target) -> None:
-    from bakeoff.tracking.sync.send_all import (
-        Courier,  # MLflow takes seconds to load, and most senders find another at work
-    )
+    from bakeoff.tracking.store.mlflow_client import load_mlflow
+
+    load_mlflow()  # it takes seconds, and most senders find another at work
+    from bakeoff.tracking.sync.send_all import Courier
 
     courier, lock = Courier(target), Path(sender_lock(target.key).lock_file)
     busy_at = fine_at = time.monotonic()

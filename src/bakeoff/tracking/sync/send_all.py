@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from bakeoff.tracking.store.mlflow_client import MlflowClient, explain, open_store
+from mlflow import MlflowClient
+
+from bakeoff.tracking.store.mlflow_client import explain, open_store
 from bakeoff.tracking.store.target import Target, place_in
 from bakeoff.tracking.sync.send_run import Deleted, Delivery
 

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mlflow import MlflowClient
 from mlflow.entities import LoggedModel, LoggedModelStatus
 
 from bakeoff.tracking.journal.artifacts import SENDING, hash_file, link
 from bakeoff.tracking.journal.checkpoints import NAME, PART_BYTES, second_name
 from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile, MetricsEntry
 from bakeoff.tracking.journal.journal import entries
-from bakeoff.tracking.store.mlflow_client import REFERENCE, MlflowClient, delete_artifacts, models_of, sync_artifacts
+from bakeoff.tracking.store.mlflow_client import REFERENCE, delete_artifacts, models_of, sync_artifacts
 from bakeoff.tracking.sync.send_models import BYTES, SHA256, LoggedModels, Point
 
 CHECKPOINT, NEEDS = "bakeoff.checkpoint", "bakeoff.needs"  # tags: its name in the run's folder, and what it goes with

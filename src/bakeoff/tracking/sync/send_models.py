@@ -13,21 +13,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from mlflow import MlflowClient
+from mlflow.artifacts import download_artifacts
 from mlflow.entities import LoggedModel, LoggedModelOutput, LoggedModelStatus, Metric
+from mlflow.exceptions import MlflowException
 
 from bakeoff.foundation.tf_loading import left_out
 from bakeoff.tracking.journal.artifacts import SENDING, kept_file, link
 from bakeoff.tracking.journal.entries import ArtifactFile, MetricsEntry, ModelEntry, PredictorEntry
 from bakeoff.tracking.journal.journal import entries
-from bakeoff.tracking.store.mlflow_client import (
-    MOST_POINTS,
-    REFERENCE,
-    REFUSALS,
-    MlflowClient,
-    MlflowException,
-    download_artifacts,
-    sync_artifacts,
-)
+from bakeoff.tracking.store.mlflow_client import MOST_POINTS, REFERENCE, REFUSALS, connect, sync_artifacts
 from bakeoff.tracking.store.mlflow_names import metric_in_mlflow
 from bakeoff.tracking.store.target import Target, first_home, place_in
 
@@ -176,7 +171,7 @@ class LoggedModels:
             return False
         own, run = home
         try:
-            client = MlflowClient(tracking_uri=own.address)
+            client = connect(own.address)
             there = LoggedModels(client, client.get_run(run).info.experiment_id, self._folder, own, run)
             path = f"data/{PREDICTOR_FOLDER}/{name}" if isinstance(entry, PredictorEntry) else name
             with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as into:

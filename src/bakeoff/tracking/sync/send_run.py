@@ -14,7 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
+from mlflow.exceptions import MlflowException
 
 from bakeoff.foundation.files import sync_file
 from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file, link
@@ -32,7 +34,7 @@ from bakeoff.tracking.journal.entries import (
     TagsEntry,
 )
 from bakeoff.tracking.journal.journal import FILE, entries, entries_of
-from bakeoff.tracking.store.mlflow_client import REFUSALS, MlflowClient, MlflowException, sync_artifacts
+from bakeoff.tracking.store.mlflow_client import REFUSALS, connect, sync_artifacts
 from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, name_in_mlflow
 from bakeoff.tracking.store.target import RUN_TAG, Place, Target, first_home, place_in, target_in, without_secrets
 from bakeoff.tracking.sync.batch import Batch, BatchEntry
@@ -261,7 +263,7 @@ class Delivery:
             return None
         own, run = home
         try:
-            return Path(MlflowClient(tracking_uri=own.address).download_artifacts(run, name, str(into)))
+            return Path(connect(own.address).download_artifacts(run, name, str(into)))
         except (MlflowException, OSError):
             return None
 

@@ -82,7 +82,10 @@ def report_interrupted() -> list[str]:
 
 
 def _sync(target: Target, elsewhere: str | None, print_line: Callable[[str], None], *, anew: bool) -> bool:
-    from bakeoff.tracking.sync.send_all import Courier  # MLflow takes seconds to load
+    from bakeoff.tracking.store.mlflow_client import load_mlflow
+
+    load_mlflow()  # it takes seconds
+    from bakeoff.tracking.sync.send_all import Courier
 
     folders = [folder for folder in all_journals() if _target_of(folder, elsewhere) == target]
     with _instead_of_the_sender(target):
