@@ -122,7 +122,7 @@ class RayPlace:
         folder = files.folder.resolve()
         passed = make_environment(os.environ, job)
         near = JobCommand(
-            arguments=("-m", "bakeoff.sweep.job", str(folder), str(files.number)),
+            arguments=("-m", "bakeoff.experiments.sweep.job", str(folder), str(files.number)),
             folder=str(workspace.main_workspace()),
             log=str(folder / files.log.name),
             environment=passed | {CACHE: str(cache.resolve())},
