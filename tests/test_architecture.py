@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import json
 import re
 import subprocess
 import sys
@@ -232,6 +233,49 @@ for name in sys.argv[1:]:
 """
     done = subprocess.run([sys.executable, "-c", code, *modules], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.splitlines() == list(modules), done.stderr
+
+
+IMPORT_ALL = """
+import atexit, importlib, json, logging, os, signal, sys
+
+def import_what_is_there(names):
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            missing.append(name)
+
+def read_state():
+    loggers = [logging.root, *map(logging.getLogger, list(logging.root.manager.loggerDict))]
+    return {
+        *(f"variable {name}={value}" for name, value in os.environ.items()),
+        *(f"signal {number}: {signal.getsignal(number)}" for number in signal.valid_signals()),
+        *(f"level of {logger.name}: {logger.level}" for logger in loggers if logger.level),
+        *(f"finder {finder}" for finder in sys.meta_path),
+        f"functions at exit: {atexit._ncallbacks()}",
+        f"arguments {sys.argv}",
+    }
+
+others, own = json.loads(sys.stdin.read())
+missing = []
+import_what_is_there(others)
+before, missing = read_state(), []
+import_what_is_there(own)
+print(json.dumps([missing, sorted(before ^ read_state())]))
+"""
+
+
+def test_importing_a_module_sets_nothing_in_the_process() -> None:
+    """Libraries that the project uses are imported first, for they set variables and log levels of their own."""
+    own = [".".join(file.relative_to(SRC.parent).with_suffix("").parts) for file in SOURCES]
+    own = [name.removesuffix(".__init__") for name in own if not name.endswith(".__main__")]
+    named = {name for file in SOURCES for name in imported_modules(file) if name.partition(".")[0] != "bakeoff"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", IMPORT_ALL],
+        cwd=ROOT, input=json.dumps([sorted(named), own]), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    missing, changed = json.loads(done.stdout.splitlines()[-1]) if done.stdout else ("everything", done.stderr)
+    assert (missing, changed) == ([], [])
 
 
 def test_the_tree_of_the_files_is_the_real_one() -> None:

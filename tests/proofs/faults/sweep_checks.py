@@ -23,7 +23,11 @@ def running_jobs(workspace: Workspace) -> list[list[psutil.Process]]:
             line, session = process.cmdline(), os.getsid(process.pid)
         except (psutil.Error, OSError):
             continue
-        if session == process.pid and "bakeoff.experiments.sweep.job" in line and str(workspace.folder) in " ".join(line):
+        if (
+            session == process.pid
+            and "bakeoff.experiments.sweep.job" in line
+            and str(workspace.folder) in " ".join(line)
+        ):
             jobs[session] = [process]
     for process in psutil.process_iter():
         try:
