@@ -66,11 +66,10 @@ def test_the_note_of_a_sweep_is_sent_for_each_of_its_runs(
     monkeypatch.setattr(module, "run_job", stage)
     monkeypatch.setattr(tracker, "Watch", lambda *given: type("Waits", (), {"end": lambda self, wait_s: None})())
     monkeypatch.setattr(signal, "signal", lambda *given: None)
-    monkeypatch.setattr(sys, "argv", ["job", str(manifest.folder), "1"])
     monkeypatch.setenv("BAKEOFF_DVC_CACHE", str(tmp_path))
     monkeypatch.setenv(NOTE_VARIABLE, "")  # so that it is taken back afterwards
     with pytest.raises(SystemExit) as end:
-        module.main()
+        module.main([str(manifest.folder), "1"])
     assert end.value.code == 0
     sent = [entry.values[NOTE] for entry in entries_of(journals() / "7f", TagsEntry) if NOTE in entry.values]
     assert sent == notes

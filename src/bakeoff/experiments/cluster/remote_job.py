@@ -9,7 +9,7 @@ alone. Its parent is the experiment, and its only file holds the run's reports. 
 import sys
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -67,14 +67,14 @@ def pack(folder: Path, file: Path) -> None:
                     tar.add(path, path.relative_to(folder).as_posix())
 
 
-def main() -> None:
-    remote, ref = sys.argv[3:5]
+def main(arguments: Sequence[str]) -> None:
+    *job, remote, ref = arguments
     source = Path(SOURCE).resolve()
     try:
-        jobs.main(lambda job: deliver(job, remote, ref))
+        jobs.main(job, lambda done: deliver(done, remote, ref))
     finally:
         pycache.keep_compiled(source)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

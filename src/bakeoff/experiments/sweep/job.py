@@ -104,8 +104,8 @@ def make_environment(
     return threads | dvc.environment(variables) | visible | {CACHE: str(cache)}
 
 
-def main(deliver: Callable[[SweepJob], None] | None = None) -> None:
-    """Run the job that the command line names. `deliver` is called with the job once it is done."""
+def main(arguments: Sequence[str], deliver: Callable[[SweepJob], None] | None = None) -> None:
+    """Run the job that the arguments name: its sweep's folder, its number. `deliver` gets the job once it is done."""
     for number in (signal.SIGINT, *TAKES_AWAY):
         signal.signal(number, signal.SIG_IGN)
     if cores := os.environ.pop(CORES, ""):  # for this process and all that it starts
@@ -113,7 +113,7 @@ def main(deliver: Callable[[SweepJob], None] | None = None) -> None:
     if os.environ.pop(FOLLOWS_PARENT, ""):
         process_group.follow_parent()
     workspace.enter()
-    files = JobFiles(Path(sys.argv[1]), int(sys.argv[2]))
+    files = JobFiles(Path(arguments[0]), int(arguments[1]))
     try:
         # A process that asks whether a job runs holds the lock for a moment.
         with files.lock.acquire(timeout=1), errors_in_one_line():
@@ -182,4 +182,4 @@ def _restore_signals() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
