@@ -94,11 +94,11 @@ def test_repro_with_a_note_tells_it_also_of_a_run_that_is_there(monkeypatch: pyt
     Path("conf").mkdir()
     asked: list[list[str]] = []
 
-    def ends() -> None:
-        asked.append(sys.argv)
+    def ends(argv: list[str]) -> None:
+        asked.append(argv)
         sys.exit(0)
 
-    monkeypatch.setattr(dvc, "main", ends)
+    monkeypatch.setattr(dvc, "run", ends)
     for arguments in (["--note", "for Anna", "train"], ["train", "--note=for Bo"], ["--force"]):
         monkeypatch.setattr(sys, "argv", ["bakeoff", "repro", *arguments])
         with pytest.raises(SystemExit):

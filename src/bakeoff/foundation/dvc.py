@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from bakeoff.foundation.dvc_repair import OBJECTS, keep_lock, repair, settle
 from bakeoff.foundation.errors import WorkspaceError
@@ -196,8 +196,10 @@ def require_readable(path: Path) -> None:
         sys.exit(DVC_FAILED)
 
 
-def main() -> None:
-    """Run DVC with this process's arguments. Before it, repair its files; after it, bring them to the disk."""
+def run(argv: Sequence[str]) -> NoReturn:
+    """Run DVC with a program's name and arguments. Before it, repair its files; after it, bring them to the disk."""
+    sys.argv = list(argv)  # by which DVC names the command that holds a lock
+    arguments = sys.argv[1:]
     collect_seldom()  # DVC's modules stay, and searching them takes 7 % of the time
     here = Path.cwd()
     roots = [folder for folder in (here, *here.parents) if (folder / ".dvc").is_dir()][:1]
@@ -207,7 +209,7 @@ def main() -> None:
             chdir(root),
         ):  # DVC itself reports a workspace that cannot be written, where that matters
             repair(cache())
-    if "repro" in sys.argv[1:2] or sys.argv[1:3] == ["exp", "run"]:
+    if "repro" in arguments[:1] or arguments[:2] == ["exp", "run"]:
         require_readable(Path("params.yaml"))
     from dvc.cli import main as run_dvc
 
@@ -215,16 +217,20 @@ def main() -> None:
     begin_command()
     try:
         with relay.listening():
-            code = run_dvc()
+            code = run_dvc(arguments)
     finally:
         for root in roots:
             with suppress(OSError), chdir(root):
                 settle(cache())
                 if code == 0:
                     keep_lock()
-                    if "repro" in sys.argv[1:2] and "--dry" not in sys.argv:
+                    if "repro" in arguments[:1] and "--dry" not in arguments:
                         end_command(DVC)
     sys.exit(relay.exit_code(code))
+
+
+def main() -> None:
+    run(sys.argv)
 
 
 if __name__ == "__main__":

@@ -107,19 +107,13 @@ class Entered(Multirun):
 
 
 def multirun(application: Multirun, *overrides: str) -> Manifest | None:
-    sys.argv = ["multirun", *overrides]
-    return application.run()
+    return application.run(["multirun", *overrides])
 
 
 def entered(*overrides: str, **options: Any) -> list[str]:
     application = Entered(*overrides, **options)
     multirun(application, "--multirun", *overrides)
     return [" ".join(configuration) for configuration in application.entered]
-
-
-@pytest.fixture(autouse=True)
-def arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["multirun"])
 
 
 @pytest.mark.parametrize(
@@ -258,7 +252,7 @@ def test_the_dvc_launcher_is_for_this_application_alone(monkeypatch: pytest.Monk
     def other(config: Any) -> None:
         raise AssertionError("it would have no stages")
 
-    sys.argv = ["other", "-m", "hydra/launcher=dvc", "+a=1,2"]
+    monkeypatch.setattr(sys, "argv", ["other", "-m", "hydra/launcher=dvc", "+a=1,2"])
     monkeypatch.setenv(FULL_ERROR, "1")
     with pytest.raises(TypeError, match=r"^hydra/launcher=dvc: must stand in `python -m bakeoff\.multirun`"):
         other()

@@ -64,21 +64,20 @@ def _repro(arguments: argparse.Namespace) -> None:
     if on is not None:
         require_ray(on)
         os.environ[ON_VARIABLE] = on  # for the stages that can use other machines
-    sys.argv = ["dvc", "repro", *rest]
     if note is None:
-        dvc.main()
+        dvc.run(["dvc", "repro", *rest])
     else:
-        _repro_with(note)
+        _repro_with(note, rest)
 
 
-def _repro_with(note: str) -> None:
+def _repro_with(note: str, rest: list[str]) -> None:
     from bakeoff.foundation import dvc
     from bakeoff.tracking.journal.journal import NOTE_VARIABLE
     from bakeoff.tracking.notes import report_notes_here, require_note
 
     os.environ[NOTE_VARIABLE] = require_note(note)  # for the stage that trains
     try:
-        dvc.main()
+        dvc.run(["dvc", "repro", *rest])
     finally:
         report_notes_here()  # of a run that was there already
 

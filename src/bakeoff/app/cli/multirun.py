@@ -48,8 +48,8 @@ def run_multirun(
     from bakeoff.experiments.sweep.hydra_app import Multirun
 
     end_as_by_ctrl_c()
-    sys.argv = ["bakeoff sweep", "--multirun", *map(set_or_add, overrides)]
-    return Multirun(Terminal(), overrides, options=options, resumed=resumed, only_queues=only_queues).run()
+    multirun = Multirun(Terminal(), overrides, options=options, resumed=resumed, only_queues=only_queues)
+    return multirun.run(["bakeoff sweep", "--multirun", *map(set_or_add, overrides)])
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
         from bakeoff.experiments.sweep.hydra_app import Multirun
 
         shown = SplitOverrides.split(overrides).variants if options.cfg is not None else None
-        sweep_commands.finish(Multirun(Terminal(), overrides).run(whole_of=shown))
+        sweep_commands.finish(Multirun(Terminal(), overrides).run(sys.argv, whole_of=shown))
 
 
 def _read_arguments(arguments: list[str]) -> tuple[list[str], argparse.Namespace]:

@@ -7,6 +7,7 @@ one is chosen. `python -m bakeoff.multirun` and `bakeoff sweep` are its two call
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from copy import deepcopy
@@ -107,8 +108,9 @@ class Multirun:
         self._notes: Path | None = None  # the folder that Hydra makes for its own notes, if it is new
         self._lock = ExitStack()  # held as long as the sweeper is at work, also between its batches
 
-    def run(self, *, whole_of: Sequence[str] | None = None) -> Manifest | None:
-        """Run the application by `sys.argv`. Return the sweep as far as it came, or None if none started.
+    def run(self, argv: Sequence[str], *, whole_of: Sequence[str] | None = None) -> Manifest | None:
+        """Run the application with a program's name and arguments. Return the sweep as far as it came, or None if none
+        started.
 
         `whole_of` are overrides whose run.yaml Hydra shows as the configuration.
         """
@@ -117,7 +119,7 @@ class Multirun:
         require_few(self._overrides, sure=bool(self._options.get("yes")))
         store_primary(place / workspace.PARAMS, whole)
         main = hydra.main(version_base="1.3", config_path=str((place / workspace.CONF).resolve()), config_name=NAME)
-        with self._lock, suppress(Enough), self._errors_in_one_line():
+        with self._lock, suppress(Enough), self._errors_in_one_line(), _given_to_hydra(argv):
             if self.manifest is not None:
                 self._lock.enter_context(one_launcher(self.manifest.folder))
             main(self)()
@@ -273,3 +275,13 @@ def _format_hydra_error(error: BaseException) -> str:
     """Return the error with its cause, because Hydra often hides the message of OmegaConf behind its own."""
     texts = [END.split(one_line(one, MOST_LETTERS))[0] for one in (error, error.__cause__) if one]
     return "; ".join(text.removesuffix(".") for text in texts if text)
+
+
+@contextmanager
+def _given_to_hydra(argv: Sequence[str]) -> Iterator[None]:
+    """Let Hydra find these arguments where it reads them, in `sys.argv`."""
+    before, sys.argv = sys.argv, list(argv)
+    try:
+        yield
+    finally:
+        sys.argv = before
