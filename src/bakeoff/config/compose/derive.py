@@ -1,7 +1,7 @@
 """A parsed variant + the records' manifest -> the variant with every number filled in that follows from them."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bakeoff.config.compose.auto_batch import Choice, NothingFits
 from bakeoff.config.compose.checks import Records, check
@@ -21,6 +21,15 @@ from bakeoff.learning.plan.settings import Train, steps_for
 from bakeoff.learning.run_file.parse import Problems
 
 
+@dataclass(frozen=True)
+class MemoryNeed:
+    """What training takes of a machine, and what the machine has."""
+
+    memory: Memory
+    load: Load
+    limits: Limits
+
+
 def resolve(
     draft: Draft,
     records: Records,
@@ -35,48 +44,48 @@ def resolve(
 
     `limits_of` and `largest_batch` are what looks at the machine, and asked only where the variant says `auto`.
     """
-    manifest = records.manifest
-    fits = draft.model is not None and manifest is not None and draft.model.task == manifest.task
-    facts = facts_of(draft.model, len(manifest.classes)) if draft.model and manifest and fits else None
-    limits = limits_of(draft.memory) if draft.memory else None
-    load, because = _load(draft, facts), "stated"
-    if draft.train and draft.train.batch_size == "auto":
-        draft = replace(draft, train=replace(draft.train, batch_size=1))
-        if not (manifest and load and limits and largest_batch):
+    manifest, train = records.manifest, draft.train
+    facts = _find_facts(draft.model, manifest, facts_of)
+    if manifest is None or train is None:
+        check(draft, records, facts, [], problems, is_set)
+        return None
+    need = _find_need(draft, train, facts, limits_of)
+    examples, because = count_share(manifest.splits[TRAIN].examples, train.share), "stated"
+    if train.batch_size == "auto":
+        train = replace(train, batch_size=1)
+        draft = replace(draft, train=train)
+        if need is None or largest_batch is None:
             check(draft, records, facts, [], problems, is_set)
             return None
-        alone = Problems(lambda key: key)
-        smallest = resolve(draft, records, alone, facts_of=facts_of, is_set=is_set, limits_of=lambda memory: limits)
+        limits = need.limits
+        smallest = resolve(
+            draft, records, Problems(str), facts_of=facts_of, is_set=is_set, limits_of=lambda memory: limits
+        )
         try:
-            choice = largest_batch(smallest, load, limits) if smallest else None
+            choice = largest_batch(smallest, need.load, limits) if smallest else None
         except NothingFits as error:
-            _note_nothing_fits(draft, error.least_bytes, limits, problems)
+            _note_nothing_fits(need, error.least_bytes, problems)
             return None
-        if choice and draft.train:
-            because = choice.in_words(limits.bytes, _count_examples(draft.train, manifest))
-            draft = replace(draft, train=replace(draft.train, batch_size=choice.batch_size))
-            load = choice.measured(load)
-    if draft.train and manifest:
-        cut, reason = _cut_batches(draft.train, _count_examples(draft.train, manifest), problems)
-        draft, because = replace(draft, train=cut), reason or because
-    examples = _count_examples(draft.train, manifest) if draft.train and manifest else 0
-    spans = _spans(draft.train, draft.lr, examples, problems) if draft.train and manifest else []
-    if draft.train and draft.lr and spans:
-        draft = _with_schedules(draft, draft.train, draft.lr, spans, examples, problems)
-    held = None
-    if draft.memory and manifest and limits and load and spans:
-        largest = max(span.batch_size for span in spans) // (draft.train.workers if draft.train else 1)  # on a machine
-        held = _buffers(draft.memory, load, manifest.splits[TRAIN], largest, limits, problems)
+        if choice:
+            because = choice.in_words(limits.bytes, examples)
+            train = replace(train, batch_size=choice.batch_size)
+            need = replace(need, load=choice.measured(need.load))
+    cut = _cut_batches(train, examples, problems)
+    if cut.batch < train.batch:
+        because = f"stated as {train.batch}, cut by halves to what the set can fill"
+    spans = _spans(cut, draft.lr, examples, problems)
+    draft = _with_schedules(replace(draft, train=cut), cut, spans, examples, problems)
+    held = _buffers(need, manifest.splits[TRAIN], spans, cut.workers, problems)
     check(draft, records, facts, spans, problems, is_set)
-    if problems.lines or not (manifest and facts and held and limits and draft.train):
+    if problems.lines or facts is None or need is None or held is None:
         return None
-    return draft.whole(_derive(draft.train, manifest, spans, facts.parameters, because, limits, held))
+    return draft.whole(_derive(cut, manifest, spans, facts.parameters, because, need.limits, held))
 
 
 def _derive(
     train: Train, manifest: Manifest, spans: list[Span], parameters: int, because: str, limits: Limits, held: Buffers
 ) -> Derived:
-    last, examples = spans[-1], _count_examples(train, manifest)
+    last, examples = spans[-1], count_share(manifest.splits[TRAIN].examples, train.share)
     taken = last.first_example + last.steps * last.batch_size * train.accumulate_batches
     return Derived(
         task=manifest.task,
@@ -101,19 +110,41 @@ def _derive(
     )
 
 
-def _count_examples(train: Train, manifest: Manifest) -> int:
-    """Return how many training examples the run learns from; they are what an epoch is."""
-    return count_share(manifest.splits[TRAIN].examples, train.share)
+def _find_facts(
+    model: Network | None, manifest: Manifest | None, facts_of: Callable[[Network, int], Facts]
+) -> Facts | None:
+    """Return what is known of the network; nothing if it is of another task than the records."""
+    if model is None or manifest is None or model.task != manifest.task:
+        return None
+    return facts_of(model, len(manifest.classes))
 
 
-def _note_nothing_fits(draft: Draft, least: int | None, limits: Limits, problems: Problems) -> None:
-    budget = draft.memory.budget if draft.memory else ""
-    needed = f"at least {-(-least // 10**6)}MB" if least and least > limits.bytes else "more"
-    problems.add("memory.budget", f"must be {needed}, got {budget!r}; not even batches of 1 fit when tried")
+def _find_need(
+    draft: Draft, train: Train, facts: Facts | None, limits_of: Callable[[Memory], Limits]
+) -> MemoryNeed | None:
+    if draft.model is None or draft.memory is None or facts is None:
+        return None
+    load = Load(
+        pixels=draft.model.frames * draft.model.input_size**2,
+        parameters=facts.parameters,
+        variables=len(facts.variables),
+        activation_bytes=facts.activation_bytes,
+        slots=draft.optimizer.slots if draft.optimizer else 0,
+        averaged=train.ema_decay > 0,
+        accumulates=train.accumulate_batches > 1,
+        images=1 + train.augment.partners,
+    )
+    return MemoryNeed(draft.memory, load, limits_of(draft.memory))
 
 
-def _cut_batches(train: Train, examples: int, problems: Problems) -> tuple[Train, str | None]:
-    """Halve every batch that the training set cannot fill, as ftc-ml does. Return why the run's own is what it is."""
+def _note_nothing_fits(need: MemoryNeed, least: int | None, problems: Problems) -> None:
+    needed = f"at least {-(-least // 10**6)}MB" if least and least > need.limits.bytes else "more"
+    rule = f"must be {needed}, got {need.memory.budget!r}; not even batches of 1 fit when tried"
+    problems.add("memory.budget", rule)
+
+
+def _cut_batches(train: Train, examples: int, problems: Problems) -> Train:
+    """Halve every batch that the training set cannot fill, as ftc-ml does."""
 
     def cut(size: int, key: str) -> int:
         fitting = size
@@ -129,9 +160,7 @@ def _cut_batches(train: Train, examples: int, problems: Problems) -> tuple[Train
         else phase
         for place, phase in enumerate(train.phases)
     )
-    own = cut(train.batch, "train.batch_size")
-    because = f"stated as {train.batch}, cut by halves to what the set can fill" if own < train.batch else None
-    return replace(train, batch_size=own, phases=phases), because
+    return replace(train, batch_size=cut(train.batch, "train.batch_size"), phases=phases)
 
 
 def _spans(train: Train, lr: Schedule | None, examples: int, problems: Problems) -> list[Span]:
@@ -169,10 +198,10 @@ def _shares(train: Train, examples: int, problems: Problems) -> list[int] | None
     return [share] * (number - 1) + [steps - share * (number - 1)]
 
 
-def _with_schedules(
-    draft: Draft, train: Train, lr: Schedule, spans: list[Span], examples: int, problems: Problems
-) -> Draft:
+def _with_schedules(draft: Draft, train: Train, spans: list[Span], examples: int, problems: Problems) -> Draft:
     """Fill in the schedule of each phase for its length, where it stands in the variant."""
+    if (lr := draft.lr) is None:
+        return draft
 
     def fill_in(schedule: Schedule, span: Span, prefix: str) -> Schedule:
         together = span.batch_size * train.accumulate_batches
@@ -191,26 +220,14 @@ def _with_schedules(
     return replace(draft, train=replace(train, phases=tuple(phases)))
 
 
-def _load(draft: Draft, facts: Facts | None) -> Load | None:
-    if not (draft.model and draft.train and facts):
-        return None
-    return Load(
-        pixels=draft.model.frames * draft.model.input_size**2,
-        parameters=facts.parameters,
-        variables=len(facts.variables),
-        activation_bytes=facts.activation_bytes,
-        slots=draft.optimizer.slots if draft.optimizer else 0,
-        averaged=draft.train.ema_decay > 0,
-        accumulates=draft.train.accumulate_batches > 1,
-        images=1 + draft.train.augment.partners,
-    )
-
-
 def _buffers(
-    memory: Memory, load: Load, train: Split, batch_size: int, limits: Limits, problems: Problems
+    need: MemoryNeed | None, split: Split, spans: list[Span], workers: int, problems: Problems
 ) -> Buffers | None:
+    if need is None:
+        return None
+    largest = max(span.batch_size for span in spans) // workers  # on a machine
     try:
-        return buffers(memory, load, train, batch_size, limits)
+        return buffers(need.memory, need.load, split, largest, need.limits)
     except OutOfRange as error:
         problems.add_refusal("memory.", error)
         return None
