@@ -29,7 +29,7 @@ train: {train}
 evaluate: {{use: standard}}
 export: {{use: saved_model}}
 track: {{use: none}}
-seed: 0
+seed: {seed}
 """
 AUTO_BATCH = "{use: small, batch_size: auto}"
 
@@ -53,8 +53,8 @@ def rendered(tmp_path: Path, facts: Path, monkeypatch: pytest.MonkeyPatch) -> Re
     shutil.copytree(facts, "facts")
     write_records(Path("records"))
 
-    def render(*, memory: str = "{use: medium}", train: str = "{use: small}") -> Run:
-        Path("params.yaml").write_text(PARAMS.format(memory=memory, train=train))
+    def render(*, memory: str = "{use: medium}", train: str = "{use: small}", seed: str = "0") -> Run:
+        Path("params.yaml").write_text(PARAMS.format(memory=memory, train=train, seed=seed))
         variant = read_variant(Path("params.yaml"), Path("conf"), Path("records"), facts=Path("facts"))
         shutil.copytree("facts", facts, dirs_exist_ok=True, ignore=shutil.ignore_patterns("batch-*", "machine-*"))
         return variant.whole()
@@ -194,3 +194,13 @@ def test_records_of_another_build_are_refused_before_the_first_step(split: str, 
     message = rf"^models/config/run\.yaml: was rendered for 600 {split} examples, records has 599; run `dvc repro`$"
     with pytest.raises(ConfigError, match=message):
         fitting_manifest(Path("records"), derived)
+
+
+def test_mistake_in_the_seed_is_reported_though_a_batch_is_to_be_tried(rendered: Rendered, tries: type[Tries]) -> None:
+    with pytest.raises(ConfigError, match=r"seed: must be a whole number, got 'x'$"):
+        rendered(train=AUTO_BATCH, seed="x")
+
+
+def test_batch_smaller_than_the_number_of_workers_is_reported(rendered: Rendered) -> None:
+    with pytest.raises(ConfigError, match=r"train\.batch_size: must be divisible by train\.workers=2, got 1$"):
+        rendered(train="{use: small, batch_size: 1, workers: 2}")

@@ -57,9 +57,14 @@ def resolve(
         if need is None or largest_batch is None:
             check(draft, records, facts, [], problems, is_set)
             return None
-        limits = need.limits
+        limits, any_seed = need.limits, 0 if draft.seed is None else draft.seed
         smallest = resolve(
-            draft, records, Problems(str), facts_of=facts_of, is_set=is_set, limits_of=lambda memory: limits
+            replace(draft, seed=any_seed),
+            records,
+            Problems(str),
+            facts_of=facts_of,
+            is_set=is_set,
+            limits_of=lambda memory: limits,
         )
         try:
             choice = largest_batch(smallest, need.load, limits) if smallest else None
@@ -225,7 +230,7 @@ def _buffers(
 ) -> Buffers | None:
     if need is None:
         return None
-    largest = max(span.batch_size for span in spans) // workers  # on a machine
+    largest = max(1, max(span.batch_size for span in spans) // workers)  # on a machine
     try:
         return buffers(need.memory, need.load, split, largest, need.limits)
     except OutOfRange as error:
