@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
@@ -52,7 +52,7 @@ class Worthless(RuntimeError):
 
 
 class Enough(BaseException):
-    """Ends Hydra's work. It is no Exception, because a plugin might catch that."""
+    """Ends a sweeper, which has no other way to end early. It is no Exception, because a sweeper might catch that."""
 
 
 class Door(Protocol):
@@ -119,10 +119,10 @@ class Multirun:
         require_few(self._overrides, sure=bool(self._options.get("yes")))
         store_primary(place / workspace.PARAMS, whole)
         main = hydra.main(version_base="1.3", config_path=str((place / workspace.CONF).resolve()), config_name=NAME)
-        with self._lock, suppress(Enough), self._errors_in_one_line(), _given_to_hydra(argv):
+        with self._lock, _given_to_hydra(argv):
             if self.manifest is not None:
                 self._lock.enter_context(one_launcher(self.manifest.folder))
-            main(self)()
+            self._run_hydra(main(self))
         if self._refused is not None:
             self._remove_notes()
             raise self._refused
@@ -131,6 +131,28 @@ class Multirun:
             return None
         return self.manifest
 
+    def _run_hydra(self, application: Callable[[], None]) -> None:
+        """Run the application to its end. Keep an error that comes before the first job, to be printed in one line."""
+        wants_all = os.environ.get(FULL_ERROR) == "1"
+        os.environ[FULL_ERROR] = "1"
+        try:
+            application()
+        except Enough:
+            pass
+        except BakeoffError as error:
+            self._refused = error
+        except Exception as error:
+            if wants_all or not (self._has_started or isinstance(error, (HydraException, *OF_PLUGINS))):
+                raise
+            if not self._has_started:
+                self._refused = ConfigError(f"command line: {_format_hydra_error(error)}")
+            elif not (isinstance(error, Worthless) and self._sweeper == BASIC):
+                # A sweeper may raise anything, most often for a job that came to nothing.
+                self._door.print_line(f"the sweeper ends, for {one_line(error)}")
+        finally:
+            if not wants_all:
+                del os.environ[FULL_ERROR]
+
     def __call__(self, config: Any) -> None:
         """Run one configuration, which needs no sweeper. Hydra calls this without --multirun."""
         hydra_config = HydraConfig.get()
@@ -138,10 +160,9 @@ class Multirun:
             settings = dict(hydra_config.launcher) if hydra_config.launcher.get("_target_") == DVC_LAUNCHER else {}
             self._settings = Settings.read(settings | self._options)
             self._notes = Path(hydra_config.runtime.output_dir)
-            self.launch([list(hydra_config.overrides.task)])
+            self._run_all(self._make_configurations([list(hydra_config.overrides.task)]))
         except BakeoffError as error:  # Hydra would also print it
             self._refused = error
-        raise Enough
 
     def set_up(self, settings: Mapping[str, Any], other_launcher: Any, hydra_context: Any, config: Any) -> None:
         """Set up the launcher. Raises now if another launcher's own settings are wrong."""
@@ -167,45 +188,56 @@ class Multirun:
         self._launcher = Plugins.instance().instantiate_launcher(hydra_context, run_one, inner)
 
     def launch(self, job_overrides: Sequence[Sequence[str]]) -> list[JobReturn]:
-        """Run these configurations, but for those that the sweep already has, and return the result of each."""
-        configurations = [self._make_configuration(overrides) for overrides in job_overrides]
-        if not configurations:
+        """Run a sweeper's batch of configurations and return the result of each. Raises Enough if some have none."""
+        configurations = self._make_configurations(job_overrides)
+        if not self._run_all(configurations):
+            raise Enough
+        return [self._make_return(configuration) for configuration in configurations]
+
+    def _make_configurations(self, job_overrides: Sequence[Sequence[str]]) -> list[Configuration]:
+        if not job_overrides:
             raise ConfigError(
                 f"command line: {' '.join(self._overrides)}: must stand for one configuration or more, got none"
             )
-        new = [configuration for configuration in configurations if self._job_of(configuration) is None]
-        if new:
-            self.manifest = self._enter(new, self.manifest)
-        assert self.manifest is not None
-        if any(not job.state.is_final for job in map(self._job_of, configurations) if job):
-            self._has_started = True
-            self._folder.mkdir(parents=True, exist_ok=True)  # sweepers expect that a launcher has made it
-            self.manifest = self._run(self.manifest)
-            if any(not state.is_final for state in self.manifest.states - {JobState.FAILED}):
-                raise Enough
-        return [self._make_return(configuration) for configuration in configurations]
+        return [self._make_configuration(overrides) for overrides in job_overrides]
 
     def _make_configuration(self, overrides: Sequence[str]) -> Configuration:
         plain = [override.removesuffix("=null") if override.startswith("~") else override for override in overrides]
         varied = [override for override in plain if self._fixed.get(find_key(override)) is None]
         return Configuration(tuple(plain), tuple(varied))
 
-    def _enter(self, configurations: Sequence[Configuration], manifest: Manifest | None) -> Manifest:
-        cores = cores_of_each(self._settings.jobs or 1)
-        jobs = preflight(configurations, until=self._settings.until, cores=cores, folds=True)
-        require_minutes(minutes_of(jobs), manifest.person if manifest else self._settings.person)
-        self._door.show(jobs, len(configurations), self._settings, ask=manifest is None)
-        if self._settings.dry_run:
-            raise Enough
+    def _run_all(self, configurations: Sequence[Configuration]) -> bool:
+        """Run these configurations, but for those that the sweep already has; return whether all came to an end."""
+        new = [configuration for configuration in configurations if self._job_of(configuration) is None]
+        if new:
+            entered = self._enter(new, self.manifest)
+            if entered is None:
+                return False
+            self.manifest = entered
+        if new and self._only_queues:
+            return False
+        assert self.manifest is not None
+        if any(not job.state.is_final for job in map(self._job_of, configurations) if job):
+            self._has_started = True
+            self._folder.mkdir(parents=True, exist_ok=True)  # sweepers expect that a launcher has made it
+            self.manifest = self._run(self.manifest)
+            return all(state.is_final for state in self.manifest.states - {JobState.FAILED})
+        return True
+
+    def _enter(self, configurations: Sequence[Configuration], manifest: Manifest | None) -> Manifest | None:
+        """Return the sweep with jobs for these configurations; None if they are only to be shown."""
+        settings, cores = self._settings, cores_of_each(self._settings.jobs or 1)
+        jobs = preflight(configurations, until=settings.until, cores=cores, folds=True)
+        require_minutes(minutes_of(jobs), manifest.person if manifest else settings.person)
+        self._door.show(jobs, len(configurations), settings, ask=manifest is None)
+        if settings.dry_run:
+            return None
         if manifest is not None:
             return extend(manifest, jobs)
-        settings = self._settings
         manifest = begin(jobs, self._overrides, settings.until, note=settings.note, person=settings.person)
-        if self._only_queues:
-            self.manifest = manifest
-            raise Enough
-        self._lock.enter_context(one_launcher(manifest.folder))
-        self._door.print_line(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
+        if not self._only_queues:
+            self._lock.enter_context(one_launcher(manifest.folder))
+            self._door.print_line(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         return manifest
 
     def _run(self, manifest: Manifest) -> Manifest:
@@ -234,28 +266,6 @@ class Multirun:
         else:
             done.status, done.return_value = JobStatus.FAILED, Worthless(f"{job.name}: {job.state}")
         return done
-
-    @contextmanager
-    def _errors_in_one_line(self) -> Iterator[None]:
-        wants_all = os.environ.get(FULL_ERROR) == "1"
-        os.environ[FULL_ERROR] = "1"
-        try:
-            yield
-        except BakeoffError as error:
-            self._refused = error
-        except Exception as error:
-            if wants_all:
-                raise
-            if self._has_started:  # a sweeper may raise anything, most often for a job that came to nothing
-                if not (isinstance(error, Worthless) and self._sweeper == BASIC):
-                    self._door.print_line(f"the sweeper ends, for {one_line(error)}")
-            elif isinstance(error, (HydraException, *OF_PLUGINS)):
-                self._refused = ConfigError(f"command line: {_format_hydra_error(error)}")
-            else:
-                raise
-        finally:
-            if not wants_all:
-                del os.environ[FULL_ERROR]
 
     def _remove_notes(self) -> None:
         if self._notes is not None and self._notes.is_dir():
