@@ -22,6 +22,10 @@ class Composed:
         self.preset: str | None = None
         self.user_layers: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line, params.yaml
 
+    def changed_params(self) -> dict[str, Any]:
+        """Return params.yaml as it is once the overrides are written into it."""
+        return self.user_layers[0].document.values
+
     def layer_of(self, key: str) -> Layer | None:
         """Return the file that sets the key; None if its value is a default."""
         group, *inner = _place(key)

@@ -76,7 +76,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
         variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=kept_in, overrides=overrides)
         check_best_by(variant)
         run = variant.whole()
-        params: dict[str, Any] = variant.composed.user_layers[0].document.values
+        params = variant.composed.changed_params()
         trees = {workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}
         stages = stages_ahead(trees, read_known())
     derived, manifest, tiles = run.derived, read_manifest(workspace.RECORDS), tiles_of(run.model)

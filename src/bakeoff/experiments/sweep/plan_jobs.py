@@ -103,7 +103,7 @@ def _plan_job(
     variant = read_variant(
         workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=configuration.overrides
     )
-    wanted: dict[str, Any] = variant.composed.user_layers[0].document.values
+    wanted = variant.composed.changed_params()
     data, current = wanted.get("data"), now.get("data")
     if data != current and not (folds and find_fold(data) and is_same_data(data, current)):
         raise ConfigError(  # and no other mistake, because that might be about other records

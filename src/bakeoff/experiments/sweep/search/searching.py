@@ -95,6 +95,6 @@ def _plan_trial(number: int, configuration: Configuration, manifest: Manifest, s
         params, folder / workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=configuration.overrides
     )
     run = variant.whole()
-    options = list_options(read_mapping(params), variant.composed.user_layers[0].document.values)
+    options = list_options(read_mapping(params), variant.composed.changed_params())
     job = sweep_job(manifest.id, number, [configuration], run, options, search.stages)
     return replace(job, headline=search.metric, rendered=digest_of(as_tree(run)))
