@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from pathlib import Path
 
 from bakeoff.config.track import Mlflow
@@ -13,7 +12,7 @@ from bakeoff.foundation.workspace import RUN
 from bakeoff.tracking.journal.journal import NOTE
 from bakeoff.tracking.restored_results import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.results.measurements import with_measured
-from bakeoff.tracking.results.results import Result
+from bakeoff.tracking.results.results import Result, parse_yaml, read_text
 from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store import stored_run
 from bakeoff.tracking.store.mlflow_names import is_of_all_classes, option_in_params
@@ -94,20 +93,10 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
 
 
 def _own_target(uri: str | None, experiment: str | None) -> Target:
-    import yaml
-
-    try:
-        track = (yaml.safe_load(_track_lines(RUN.read_text(encoding="utf-8"))) or {}).get("track") or {}
-    except (OSError, ValueError, yaml.YAMLError, AttributeError):
-        track = {}
+    held = parse_yaml(read_text(RUN)).get("track")
+    track = held if isinstance(held, dict) else {}
     own = Mlflow(track.get("experiment") or Mlflow.experiment, uri or track.get("uri"))
     return Target.from_settings(replace(own, experiment=experiment) if experiment else own)
-
-
-def _track_lines(text: str) -> str:
-    """The one group that is needed, of a file that takes long to read."""
-    lines = text.partition("\ntrack:")[2].splitlines()[1:]
-    return "\n".join(["track:", *takewhile(lambda line: line.startswith(" "), lines)])
 
 
 def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:

@@ -3,6 +3,7 @@
 The verdict becomes tags of the run that it is about, and a run of its own if asked for; by journals, as all else.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ from bakeoff.tracking.store.target import target_in
 from bakeoff.tracking.sync.status import send_beside
 from bakeoff.tracking.tracker import new_run_id, report_result
 
+# The group as the recorded commit has it. The rest stays as it is written, for the reader of that commit.
+TRACK = re.compile(r"^track:.*\n(?:[ \t].*\n|\n)*", re.MULTILINE)
 UNTRACKED = "track: {use: none} # this is the proof, not the run\n"
 REPRODUCED, REPRODUCED_AT = "bakeoff.reproduced", "bakeoff.reproduced_at"
 OF, OF_IN_MLFLOW = "bakeoff.reproduction_of", "bakeoff.reproduction_of_mlflow_run"
@@ -132,12 +135,8 @@ def _lacking_stages(folder: Path) -> Iterator[Lack]:
 
 def _keep_to_itself(params: Path) -> None:
     """The proof is no new run of the tracking store; `track` decides nothing but where copies go."""
-    lines, inside = [], False
-    for line in params.read_text(encoding="utf-8").splitlines(keepends=True):
-        inside = line.startswith("track:") or (inside and line[:1] in (" ", "\t"))
-        if not inside:
-            lines.append(line if line.endswith("\n") else f"{line}\n")
-    params.write_text("".join([*lines, UNTRACKED]), encoding="utf-8")
+    text = params.read_text(encoding="utf-8").rstrip("\n")
+    params.write_text(TRACK.sub("", f"{text}\n") + UNTRACKED, encoding="utf-8")
 
 
 def _run_stage(stage: str, folder: Path, print_line: PrintLine) -> float:
