@@ -18,8 +18,9 @@ import yaml
 from dvc.cli import parse_args
 from hydra.core.override_parser.types import Override
 
-from bakeoff.app.cli import make_parser, parse, take_option
+from bakeoff.app.cli import make_parser, parse
 from bakeoff.app.cli.parser import OPTION
+from bakeoff.app.cli.repro import take_option
 from bakeoff.config.compose.compose import compose
 from bakeoff.config.compose.overrides import parse_overrides
 from bakeoff.config.compose.variant import parse_variant

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.app.cli import take_option
+from bakeoff.app.cli.repro import take_option
 from support.commands import run_bakeoff
 
 

@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
 COMMAND = re.compile(r"[a-z]+")  # an override has a = or a ~
 
 
-def add_to(commands: Any, add_commands: Callable[[Any], None] | None = None) -> None:
-    """`add_commands` puts commands in the place of overrides, for a parser that reads nothing."""
+def add_to(commands: Any, *, as_typed: bool = False) -> None:
+    """Add `sweep`; `as_typed` puts its commands in the place of overrides, for a parser that reads nothing."""
     sweep = commands.add_parser("sweep", epilog=sweep_commands.OF_SWEEPS)
     add = sweep.add_argument
-    if add_commands:
-        add_commands(sweep.add_commands())
+    if as_typed:
+        sweep_commands.add_commands(sweep.add_commands())
     else:
         add(
             "overrides", nargs="*", metavar="OVERRIDE",

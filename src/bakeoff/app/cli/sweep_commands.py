@@ -7,7 +7,7 @@ from collections.abc import Callable, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from bakeoff.app.cli.help_lines import LINES
+from bakeoff.app.cli.command_table import COMMANDS
 from bakeoff.app.cli.table import print_fitted, print_wrapped
 from bakeoff.app.cli.terminal import confirm, print_columns
 from bakeoff.foundation import workspace
@@ -64,13 +64,19 @@ def leave_by(states: Set["JobState"]) -> None:
         sys.exit(SOME_FAILED)
 
 
+def add_to(commands: Any) -> None:
+    add_commands(commands, "sweep ")
+
+
 def add_commands(commands: Any, before: str = "") -> None:
     """Add what can be asked of sweeps that have started, each with `before` it in its name."""
-    listing = commands.add_parser(f"{before}list", help=LINES["sweep list"], epilog="example: bakeoff sweep list")
+    listing = commands.add_parser(
+        f"{before}list", help=COMMANDS["sweep list"].line, epilog="example: bakeoff sweep list"
+    )
     listing.set_defaults(run=lambda arguments: _list())
-    for name, (example, run) in COMMANDS.items():
+    for name, (example, run) in ON_ONE_SWEEP.items():
         epilog = f"example: bakeoff sweep {name} {example}"
-        command = commands.add_parser(f"{before}{name}", help=LINES[f"sweep {name}"], epilog=epilog)
+        command = commands.add_parser(f"{before}{name}", help=COMMANDS[f"sweep {name}"].line, epilog=epilog)
         command.add_argument("id", nargs="?", metavar="ID", help="sweep, or the beginning of its id (the last)")
         command.set_defaults(run=partial(_run_on_one, run))
         if name == "best":
@@ -156,9 +162,9 @@ def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         print_line(f"nothing was removed; --yes removes {wanted}")
 
 
-COMMANDS: dict[str, tuple[str, Run]] = {  # an example of each, and what it runs
+ON_ONE_SWEEP: dict[str, tuple[str, Run]] = {  # an example of each, and what it runs
     "show": ("sweep-20260102-030405", _show),
     "best": ("--apply", _best),
     "prune": ("--keep 2", _prune),
 }
-ALL_COMMANDS = ("list", *COMMANDS)
+ALL_COMMANDS = ("list", *ON_ONE_SWEEP)
