@@ -261,3 +261,14 @@ def test_each_example_is_in_validation_of_one_fold_with_its_whole_group(
     else:
         assert {sum("cat/" in name for name in names) for names in held} == {9}
     assert sum({"emu/film90_900.jpg", "emu/film91_901.jpg"} <= set(names) for names in held) == 1
+
+
+def test_blocks_of_a_merged_set_are_cut_by_its_own_images_though_it_shares_one_with_another(
+    make: Build, tmp_path: Path
+) -> None:
+    write_images(tmp_path / "one", {"cat": 4})
+    write_images(tmp_path / "two", {"cat": 4}, first_seed=3)  # its first image is the last one of the other
+    rule = Split(by="blocks", validation=0.25)
+    built = make(one=ImageFolders(path="one", split=rule), two=ImageFolders(path="two", split=rule))
+    assert [*built.manifest.splits] == ["train", "validation"]
+    assert built.names("validation") == ["one/cat/003.jpg", "two/cat/003.jpg"]

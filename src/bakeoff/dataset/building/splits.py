@@ -4,6 +4,7 @@ is never the same.
 
 import sqlite3
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import PurePosixPath
 
 from bakeoff.dataset.building.catalogue import Catalogue
@@ -234,23 +235,31 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
 
 def _blocks(table: sqlite3.Connection, source: int, rule: Split) -> None:
     """The end of every group, in the order of the numbers in the names, is for validation, or for the test after it."""
-    groups = table.execute("SELECT unit, COUNT(*) FROM examples WHERE source = ? GROUP BY unit", [source])
+    sizes = table.execute("SELECT unit, COUNT(*) FROM examples WHERE source = ? GROUP BY unit ORDER BY unit", [source])
+    names = table.execute("SELECT name FROM examples WHERE source = ? ORDER BY unit, natural, name", [source])
+    sides = chain.from_iterable(_cut_block(size, rule) for _, size in sizes)
     table.execute("DELETE FROM decided")
-    for unit, size in groups:
-        taken = min(max(round(size * rule.validation), 1), size - 1) if size > 1 else 0
-        tested = min(max(round(size * rule.test), 1), size - 1 - taken) if rule.test and size > 2 else 0
-        end = size - tested - (rule.gap if tested else 0)  # of validation
-        names = table.execute("SELECT name FROM examples WHERE unit = ? ORDER BY natural, name", [unit])
-        for position, [name] in enumerate(names):
-            before = end - taken - position  # so many to the first of validation
-            side = VALIDATION if before <= 0 else TRAIN if before > rule.gap or not taken else None
-            if position >= end:
-                side = TEST if position >= size - tested else None
-            table.execute("INSERT INTO decided VALUES (?, ?, ?)", (name, side, None if side else IN_GAP))
+    table.executemany(
+        "INSERT INTO decided VALUES (?, ?, ?)",
+        ((name, side, None if side else IN_GAP) for [name], side in zip(names, sides, strict=True)),
+    )
     table.execute(
         "UPDATE examples SET (side, left_out) = (SELECT side, reason FROM decided WHERE key = name) WHERE source = ?",
         [source],
     )
+
+
+def _cut_block(size: int, rule: Split) -> list[str | None]:
+    """Return the side of each example of a group, in their order; None in a gap."""
+    if size == 1:
+        return [TRAIN]
+    taken = min(max(round(size * rule.validation), 1), size - 1)
+    tested = min(max(round(size * rule.test), 1), size - 1 - taken) if rule.test and size > 2 else 0
+    end = max(size - tested - (rule.gap if tested else 0), 0)  # of validation
+    begin = max(end - taken, 0)
+    trained = max(begin - rule.gap, 0)
+    before, after = [None] * (begin - trained), [None] * (size - tested - end)
+    return [*[TRAIN] * trained, *before, *[VALIDATION] * (end - begin), *after, *[TEST] * tested]
 
 
 def _suggest(side: str, dataset: Dataset) -> str:
