@@ -124,17 +124,18 @@ def show_form(request: Request) -> Response:
 
 def _continued(run: KnownRun) -> dict[str, str]:
     """Return the form as it was for a run, with twice as many steps and the run to continue."""
-    steps = run.status.steps if run.status else 0
-    durations = ("train.steps=", "train.epochs=")
-    overrides = [override for override in _read_overrides(run) if not override.lstrip("+").startswith(durations)]
-    given = {"steps": str(2 * steps), "more": run.fingerprint}
-    for name, key in KEYS.items():
-        own = next((override for override in overrides if override.lstrip("+").startswith(f"{key}=")), None)
-        if own is not None and name not in given:
-            given[name] = own.partition("=")[2].strip("\"'")
-            overrides.remove(own)
-    overrides = [override for override in overrides if not override.lstrip("+").startswith("train.continue_from=")]
-    return {**given, "others": shlex.join(overrides)}
+    given = {"steps": str(2 * (run.status.steps if run.status else 0)), "more": run.fingerprint}
+    others = []
+    for override in _read_overrides(run):
+        key, _, value = override.lstrip("+").partition("=")
+        field = next((field for field, its_key in KEYS.items() if its_key == key), None)
+        if field in ("steps", "epochs", "more"):
+            continue
+        if field is not None and field not in given:
+            given[field] = value.strip("\"'")
+        else:
+            others.append(override)
+    return {**given, "others": shlex.join(others)}
 
 
 def _read_overrides(run: KnownRun) -> list[str]:
