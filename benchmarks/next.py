@@ -18,8 +18,7 @@ import numpy as np
 from shares import Lab, load_images
 from trials import describe_difference
 
-from bakeoff.inference.active_learning.choose import choose_pictures
-from bakeoff.inference.active_learning.uncertainty import measure_uncertainty
+from bakeoff.inference.active_learning.choose import choose_pictures, measure_uncertainty
 
 
 def main() -> None:

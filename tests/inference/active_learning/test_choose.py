@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bakeoff.inference.active_learning.choose import choose_pictures
-from bakeoff.inference.active_learning.uncertainty import measure_uncertainty
+from bakeoff.inference.active_learning.choose import choose_pictures, measure_uncertainty
 
 NOBODY = np.empty((0, 2), np.float32)
 

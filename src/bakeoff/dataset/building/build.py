@@ -21,15 +21,15 @@ from filelock import FileLock, Timeout
 
 from bakeoff.dataset.building import write_shards
 from bakeoff.dataset.building.catalogue import Catalogue, PackedItem, PackedVerdict, pack_verdict, unpack_item
-from bakeoff.dataset.building.generated_data import settle_drawings
 from bakeoff.dataset.building.report_data import Findings, write_report
+from bakeoff.dataset.building.report_html import counted
 from bakeoff.dataset.building.scratch_folder import Beside
 from bakeoff.dataset.building.shard_assignment import choose_classes, choose_shards, fill_examples, find_odd_classes
 from bakeoff.dataset.building.splits import choose_sides
 from bakeoff.dataset.building.survey import Tally
-from bakeoff.dataset.building.validate import Verdict
+from bakeoff.dataset.building.validate import AS_STORED, UNSAID, Verdict
 from bakeoff.dataset.building.validate_all import check_items
-from bakeoff.dataset.building.worker_tasks import MakePool, Piece, Pool, examine_piece
+from bakeoff.dataset.building.worker_tasks import PIECE, MakePool, Piece, Pool, cut, examine_piece
 from bakeoff.dataset.building.workers import Workers
 from bakeoff.dataset.records.manifest import BoxTable, Manifest, write_labels
 from bakeoff.dataset.records.record import SEEN, TRAIN
@@ -71,7 +71,7 @@ def build(
         with make_pool(readers, folder) if make_pool else HomePool(workers, readers, folder) as pool:
             pool.warm_up()
             check_items(catalogue, pool, parts)
-            doubts = settle_drawings(catalogue, pool, parts)
+            doubts = _settle_drawings(catalogue, pool, parts)
             _require_few_rejected(catalogue, parts)
             fill_examples(catalogue, datasets)
             classes, warnings = choose_classes(catalogue, parts, labels)
@@ -96,6 +96,35 @@ def build(
             manifest.write(partial)
     shutil.rmtree(folder)
     return manifest, findings
+
+
+def _settle_drawings(catalogue: Catalogue, pool: Pool, parts: Sequence[Part]) -> list[str]:
+    """Take boxes of which no size tells whether they were drawn on the image as stored or as shown as most others are.
+
+    Return a warning for each dataset with such images.
+    """
+    warnings = []
+    drawn_on = "json_extract(verdicts.content, '$.drawn_on')"
+    rows = f"FROM verdicts JOIN items USING (name) WHERE source = ? AND {drawn_on}"
+    for source, part in enumerate(parts):
+        counts = dict(catalogue.table.execute(f"SELECT {drawn_on}, COUNT(*) {rows} IS NOT NULL GROUP BY 1", [source]))
+        if part.dataset.boxes_drawn_on != "auto" or UNSAID not in counts:
+            continue
+        others = {kind: counts.get(kind, 0) for kind in ("stored", "shown")}
+        drawn = "stored" if others["stored"] > others["shown"] else "shown"
+        # Those that a build before this one took otherwise are among them.
+        other = f"SELECT items.content {rows} = ? AND (instr(verdicts.content, ?) > 0) != ?"
+        items = catalogue.table.execute(other, [source, UNSAID, AS_STORED, drawn == "stored"]).fetchall()
+        again = ((source + len(parts) * (drawn == "stored"), content) for (content,) in items)
+        for verdicts in pool.examine(cut(again, PIECE)):
+            catalogue.add_verdicts(verdicts)
+        [name] = catalogue.table.execute(f"SELECT MIN(name) {rows} = ?", [source, UNSAID]).fetchone()
+        warnings.append(
+            f"{counted(counts[UNSAID], 'image')} with an EXIF orientation where no size tells whether boxes were drawn "
+            f"on the image as stored or as shown, {name} for one; taken as {drawn}, as on {others[drawn]:,} others "
+            "(data.boxes_drawn_on)"
+        )
+    return warnings
 
 
 def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:

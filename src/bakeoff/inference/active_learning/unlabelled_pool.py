@@ -1,8 +1,9 @@
 """A folder of pictures and a run -> the network's answer and features of each picture that is new."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +12,18 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.records.wire import decode_features
 from bakeoff.foundation.errors import DataError, one_line
-from bakeoff.importing.datasets.pre_annotate import Scene
+from bakeoff.importing.datasets.pre_annotate import Proposed, Scene
+from bakeoff.inference.active_learning.choose import measure_uncertainty
 from bakeoff.inference.active_learning.near_duplicates import Known
-from bakeoff.inference.active_learning.scenes import make_scene
-from bakeoff.inference.active_learning.uncertainty import measure_uncertainty
 from bakeoff.inference.predict.features import FeatureExtractor
 from bakeoff.inference.predict.model import opened
+from bakeoff.inference.predict.output_formats import image_row, rows_of
 from bakeoff.inference.predict.read_images import decode_stored
 from bakeoff.inference.predict.select_model import Trained
 from bakeoff.learning.input.record_reader import Store
 
 MOST_TRAINED = 5000  # training examples that distances are measured to, evenly spread
+NAMED = 3  # best answers
 Advance = Callable[[], None]
 
 
@@ -75,11 +77,33 @@ def read_pool(
             continue
         known.add(str(name), data, checked.likeness)
         answer = watcher.model.answer(pixels)
-        scene, description = make_scene(name, pixels, answer, watcher.model.labels, min_score)
+        scene, description = _make_scene(name, pixels, answer, watcher.model.labels, min_score)
         pool.candidates.append(
             Candidate(name, measure_uncertainty(dict(answer)), watcher.features(pixels), scene, description)
         )
     return pool
+
+
+def _make_scene(
+    name: PurePosixPath, pixels: np.ndarray, answer: Mapping[str, Any], labels: Sequence[str], min_score: float
+) -> tuple[Scene, str]:
+    """Return the boxes from `min_score` on, and the best answers, such as `cat 0.61, dog 0.30`.
+
+    A classifier has no boxes.
+    """
+    image = image_row(1, name.name, pixels)
+    rows = rows_of(dict(answer), tuple(labels), image)
+    boxes = []
+    for row in rows:
+        if "bbox" not in row or row["score"] < min_score:
+            continue
+        left, top, width, height = row["bbox"]
+        if width > 0 and height > 0:
+            right, bottom = round(left + width, 2), round(top + height, 2)
+            boxes.append(Proposed(row["category"], row["score"], left, top, right, bottom))
+    best = sorted(rows, key=lambda row: -row["score"])[:NAMED]
+    description = ", ".join(f"{row['category']} {row['score']:.2f}" for row in best)
+    return Scene(name, image["width"], image["height"], tuple(boxes)), description or "nothing"
 
 
 def read_training(records: Path, manifest: Manifest, watcher: Watcher, known: Known, advance: Advance) -> np.ndarray:

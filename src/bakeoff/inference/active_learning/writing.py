@@ -7,15 +7,21 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from PIL import Image, ImageDraw, ImageFont
+
 from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.pre_annotate import IMAGES, Place
-from bakeoff.inference.active_learning.contact_sheet import draw_sheet
+from bakeoff.inference.predict.read_images import read_image
 
 if TYPE_CHECKING:
     from bakeoff.inference.active_learning.unlabelled_pool import Candidate
 
 LIST, SHEET = "next.csv", "contact.jpg"
 COLUMNS = ("rank", "image", "uncertainty", "distance", "answer")
+ON_A_LINE = 6  # pictures of the contact sheet
+CELL, CAPTION, GAP = 200, 40, 8  # pixels
+PAPER, INK, BOX = (255, 255, 255), (28, 31, 36), (207, 106, 8)
+LETTERS = 32  # in a line
 
 
 def require_empty(out: Path) -> None:
@@ -31,7 +37,7 @@ def write_chosen(folder: Path, chosen: "Sequence[tuple[Candidate, float]]", out:
         table.writerow(COLUMNS)
         for rank, (one, distance) in enumerate(chosen, start=1):
             table.writerow((rank, one.name.as_posix(), f"{one.uncertainty:.4f}", f"{distance:.4f}", one.answer))
-    draw_sheet(folder, [one for one, _ in chosen], out / SHEET)
+    _draw_sheet(folder, [one for one, _ in chosen], out / SHEET)
     for one, _ in chosen:
         place = out / IMAGES / one.name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -46,3 +52,25 @@ def write_proposals(
     if scenes:
         Place(out, format_name, labels).write(scenes, called)
     return sum(len(scene.boxes) for scene in scenes)
+
+
+def _draw_sheet(folder: Path, chosen: "Sequence[Candidate]", file: Path) -> None:
+    """Show each picture with its number, its uncertainty and the network's answer."""
+    columns = min(ON_A_LINE, len(chosen))
+    rows = -(-len(chosen) // columns)
+    size = (columns * (CELL + GAP) + GAP, rows * (CELL + CAPTION + GAP) + GAP)
+    sheet = Image.new("RGB", size, PAPER)
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(11)
+    for place, one in enumerate(chosen):
+        left = GAP + place % columns * (CELL + GAP)
+        top = GAP + place // columns * (CELL + CAPTION + GAP)
+        picture = Image.fromarray(read_image(folder / one.name))
+        scale = CELL / max(picture.size)
+        small = picture.resize((max(1, round(picture.width * scale)), max(1, round(picture.height * scale))))
+        sheet.paste(small, (left, top))
+        for box in one.scene.boxes:
+            corners = (box.xmin, box.ymin, box.xmax, box.ymax)
+            draw.rectangle([corner * scale + (left, top)[at % 2] for at, corner in enumerate(corners)], outline=BOX)
+        for line, text in enumerate((f"{place + 1}. unsure {one.uncertainty:.2f}, {one.name.name}", one.answer)):
+            draw.text((left, top + CELL + 4 + 16 * line), text[:LETTERS], INK, font)
+    sheet.save(file)

@@ -1,19 +1,28 @@
 """Predictions and labels -> the list of suspects, without those marked as right, and remarks on what it leaves out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
 
+import numpy as np
+
+from bakeoff.dataset.building.near_duplicates import MOST_CANDIDATES, find_near_pairs, look_alike
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
-from bakeoff.inference.label_errors.boxes import find_wrong_boxes
+from bakeoff.foundation.tf_loading import quiet_pillow
+from bakeoff.inference.label_errors.boxes import SAME, find_wrong_boxes, measure_overlaps
 from bakeoff.inference.label_errors.classes import find_shortage, find_wrong_classes, find_wrong_labels
 from bakeoff.inference.label_errors.confirmed import FILE, read_right
-from bakeoff.inference.label_errors.conflicting_duplicates import find_twins
-from bakeoff.inference.label_errors.labelled import Labelled
+from bakeoff.inference.label_errors.labelled import Labelled, boxes_in, labels_in
 from bakeoff.inference.label_errors.out_of_fold import HeldOut
 from bakeoff.inference.label_errors.suspect import Findings, Row, Suspect
 
 TASKS = {"boxes": "detection", "one label": "classification", "several labels": "any number of labels"}
+
+
+TWINS = "alike, labelled differently"
+EQUAL, ALIKE = 1.0, 0.95  # strength of a pair with the same bytes, and of one that looks alike
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ def list_suspects(held_out: HeldOut, labelled: Labelled) -> Listing:
         findings = judged
         remarks += judged.silences
     ranks = {file: -place for place, file in enumerate(findings.ranking)} if findings else {}
-    twins = find_twins(labelled, {file: len(ranks) + rank for file, rank in ranks.items()})
+    twins = _find_twins(labelled, {file: len(ranks) + rank for file, rank in ranks.items()})
     every = _merge(twins, findings.suspects if findings else ())
     marked = read_right()
     right = {
@@ -67,6 +76,50 @@ def _judge(rows: Sequence[Row], held_out: HeldOut) -> Findings | str:
     if held_out.kind == "boxes":
         return find_wrong_boxes(rows)
     return find_wrong_classes(rows) if held_out.kind == "one label" else find_wrong_labels(rows, held_out.classes)
+
+
+def _find_twins(labelled: Labelled, doubts: Mapping[str, float]) -> list[Suspect]:
+    """Return one suspect for each pair: the picture whose label the predictions contradict more, by `doubts`."""
+    contents, suspects = labelled.contents, []
+    for one, other in _find_candidates(labelled):
+        first, second = sorted((str(contents.names[at]) for at in (one, other)), key=lambda name: -doubts.get(name, 0))
+        features = [labelled.read_features(name) for name in (first, second)]
+        label, proposal = map(_describe, features)
+        if not _differ(*features):
+            continue
+        is_equal = contents.bytes[one] == contents.bytes[other]
+        if is_equal or _look_alike(labelled, one, other):
+            how = "has the same bytes as" if is_equal else "looks like"
+            why = f"{how} {second}, whose label is {proposal}"
+            suspects.append(Suspect(first, TWINS, EQUAL if is_equal else ALIKE, label, proposal, why))
+    return suspects
+
+
+def _find_candidates(labelled: Labelled) -> Iterator[tuple[int, int]]:
+    hashes = labelled.contents.likeness
+    near = ((one, other) for one, other in find_near_pairs(hashes, hashes) if one < other)
+    return islice(near, MOST_CANDIDATES)
+
+
+def _look_alike(labelled: Labelled, one: int, other: int) -> bool:
+    with quiet_pillow():
+        return look_alike(labelled.read_picture(one), labelled.read_picture(other))
+
+
+def _differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if labels_in(one) != labels_in(other):
+        return True
+    some, others = boxes_in(one), boxes_in(other)
+    corners = [np.array([box[1:] for box in boxes], np.float64).reshape(-1, 4) for boxes in (some, others)]
+    same = np.array([[box[0] == it[0] for it in others] for box in some], bool).reshape(len(some), len(others))
+    means = same & (measure_overlaps(*corners) >= SAME)
+    return bool((~means.any(axis=1)).any() or (~means.any(axis=0)).any())
+
+
+def _describe(features: Mapping[str, Any]) -> str:
+    boxes = [box[0] for box in boxes_in(features)]
+    counts = [f"{boxes.count(label)} {label}" for label in dict.fromkeys(boxes)]
+    return ", ".join(labels_in(features) or counts) or "nothing"
 
 
 def _count_left_out(held_out: HeldOut, known: Sequence[Row], same: Sequence[Row]) -> list[str]:
