@@ -19,6 +19,7 @@ from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, neares
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export
 from bakeoff.foundation.errors import ConfigError, show
 from bakeoff.foundation.workspace import RAW, WEIGHTS
+from bakeoff.learning.input.memory_budget import Memory
 from bakeoff.learning.lr.schedule import MOST_STEPS
 from bakeoff.learning.networks import NETWORKS
 from bakeoff.learning.networks.network import Network, Pretrained, select, unmatched
@@ -50,42 +51,54 @@ def check(
     is_set: Callable[[str], bool],
 ) -> None:
     """Note every mistake that shows in what could be read of the variant; `is_set` tells values from defaults."""
-    manifest = records.manifest
-    if draft.model and manifest:
-        _check_task(draft.model, manifest, problems)
-    if draft.model and draft.export:
-        _check_formats(draft.export, draft.model, problems)
-        _check_device(draft.export, draft.model, problems)
-    if draft.train and spans:
-        _check_rhythm(draft.train, spans, problems, is_set)
-        _check_batches(draft.train, spans, manifest, problems)
-        if draft.train.workers > 1 and draft.memory and draft.memory.shuffle != "global":
-            rule = f"must be global with train.workers={draft.train.workers}, got {draft.memory.shuffle!r}"
-            problems.add("memory.shuffle", f"{rule}; a buffer reads every example on each machine")
-    if draft.train and (lacks := draft.train.init.lacks):
-        rule = f"is none, so the network starts from random weights; this recipe was made to start from {lacks}"
-        problems.warn("train.init.weights", rule)
-    if draft.train and draft.model and draft.model.task != "detection":
-        for name in draft.train.augment.mixes:
-            problems.add(f"train.augment.{name}", f"must be null for {draft.model.task}; it mixes pictures with boxes")
-    if draft.train:
-        _check_nothing_lost(draft.train.init, problems, is_set)
+    manifest, model, train = records.manifest, draft.model, draft.train
+    if model and manifest:
+        _check_task(model, manifest, problems)
+    if model and draft.export:
+        _check_formats(draft.export, model, problems)
+        _check_device(draft.export, model, problems)
+    if train and spans:
+        _check_rhythm(train, spans, problems, is_set)
+        _check_batches(train, spans, manifest, problems)
+        _check_shuffle(train, draft.memory, problems)
+    if train:
+        _check_mixes(train, model, problems)
+        _check_recipe(train.init, problems, is_set)
     if draft.evaluate and draft.evaluate.slices.table is not None:
         _check_table(Path(draft.evaluate.slices.table), problems)
-    if draft.train and draft.model and facts:
-        _check_patterns(draft.train, draft.model, facts, problems)
+    if train and model and facts:
+        _check_patterns(train, model, facts, problems)
         if manifest:
-            _check_start(draft.train.init, draft.model, facts, manifest, problems)
-    boxes = records.boxes
-    if (tiles := tiles_of(draft.model)) and records.sizes is not None and boxes is not None:
-        check_tiles(tiles, records.sizes, problems.warn)
-        boxes = enlarge_boxes(boxes, tiles, records.sizes)
-    if draft.model and boxes is not None and (advice := advise(draft.model, boxes)):
+            _check_start(train.init, model, facts, manifest, problems)
+    if model and records.boxes is not None:
+        _check_boxes(model, records.boxes, records.sizes, problems)
+
+
+def _check_shuffle(train: Train, memory: Memory | None, problems: Problems) -> None:
+    if train.workers > 1 and memory and memory.shuffle != "global":
+        rule = f"must be global with train.workers={train.workers}, got {memory.shuffle!r}"
+        problems.add("memory.shuffle", f"{rule}; a buffer reads every example on each machine")
+
+
+def _check_mixes(train: Train, model: Network | None, problems: Problems) -> None:
+    if model and model.task != DETECTION:
+        for name in train.augment.mixes:
+            problems.add(f"train.augment.{name}", f"must be null for {model.task}; it mixes pictures with boxes")
+
+
+def _check_boxes(model: Network, boxes: np.ndarray, sizes: np.ndarray | None, problems: Problems) -> None:
+    if (tiles := tiles_of(model)) and sizes is not None:
+        check_tiles(tiles, sizes, problems.warn)
+        boxes = enlarge_boxes(boxes, tiles, sizes)
+    if advice := advise(model, boxes):
         problems.warn("model.anchors", advice)
 
 
-def _check_nothing_lost(init: Init, problems: Problems, is_set: Callable[[str], bool]) -> None:
+def _check_recipe(init: Init, problems: Problems, is_set: Callable[[str], bool]) -> None:
     """Who says `weights: none` means it, whatever the recipe would load; who says nothing may have forgotten them."""
+    if init.lacks:
+        rule = f"is none, so the network starts from random weights; this recipe was made to start from {init.lacks}"
+        problems.warn("train.init.weights", rule)
     if init.weights != "none" or is_set("train.init.weights"):
         return
     if init.warm_start:

@@ -134,22 +134,12 @@ class Chooser:
         return Preset(str(name), options, layer)
 
     def choice(self, group: str, preset: Preset | None) -> Choice | None:
-        use, changes, key = self._use(group)
-        known = choices("", self._options_of(group))
+        asked, changes, key = self._use(group)
         of_preset = preset.options.get(group) if preset else None
-        by_preset = use == PRESET or (use is None and of_preset is not None)
-        wants_preset = self.settings.values.get(EXPERIMENT) is not None
-        if by_preset and of_preset is not None:
-            use = of_preset
-        elif use == PRESET:
-            if preset is not None:
-                self._problems.add(key, f"experiment {preset.name!r} leaves this group open; {known}")
-            elif not wants_preset:
-                self._problems.add(key, f"{PRESET!r} needs an experiment; {known}")
-            return None
+        by_preset = asked == PRESET or (asked is None and of_preset is not None)
+        use = of_preset if by_preset else asked
         if use is None:
-            if preset is not None or not wants_preset:  # else the preset itself is what is wrong
-                self._problems.add(key, f"is missing; {known}")
+            self._note_no_option(group, key, asked, preset)
             return None
         if not self._is_option(group, use):
             folder = (self._conf / group).as_posix()
@@ -171,6 +161,17 @@ class Chooser:
                 self._problems.add(inner, f"must be a value, got {MISSING}")
         both = (_with_alternatives(group, presets_changes), _with_alternatives(group, changes))
         return Choice(use, both, by_preset, (*layers, *option)) if option else None
+
+    def _note_no_option(self, group: str, key: str, asked: str | None, preset: Preset | None) -> None:
+        if preset is None and self.settings.values.get(EXPERIMENT) is not None:
+            return  # the preset itself is what is wrong, and was noted
+        if asked is None:
+            why = "is missing"
+        elif preset is not None:
+            why = f"experiment {preset.name!r} leaves this group open"
+        else:
+            why = f"{PRESET!r} needs an experiment"
+        self._problems.add(key, f"{why}; {choices('', self._options_of(group))}")
 
     def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:
         entry = self.settings.values.get(group)
