@@ -113,7 +113,6 @@ def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Conten
     from bakeoff.experiments.compare import select_runs
     from bakeoff.experiments.compare.group_seeds import fold_seeds, put_done_first
     from bakeoff.experiments.compare.load_runs import gather
-    from bakeoff.experiments.compare.table import may_be_shown
 
     _name_a_sweep(arguments)
     conditions = [select_runs.Condition.parse(text) for text in arguments.filter]
@@ -121,16 +120,7 @@ def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Conten
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)
     asked = [*arguments.metric, *(condition.key for condition in conditions), *filter(None, [arguments.sort])]
-    wanted, sought = _choose_numbers(asked), None
-    if arguments.which:
-        contenders = select_runs.select_named(gathered, arguments.which, wanted)
-    elif arguments.sweep:
-        configurations, sought = _list_configurations(arguments.sweep)
-        contenders = select_runs.select_sweep(gathered, arguments.sweep, configurations, wanted)
-    else:
-        number = arguments.recent or (None if conditions or arguments.top else NEWEST)
-        is_plain = not (asked or arguments.on or arguments.json)
-        contenders = select_runs.select_recent(gathered, number, may_be_shown if is_plain else wanted)
+    contenders, sought = _select(arguments, gathered, asked)
     if arguments.on:
         contenders = select_runs.choose_evaluations(contenders, arguments.on)
     for condition in conditions:
@@ -148,6 +138,24 @@ def _contenders(arguments: argparse.Namespace) -> tuple["Gathered", list["Conten
     rows = select_runs.sort_best_first(rows, order) if order else rows
     rows = put_done_first(rows) if arguments.sweep and not arguments.sort else rows
     return gathered, rows[: arguments.top]
+
+
+def _select(
+    arguments: argparse.Namespace, gathered: "Gathered", asked: list[str]
+) -> tuple[list["Contender"], str | None]:
+    """Return the runs that are named, those of a sweep, or the newest; and what a search sought."""
+    from bakeoff.experiments.compare import select_runs
+    from bakeoff.experiments.compare.table import may_be_shown
+
+    wanted = _choose_numbers(asked)
+    if arguments.which:
+        return select_runs.select_named(gathered, arguments.which, wanted), None
+    if arguments.sweep:
+        configurations, sought = _list_configurations(arguments.sweep)
+        return select_runs.select_sweep(gathered, arguments.sweep, configurations, wanted), sought
+    number = arguments.recent or (None if arguments.filter or arguments.top else NEWEST)
+    is_plain = not (asked or arguments.on or arguments.json)
+    return select_runs.select_recent(gathered, number, may_be_shown if is_plain else wanted), None
 
 
 def _choose_numbers(asked: list[str]) -> "Wanted":
