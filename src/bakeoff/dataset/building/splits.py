@@ -24,41 +24,53 @@ def choose_sides(
     catalogue: Catalogue, parts: Sequence[Part], needed: Sequence[str] = SEEN
 ) -> tuple[list[str], list[str]]:
     """Give every example its side; return how each dataset was split, and what the user should be warned of."""
-    split: list[str] = []
+    rules: list[str] = []
     warnings: list[str] = []
     with catalogue.changing() as table:
         # What is decided while a query runs is put aside here, since SQLite does not define changing what is read.
         table.execute("CREATE TEMP TABLE IF NOT EXISTS decided (key TEXT PRIMARY KEY, side TEXT, reason TEXT)")
         _join_copies(table)
         for source, part in enumerate(parts):
-            dataset, rule = part.dataset, part.dataset.split
-            if part.side:
-                split.append(f"split: {dataset.path} for {'training' if part.side == TRAIN else part.side}")
-                _take_all(table, source, part)
-                continue
-            by = _choose_rule(table, source, dataset)
-            split.append(f"split{part.name and f' of {part.name}'}: {_describe_rule(by, dataset)}")
-            if by == "given":
-                warnings += _given(table, source, dataset)
-            elif by == "blocks":
-                _blocks(table, source, rule)
-            elif by == "test":
-                table.execute("UPDATE examples SET side = ? WHERE source = ?", (TEST, source))
-            else:
-                if by == "given_test":
-                    _keep_test(table, source)
-                warnings += draw_sides(table, source, rule)
+            rule, odd = _split(table, source, part)
+            rules.append(rule)
+            warnings += odd
         _part_copies(table)
         warnings += _find_tested_copies(table)
-        rules = [part.dataset.split for part in parts]
-        has_test = any(part.side == TEST for part in parts) or any(
-            rule.test or rule.test_list or rule.by in ("given_test", "test") for rule in rules
-        )
-        for side in (*needed, *([TEST] if has_test else [])):
-            if not table.execute("SELECT 1 FROM examples WHERE side = ?", [side]).fetchone():
-                first = parts[0].dataset
-                raise DataError(f"{first.path}: no example is left for {side}; {_suggest(side, first)}")
-    return split, warnings
+        _require_examples(table, parts, needed)
+    return rules, warnings
+
+
+def _split(table: sqlite3.Connection, source: int, part: Part) -> tuple[str, list[str]]:
+    """Give the examples of a dataset their sides; return its rule in words, and what the user should be warned of."""
+    dataset, rule = part.dataset, part.dataset.split
+    if part.side:
+        _take_all(table, source, part)
+        return f"split: {dataset.path} for {'training' if part.side == TRAIN else part.side}", []
+    by, warnings = _choose_rule(table, source, dataset), list[str]()
+    if by == "given":
+        warnings = _given(table, source, dataset)
+    elif by == "blocks":
+        _blocks(table, source, rule)
+    elif by == "test":
+        table.execute("UPDATE examples SET side = ? WHERE source = ?", (TEST, source))
+    elif by == "given_test":
+        _keep_test(table, source)
+        warnings = draw_sides(table, source, rule)
+    else:
+        warnings = draw_sides(table, source, rule)
+    return f"split{part.name and f' of {part.name}'}: {_describe_rule(by, dataset)}", warnings
+
+
+def _require_examples(table: sqlite3.Connection, parts: Sequence[Part], needed: Sequence[str]) -> None:
+    """Refuse sides without an example: those that are needed, and the test where a rule names one."""
+    rules = [part.dataset.split for part in parts]
+    has_test = any(part.side == TEST for part in parts) or any(
+        rule.test or rule.test_list or rule.by in ("given_test", "test") for rule in rules
+    )
+    for side in (*needed, *([TEST] if has_test else [])):
+        if not table.execute("SELECT 1 FROM examples WHERE side = ?", [side]).fetchone():
+            first = parts[0].dataset
+            raise DataError(f"{first.path}: no example is left for {side}; {_suggest(side, first)}")
 
 
 def _take_all(table: sqlite3.Connection, source: int, part: Part) -> None:
