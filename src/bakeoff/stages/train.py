@@ -46,7 +46,7 @@ def train(
         choose_devices(run)
         from bakeoff.experiments.runs.after_training import measure  # TensorFlow is loaded by now
         from bakeoff.learning.pretrained import load_report
-        from bakeoff.learning.training import callbacks, results
+        from bakeoff.learning.training import callbacks, outputs
         from bakeoff.learning.training.training import Training
         from bakeoff.tracking.callbacks import mlflow_run, progress_bar, sample_sheets, tensorboard
 
@@ -76,7 +76,7 @@ def train(
             remember_paces(run, [] if saved.is_over else training.history)
             parents = [asdict(one) for one in saved.state.parents]
             ancestors = ancestry.describe(first["source"], start.origin.digest, parents)
-            state = results.write(training, outcome, setup, first, ancestors, partial)
+            state = outputs.write(training, outcome, setup, first, ancestors, partial)
         measured = {"run_id": copy.run_id, "phases_from": [asdict(one) for one in saved.state.lent]}
         measured |= measure(run.derived, training, outcome, memory)
         measured |= trace(start.fingerprint, tags, is_over=saved.is_over, had_ended=status.has_succeeded)
