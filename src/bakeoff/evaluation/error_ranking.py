@@ -24,7 +24,7 @@ class Mistake:
     count: int
     cost: float  # how much higher the number would be without it
     share: float  # of all errors
-    term: str = ""  # what others call it
+    term: str = ""  # the usual name of the error
     meaning: str = ""
 
 

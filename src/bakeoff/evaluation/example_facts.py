@@ -29,7 +29,7 @@ MEANINGS = {
     OBJECTS: "true boxes in the picture",
     BOX_SIZE: "the mean side of the true boxes, in % of the picture's side",
 }
-SPARSE = 4  # of so many rows and columns one counts for the brightness
+SPARSE = 4  # one row and one column in this many count for the brightness
 DECIMALS = 1  # of the brightness
 DIGITS = 3  # of what else is measured in a picture
 NAMED = 3  # names in a message

@@ -14,7 +14,7 @@ class About:
     title: str
     facts: Mapping[str, str]
     warning: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)  # that decided the result, such as lr.peak
+    settings: Mapping[str, str] = field(default_factory=dict)  # the settings that decided the result, such as lr.peak
 
 
 def warn_of_end(state: Mapping[str, Any]) -> str:

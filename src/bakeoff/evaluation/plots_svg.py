@@ -27,7 +27,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    title: str  # as others call it
+    title: str  # the usual name of the plot
     question: str  # that it answers
     drawing: Element
     legend: Sequence[tuple[str, str]]  # colour and name

@@ -28,7 +28,7 @@ class Report:
     headline: str
     numbers: Mapping[str, Any]  # what metrics.json holds, but for the intervals
     intervals: Mapping[str, Mapping[str, float]]
-    intervals_of: str  # what was drawn again and again; nothing if no interval was asked for
+    intervals_of: str  # what the bootstrap resampled; empty if no interval was asked for
     tables: Mapping[str, Sequence[Mapping[str, Any]]]  # the plots
     counts: Mapping[str, int]  # true labels or boxes by class
     history: Sequence[Mapping[str, Any]] = field(default=())  # of the training, if it is known

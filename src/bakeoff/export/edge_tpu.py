@@ -18,7 +18,7 @@ MOST_OF_SOFTMAX = 16_000
 MULTIPLE_OF_DEPTH = 4  # of the channels that a mean is taken over
 INNERMOST = 3  # axes; those before them must be 1
 NO_ACTIVATION = 0
-Limit = Callable[[Operation], str]  # what is in the way; empty: nothing
+Limit = Callable[[Operation], str]  # why an operation is not mapped; empty if it is
 
 
 @dataclass(frozen=True)

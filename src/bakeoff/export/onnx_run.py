@@ -13,7 +13,7 @@ from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT
 from bakeoff.foundation.errors import DataError, WorkspaceError, one_line
 
 SUFFIX = ".onnx"
-NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "1")  # or it sends what it runs on to its maker; whoever sets it decides
+NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "1")  # stops reports about this machine to the maker; the user's value counts
 SCORES = {"probabilities": "probabilities", "label_scores": "scores"}  # an output's name -> what answers call it
 OURS = "is of other software, or of an earlier export"
 
@@ -31,7 +31,7 @@ class OnnxModel:
             self._rule = Rule(**json.loads(metadata["suppression"])) if self.task == "detection" else None
         except (KeyError, ValueError, TypeError) as error:
             raise DataError(f"{path}: {OURS}: its metadata must hold task, labels and view ({error!r})") from None
-        self._layout = metadata.get("layout")  # of the makers of other detectors
+        self._layout = metadata.get("layout")  # set by the exporters of other detectors
         known = [["boxes", "scores"]] if self._rule else [[name] for name in SCORES]
         if self._names not in known and not self._layout:
             raise DataError(f"{path}: {OURS}: it gives {', '.join(self._names)}")
@@ -73,7 +73,7 @@ def _open(path: Path, threads: int) -> Any:
         raise WorkspaceError(f"{path}: needs ONNX Runtime; run `pip install onnxruntime`") from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.log_severity_level = 4  # what fails is raised
+    options.log_severity_level = 4  # failures are raised as exceptions
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # whatever it raises

@@ -25,7 +25,7 @@ VIEW = "view.json"  # beside the labels: what the network is to be shown of an i
 NO_DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes whenever they are packed
 RULE = "suppression.json"  # beside the labels of a detector that gives every candidate: how they become detections
 MEAN = DEVIATION = 127.5  # of pixels
-UNIT = (0.0, 255.0)  # the same of inputs 0..1
+UNIT = (0.0, 255.0)  # the same for inputs from 0 to 1
 AXIS_LABELS, VALUE_LABELS = 2, 3  # AssociatedFileType: a label for each number, or for each value
 FEATURE, IMAGE, BOX = 1, 2, 3  # ContentProperties
 NORMALIZATION = 1  # ProcessUnitOptions
@@ -39,7 +39,7 @@ class About:
 
     name: str  # of the variant
     origin: str = "random weights"  # what training started from
-    licences: str = ""  # of that; nothing if it is of no one else
+    licences: str = ""  # licences of the origin; empty if nobody else has rights in it
 
 
 def write_metadata(

@@ -23,7 +23,7 @@ from bakeoff.foundation.timings import DVC, begin_command, end_command
 from bakeoff.foundation.workspace import PARAMS, main_workspace
 
 DVC_FAILED = 255  # its exit code
-OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"  # the digest
+OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"  # the MD5 digest of an empty file
 STATUS = "from bakeoff.foundation.dvc import print_status; print_status()"
 CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that has the setting decides
 

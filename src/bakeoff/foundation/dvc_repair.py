@@ -17,19 +17,19 @@ from stat import S_IMODE
 from bakeoff.foundation.files import sync_disk, sync_names, write_whole
 
 SECONDS_TO_WRITE, SECONDS_BETWEEN_CHECKS = 5.0, 0.1  # of a small file
-LOCK, KEPT_LOCK = Path("dvc.lock"), Path(".dvc/tmp/dvc.lock")  # the second as a command found or left the first
+LOCK, KEPT_LOCK = Path("dvc.lock"), Path(".dvc/tmp/dvc.lock")  # KEPT_LOCK is a copy from before or after a command
 BEFORE = "before the last command"
 HOLDERS = Path(".dvc/tmp/rwlock")  # which process reads and writes what
-OBJECTS, READ_ONLY = "files/md5", 0o444  # what DVC has written and takes for whole has this mode
-MARK = "files/synced"  # its time: what is older in the cache is on the disk
+OBJECTS, READ_ONLY = "files/md5", 0o444  # DVC gives this mode to a file that it has written completely
+MARK = "files/synced"  # every file of the cache that is older than this mark has reached the disk
 
 
 def repair(cache: Path) -> None:
     """Repair what DVC left half written in this workspace and in its cache, and print what was done."""
     repair_holders()
     repair_lock()
-    if cache.parent.is_dir():  # where it shall be is mounted
-        cache.mkdir(exist_ok=True)  # so that its mark is older than all that comes
+    if cache.parent.is_dir():  # the disk of the cache is mounted
+        cache.mkdir(exist_ok=True)  # so that the mark is older than every later file
     repair_cache(cache)
 
 
@@ -42,13 +42,13 @@ def repair_cache(cache: Path) -> None:
     if since:
         damaged = [path for path in objects if not _is_whole_object(path)]
         damaged += [path for key in keys for path in map(Path, _list_newer(key, since)) if not _is_whole_entry(path)]
-    else:  # the first time: as much as is seen at a glance
+    else:  # without a mark the cache may be large: only empty files are checked
         damaged = [path for path in objects if not path.stat().st_size and not _is_whole_object(path)]
     for path in damaged:
         path.unlink(missing_ok=True)  # another process may repair at the same time
     if damaged:
         for key in keys:
-            with suppress(OSError):  # it has other entries
+            with suppress(OSError):  # the folder has other entries
                 os.rmdir(key)
         _report(f"{len(damaged)} files of DVC's cache were not whole, and are gone; `dvc repro` makes them again")
     if keys or objects or not since:
@@ -69,7 +69,7 @@ def _sync(cache: Path) -> None:
     if cache.is_dir():
         mark, now = cache / MARK, cache / f"{MARK}.{os.getpid()}.partial"
         now.parent.mkdir(parents=True, exist_ok=True)
-        now.touch()  # what comes from here on is newer
+        now.touch()  # files that come from here on are newer than the mark
         for folder in (cache, Path()):
             sync_disk(folder)
         if any(_list_half_written(cache)):
@@ -139,7 +139,7 @@ def clear_half_written(cache: Path) -> None:
     removed = 0
     while left := [*_list_half_written(cache)]:
         for path in left:
-            with suppress(OSError):  # it has just become whole
+            with suppress(OSError):  # its process has just finished it
                 if time.time() - path.stat().st_mtime > SECONDS_TO_WRITE:
                     path.rmdir() if path.is_dir() else path.unlink()
                     removed += 1

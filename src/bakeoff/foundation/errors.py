@@ -21,7 +21,7 @@ from typing import ClassVar
 USER_ERROR = 2
 TRY_AGAIN_LATER = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
-SEEN_ENOUGH = 141  # for one whose reader went away
+SEEN_ENOUGH = 141  # the exit code of a program whose output pipe was closed
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
 NOT_INSTALLED = "{}: this package is not installed, and the command needs it; in a clone run `make .venv/ready`"
 MOST_SHOWN = 200  # characters of a value in a message

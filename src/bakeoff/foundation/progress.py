@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # most commands print lines only, and Rich takes as long to l
     from rich.progress import Progress
 
 SECONDS_BETWEEN_LINES = 10
-LAST_SECONDS = 30  # by which the rate is measured
+LAST_SECONDS = 30  # the rate is measured over this window
 COMPILING = "compiling the first step"
 Left = Callable[[], float | None]  # seconds; None: not known yet
 

@@ -36,7 +36,7 @@ class Relay:
     def __init__(self) -> None:
         self.name: str | None = None  # of the first signal that came
         self._asked: dict[int, Process] = {}
-        self._apart: dict[int, Process] = {}  # they lead sessions of their own, such as what sends to MLflow
+        self._apart: dict[int, Process] = {}  # processes in sessions of their own, such as the sender to MLflow
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._pass_on, name="signals", daemon=True)
 

@@ -18,8 +18,8 @@ from typing import Any
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.files import append_line
 
-COMMAND = "BAKEOFF_COMMAND"  # the variable by which a stage knows below which command it runs
-DVC, JOB = "dvc", "job"  # beside the names of stages: what neither stage nor plan can see of a command and of a job
+COMMAND = "BAKEOFF_COMMAND"  # an environment variable that tells a stage which command started it
+DVC, JOB = "dvc", "job"  # names for the overhead of DVC and of a job, used beside the names of stages
 
 
 @dataclass(frozen=True)

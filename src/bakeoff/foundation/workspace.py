@@ -48,7 +48,7 @@ def _below_in_flight(name: str) -> Callable[[], Path]:
     return lambda: main_workspace() / IN_FLIGHT / name
 
 
-facts = _below_in_flight("networks")  # what was learned of networks, kept for the next time; the same whoever asks
+facts = _below_in_flight("networks")  # cached facts about networks, which depend on the network alone
 paces = _below_in_flight("paces.jsonl")  # how long steps took on this machine
 durations = _below_in_flight("durations.jsonl")  # how long whole stages took on it
 sweeps = _below_in_flight("sweeps")  # each sweep's logs
@@ -61,7 +61,7 @@ results = _below_in_flight(
     "results"
 )  # what the clock and the machine decided of each run; they stay when work in flight is cleared
 fetched = _below_in_flight("fetched")  # weights of runs elsewhere
-zoo_parts = _below_in_flight("zoo")  # what a break left of downloads
+zoo_parts = _below_in_flight("zoo")  # parts of downloads that were interrupted
 
 
 judged_records = _below_in_flight("judged")  # records of other data, that runs were judged on

@@ -26,7 +26,7 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.results.measurements import keep_measured, run_id_of
 
 REPORT, METRICS = "export.json", "metrics.json"
-BATCH = 16  # of what is compared; its size decides no result
+BATCH = 16  # examples that are compared at once; the size changes no result
 
 
 def export(

@@ -118,7 +118,7 @@ class StoredWork:
         self.target.write(journal.folder)
         Place(run=self.mlflow_id, is_doubtful=True).write(journal.folder, self.target)
         journal.run(self.name)
-        if seen:  # those of this machine come after it
+        if seen:  # the points of this machine come after the last one of the store
             last = max(seen, key=lambda point: point.step)
             journal.metrics(last.step, {FIRST: last.value})
         journal.close()

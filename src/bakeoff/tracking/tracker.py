@@ -32,7 +32,7 @@ from bakeoff.tracking.sync.watch import Watch
 
 __all__ = ["Tracker", "attach", "expect_earlier_points", "flatten", "new_run_id", "start"]
 
-UNUSED = Mlflow()  # by a run that is not tracked
+UNUSED = Mlflow()  # settings of a run that is not tracked
 CHANGES, CHANGES_TAG = "source/changes.diff", "bakeoff.changes_sha256"
 OF_THE_RUN = ("bakeoff.records_digest", "bakeoff.fingerprint", "bakeoff.continues", "DVC_EXP_NAME")  # tags
 

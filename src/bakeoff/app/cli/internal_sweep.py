@@ -35,6 +35,6 @@ def train_or_resume(
         overrides = [*changes, *make_overrides()]
     elif changes:
         raise WorkspaceError("--resume: must stand without overrides, for the sweep has its own")
-    until = None if arguments.resume is not None else "evaluate"  # no answer is in an export
+    until = None if arguments.resume is not None else "evaluate"  # the answer needs no export
     asked = {"overrides": overrides, "file": None, "until": until, "anew": False, **OF_A_SEARCH}
     run_sweep(argparse.Namespace(**(vars(arguments) | asked)))

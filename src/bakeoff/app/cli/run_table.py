@@ -11,7 +11,7 @@ from bakeoff.learning.metrics.names import BY_HEADLINE
 
 HEAD = ("run", "state", "steps", "left", "metric", "trained", "examples/s", "variant", "")
 ENDS = {"max_minutes": "ended by train.max_minutes", "early_stopping": "ended by train.early_stopping"}
-SILENT = 30  # seconds without a word that are worth one
+SILENT = 30  # seconds without an update that are reported
 LOSS, VALIDATION = "train/loss", "validation/"
 SWEEP = "sweep-"  # how the experiments of sweeps begin
 

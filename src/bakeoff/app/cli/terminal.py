@@ -68,7 +68,7 @@ def print_while_heard(line: str) -> None:
 
 
 def _machine_is_taken_away(number: int, frame: FrameType | None) -> None:
-    atexit.register(end_all_below)  # also what tells MLflow of the end is not left on this machine
+    atexit.register(end_all_below)  # no process may stay, not even the sender that tells MLflow of the end
     raise TakenAway(signal.Signals(number).name)
 
 

@@ -153,7 +153,7 @@ def _start(folder: Path) -> None:
             [sys.executable, "-m", "bakeoff.app.web.background_commands", str(folder)],
             stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-    Thread(target=process.wait, daemon=True).start()  # or what has ended stays in the system's list
+    Thread(target=process.wait, daemon=True).start()  # collects the exit code, so that no zombie process stays
 
 
 def _remove_old() -> None:
@@ -171,7 +171,7 @@ def main() -> None:
         tree = json.loads((folder / ERRAND).read_text(encoding="utf-8"))
         for command in tree["commands"]:
             if tuple(command) == QUEUE and tree["title"] != RUN_THE_QUEUE:
-                begin_queue()  # for itself: it ends when the line is empty
+                begin_queue()  # in a process of its own, which ends when the queue is empty
                 continue
             print(f"$ {shlex.join(command)}", flush=True)
             code = subprocess.run(_argv(command), check=False, env=dvc.environment(os.environ)).returncode

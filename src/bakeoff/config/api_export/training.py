@@ -13,7 +13,7 @@ from bakeoff.learning.plan.settings import Init
 VALIDATE_EVERY = "bakeoff: train.validate_every_steps"  # a comment's words: that API evaluates by the clock
 LENGTH = "The run's length is for the command line (--num_train_steps); export.num_steps: true says it here."
 KNOWN_OPTIMIZERS = (Momentum, RmsProp, Adam)
-ADAM_BETAS = (0.9, 0.999)  # fixed there
+ADAM_BETAS = (0.9, 0.999)  # that API fixes them
 TF2_RMSPROP = (
     "Under TensorFlow 2 that API hands `decay` to Keras, which divides the rate by 1 + decay * step. Under "
     "TensorFlow 1 it is the memory of the mean square, as in bakeoff."

@@ -32,7 +32,7 @@ from bakeoff.learning.plan.phases import plan_auto_phases
 LARGEST = 1024
 LIBRARIES = ("tensorflow", "keras", "numpy")
 TRIAL = "bakeoff.config.compose.memory_trial"
-OVER = 1.05  # of the budget: then it is ended, before the machine suffers
+OVER = 1.05  # a trial that takes more than this share of the budget is ended
 POLL_SECONDS = 0.05
 MOST_SECONDS = 300.0  # for one size
 

@@ -39,7 +39,7 @@ class Composed:
     def place_of(self, key: str) -> str:
         """Return `file:line` where the key is set, or the file where it would be."""
         group, *inner = _place(key)
-        for depth in range(len(inner), 0, -1):  # what is missing stands where it would belong
+        for depth in range(len(inner), 0, -1):  # a missing key is located at the nearest block that would hold it
             for layer in self.chosen[str(group)].layers if group in self.chosen else ():
                 if layer.line_of(tuple(inner[:depth])) is not None:
                     return layer.locate(tuple(inner[:depth]))

@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("records", type=Path)
     arguments = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever libraries print is no answer
+    os.dup2(2, 1)  # what libraries print goes to standard error from here on
     run = load(arguments.variant)
     rehearsal, budget = Rehearsal(run, arguments.records), run.derived.device_budget_bytes
     for line in sys.stdin:

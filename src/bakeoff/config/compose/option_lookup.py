@@ -26,7 +26,7 @@ EXPERIMENT = "experiment"
 MISSING = "???"  # Hydra's word for a value that is still to be given
 COMMAND_LINE = Path("command line")
 PACKAGE = "# @package _global_"  # what tells Hydra that a preset's keys are those of the whole variant
-ALTERNATIVES: dict[Place, Place] = {  # who changes the one means it in place of the option's other one
+ALTERNATIVES: dict[Place, Place] = {  # setting one of the two keys replaces the other one of the option
     ("train", "steps"): ("train", "epochs"), ("train", "epochs"): ("train", "steps"),
 }  # fmt: skip
 OPEN = "data"  # build_records must not depend on presets, or every one would rebuild the records

@@ -29,7 +29,7 @@ DEFAULT, DERIVED = "default", "derived"
 @dataclass(frozen=True)
 class Variant:
     run: Run | None  # None if there are problems
-    draft: Draft  # as it was said, before anything followed from it
+    draft: Draft  # the settings as they were given, before any value was derived from them
     composed: Composed
     problems: Problems
 

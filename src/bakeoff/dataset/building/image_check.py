@@ -59,7 +59,7 @@ class Checked:
 
 def read_image(path: str | Path) -> bytes:
     """Return the file's bytes, unless they are too many for an image. Raises Refused."""
-    with open(path, "rb") as file:  # a Path takes as long as reading
+    with open(path, "rb") as file:  # `Path.open` takes as long as the reading itself
         require_length(os.fstat(file.fileno()).st_size)
         return file.read()
 

@@ -56,9 +56,9 @@ class Verdict:
     full_width: int = 0  # as shown, before any resizing
     full_height: int = 0
     frames: int = 1  # in the record
-    step: int = 1  # every so many frames of the file
+    step: int = 1  # one frame in this many is taken from the file
     frames_per_second: float = 0.0
-    bytes: int = 0  # about so many in the record
+    bytes: int = 0  # the approximate size in the record
     sha256: str = ""  # of the content: equal for equal files
     checksum: int = 0  # of the file's bytes, to notice a change until it is written; 0 if that is not needed
     likeness: int = 0
@@ -240,7 +240,7 @@ def turn_upright(place: Place, orientation: int) -> Place:
     """Return where a place on the stored image is on the upright one, both in shares."""
     x0, y0, x1, y1 = place
     if orientation in TURNED:
-        x0, y0, x1, y1 = y0, x0, y1, x1  # as 5 does; the others flip afterwards
+        x0, y0, x1, y1 = y0, x0, y1, x1  # orientation 5 needs no more; the others flip afterwards
     if orientation in (2, 3, 6, 7):
         x0, x1 = 1 - x1, 1 - x0
     if orientation in (3, 4, 7, 8):

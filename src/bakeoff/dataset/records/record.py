@@ -20,7 +20,7 @@ from bakeoff.dataset.records.wire import (
 )
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
-SEEN = (TRAIN, VALIDATION)  # by training and by whatever chooses among runs; all records have both
+SEEN = (TRAIN, VALIDATION)  # the splits that training and the choice of a run see; all records have both
 SPLITS = (*SEEN, TEST)
 RGB, THREE = encode_texts(["RGB"]), encode_integers([3])
 

@@ -35,7 +35,7 @@ GROUPS = ("group", "source", "video")  # columns that name what a clip was cut f
 @dataclass(frozen=True, kw_only=True)
 class Clips(Dataset):
     task: ClassVar[str] = "video"
-    table: str | None = None  # a CSV with path, label (or labels), and if it likes split and group
+    table: str | None = None  # a CSV with path, label (or labels), and optionally split and group
     multi_label: bool = False  # labels such as `rain|night`; an empty cell: none of them
     max_frames: int = 256  # of a longer clip every second, third, … frame is taken
     frames_per_second: float = 30.0  # of folders of frames, which do not have it

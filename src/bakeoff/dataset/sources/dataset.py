@@ -196,7 +196,7 @@ class Merged:
     """Several datasets as one; only if their labels are the same."""
 
     merge: tuple[str, ...]  # options of conf/data/, each with its own split, limits and sizes
-    classes: tuple[str, ...] = ()  # those that count, of each; none: what the option says
+    classes: tuple[str, ...] = ()  # the classes that are kept from each dataset; none: as the option says
 
     def __post_init__(self) -> None:
         require(len(self.merge) >= 2, "merge", list(self.merge), "at least two options of conf/data/")

@@ -34,7 +34,7 @@ from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.stopping import Stop
 from bakeoff.tracking.tracker import expect_earlier_points
 
-ARRIVING, LAST_TOKEN = "arriving", "lease"  # in the run's folder
+ARRIVING, LAST_TOKEN = "arriving", "lease"  # names in the run's folder
 END_S, TAKEN_AWAY_S = 120.0, 20.0  # the longest wait for the last copy: at the end, and if the machine is taken away
 
 

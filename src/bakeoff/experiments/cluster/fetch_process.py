@@ -12,7 +12,7 @@ from bakeoff.experiments.cluster.fetch_results import FAILED, FetchOrder
 
 COMMAND = (sys.executable, "-m", "bakeoff.experiments.cluster.fetch_results")
 SECONDS_TO_TRY, SECONDS_BETWEEN_TRIES = 600.0, 5.0  # a network may come back
-SECONDS_TO_END = 10.0  # the current order may take longer, and ends without us
+SECONDS_TO_END = 10.0  # the current order may take longer, and finishes by itself
 
 
 @dataclass

@@ -32,7 +32,7 @@ from bakeoff.foundation.files import write_whole
 from bakeoff.tracking.journal.journal import is_held
 
 NAMESPACE = "bakeoff"  # in which Ray knows the actors by their names
-MARK = "seen"  # a file beside the manifest
+MARK = "seen"  # a random text beside the manifest, by which a node tells that it sees the workspace
 PASSED_ON = (  # the first letters of variables that a job gets on every node
     "AWS_", "AZURE_", "BAKEOFF_", "DVC_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GOOGLE_", "MLFLOW_", "TF_",
 )  # fmt: skip

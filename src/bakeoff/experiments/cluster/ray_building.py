@@ -29,7 +29,7 @@ from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.workspace import main_workspace
 
 TITLE = "build_records"
-HOME_PROCESSES = 2  # one would be this process itself, which a file may end
+HOME_PROCESSES = 2  # with one, the work would run in this process, which a damaged file may kill
 OpenHome = Callable[[], Pool]
 
 

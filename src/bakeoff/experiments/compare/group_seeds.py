@@ -64,8 +64,8 @@ def _as_number(text: str) -> tuple[int, str]:
 class SweepConfiguration:
     experiment: str
     variant: str
-    state: str  # nothing if its run says it better
-    values: Mapping[str, str]  # that were asked for, by the names that params have
+    state: str  # empty if the state of its run is more precise
+    values: Mapping[str, str]  # the requested values, by the name of the param
     run_id: str | None = None
 
 

@@ -65,9 +65,9 @@ class Contender:
     journal: Path | None = None
     files: Path | None = None  # a workspace that holds it, if it is known from there alone
     revision: str | None = None  # of git, if it is known from there alone
-    seeds: tuple["Contender", ...] = ()  # those that it stands for
+    seeds: tuple["Contender", ...] = ()  # the runs over seeds that this row summarises
     note: str | None = None
-    is_planned: bool = False  # no run of it is known, and of its params only those that were asked for
+    is_planned: bool = False  # no run of it is known; `params` has only the requested values
 
     @property
     def short(self) -> str:

@@ -21,7 +21,7 @@ class Effect:
     groups: tuple[Group, ...]
     share: Share
     trend: float | None  # the rank correlation, if the key's values are numbers
-    is_shown: bool  # more than chance would do
+    is_shown: bool  # whether the effect is larger than chance explains
 
     @property
     def reach(self) -> float:

@@ -24,7 +24,7 @@ Matrix = NDArray[np.float64]
 class Share:
     explained: float | None  # 0 to 1; None if every group has but one configuration
     chance: float | None  # that a key which does nothing seems to do as much; None if that is unknown
-    is_separable: bool = True  # from the other keys
+    is_separable: bool = True  # whether the effect can be told apart from those of the other keys
     is_alone: bool = False  # too few configurations to take the other keys into account
     others: tuple[tuple[str, float], ...] = ()  # keys that change together with it, and how much so, up to 1
 

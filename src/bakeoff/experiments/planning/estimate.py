@@ -40,11 +40,11 @@ class OnDisk:
 
 @dataclass(frozen=True)
 class Estimate:
-    seconds: float | None  # of the whole job; None where nothing like its training was done here
+    seconds: float | None  # of the whole job; None if no similar training was measured here
     memory_bytes: int
     disk_bytes: int
-    training: str = ""  # two of one name never run together
-    at_least: float = 0.0  # seconds, where its steps are not known: of all else
+    training: str = ""  # jobs with the same text never run at the same time
+    at_least: float = 0.0  # seconds of everything but the steps, where their pace is not known
     known_from: str = ""  # what the seconds are known from
 
     @classmethod

@@ -67,7 +67,7 @@ def _outcome(
             deps[path] = None if path in known.changed.get(name, {}) else entry["md5"]
         elif path == upstream:
             deps[path] = made[upstream]
-        else:  # a file of an output that is locked as a whole: it is what it was if the whole is
+        else:  # a file of an output that is locked as a whole: it is unchanged if the output is
             deps[path] = entry["md5"] if made[upstream] == _locked_out(known, upstream) else None
     params: dict[str, dict[str, Any]] = {}
     for file, keys in _params(stage).items():

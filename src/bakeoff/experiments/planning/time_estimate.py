@@ -34,7 +34,7 @@ class Whole:
     """Seconds of each stage that runs and of what runs them, and what they are known from."""
 
     parts: Mapping[str, tuple[float, str]]
-    has_steps: bool  # without them it is what there is besides the steps, whose pace is not known
+    has_steps: bool  # False: the time besides the steps, whose pace is not known
 
     @property
     def stages(self) -> dict[str, float]:

@@ -147,7 +147,7 @@ def _end(child: subprocess.Popen[str]) -> None:
             break
     if os.name == "posix":
         with suppress(ProcessLookupError):
-            os.killpg(child.pid, KILL)  # whoever of its group is left
+            os.killpg(child.pid, KILL)  # ends what is left of its process group
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from bakeoff.foundation.workspace import RAW, WEIGHTS, fetched, in_flight, main_
 from bakeoff.learning.pretrained.weight_source import find_place
 from bakeoff.tracking.results.results import parse_yaml, read_text
 
-BUILT_IN = ("none", "imagenet")  # of train.init.weights: nothing that lies here
+BUILT_IN = ("none", "imagenet")  # values of train.init.weights that name no file
 ID_LENGTH = 32
 
 
@@ -54,7 +54,7 @@ def _pull(paths: Sequence[str], workspace: Path, show: Callable[[str], None]) ->
         code, lines = run_command(dvc.command("pull", *named), workspace, show)
     if not code:
         return "in DVC"
-    for out in (out for outs in named.values() for out in outs):  # a part is worse than nothing
+    for out in (out for outs in named.values() for out in outs):  # a partial output would be taken for a whole one
         shutil.rmtree(out, ignore_errors=True)
         out.unlink(missing_ok=True)
     errors = (line.removeprefix("ERROR: ").partition(" - ")[0] for line in lines if line.startswith("ERROR"))
@@ -111,7 +111,7 @@ def _files_of(init: Mapping[str, Any]) -> list[str]:
     for text in (str(init[key]) for key in ("weights", "names") if init.get(key)):
         try:
             path = find_place(text)
-        except RuntimeError:  # the home of somebody who is not known here
+        except RuntimeError:  # it begins with ~ and the name of an unknown user
             path = Path(text)
         prefix = path.with_suffix("") if path.suffix == ".index" else path
         here = main_workspace() / prefix

@@ -20,7 +20,7 @@ NO_COMMIT = "none"
 class Recorded:
     """What is not known is None or empty."""
 
-    called: str  # by whoever asked
+    called: str  # the name by which the user asked for the run
     commit: str | None
     patch: bytes | None = None  # what was not committed
     patch_sha256: str | None = None  # as the run said; `none` if it had none
@@ -52,7 +52,7 @@ def recorded(name: str) -> Recorded:
     if names.revision:
         return _of_revision(name)
     run = find_run(names.run_id)
-    if run is None:  # the workspace has its result, and nobody was told of it
+    if run is None:  # the workspace has the result, and no store has the run
         raise WorkspaceError(f"{name}: was not tracked, so its commit is not known; name the commit that holds it")
     return _of_tracked(name, run)
 

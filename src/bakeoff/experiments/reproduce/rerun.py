@@ -85,7 +85,7 @@ def make_again(attempt: Attempt, print_line: PrintLine, *, until: str, tolerance
             attempt.compared.append(compared)
             print_line(f"{stage}: {compared.text} ({attempt.seconds[stage]:.0f} s)")
             if compared.same is False and stage in (BUILD_RECORDS, RENDER_CONFIG):
-                break  # what comes after it is of something else
+                break  # later stages would work on other inputs than the recorded run
         attempt.made = result_in(folder)
 
 

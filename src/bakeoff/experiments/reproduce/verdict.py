@@ -12,7 +12,7 @@ from bakeoff.learning.checkpoints.history import CLOCK
 from bakeoff.learning.run_file.parse import ABSENT, Difference, differences, flat
 
 BUILD_RECORDS, RENDER_CONFIG, TRAIN, EVALUATE = STAGES = ("build_records", "render_config", "train", "evaluate")
-REPORTING_KEYS = ("track", "variant.track", "digest")  # of run.yaml: where copies go, and the seal over that
+REPORTING_KEYS = ("track", "variant.track", "digest")  # keys of run.yaml: where copies go, and the digest of the file
 NAMED = 4
 
 

@@ -105,7 +105,7 @@ def read_run(folder: Path) -> KnownRun:
     if not status.state.is_live:
         return KnownRun(folder, status.state, status, status.failure)
     if (lost := _why_lost(status)) is not None:
-        with suppress(Unreadable):  # it may have ended in between, with a last word
+        with suppress(Unreadable):  # it may have ended in between and written its last status
             if read_status(folder) != status:
                 return read_run(folder)
         return KnownRun(folder, State.FAILED, status, lost)

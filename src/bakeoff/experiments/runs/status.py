@@ -26,8 +26,8 @@ class State(StrEnum):
     QUEUED = "QUEUED"  # waits in a sweep or in the queue
     PREPARING = "PREPARING"  # loads, builds, compiles: before the first step
     RUNNING = "RUNNING"
-    STOP_REQUESTED = "STOP_REQUESTED"  # asked, not noticed yet
-    STOPPING = "STOPPING"  # noticed; saves
+    STOP_REQUESTED = "STOP_REQUESTED"  # a stop was requested, and the training has not noticed it yet
+    STOPPING = "STOPPING"  # the training has noticed the request and saves its state
     STOPPED = "STOPPED"  # before its last step; there is a checkpoint, so it can train more
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
@@ -65,16 +65,16 @@ class Status:
     process: Process
     workspace: str  # the folder that it trains in
     began: float  # seconds since 1970: its first start
-    started: float  # this one
+    started: float  # the start of this process
     updated: float
     experiment: str | None = None  # DVC's
     run_id: str | None = None
     parent: str | None = None  # fingerprint of the run that it continues
-    steps: int = 0  # of how many
+    steps: int = 0  # steps of the whole run
     steps_done: int = 0
     phase: str | None = None
     training_seconds: float = 0.0  # interruptions apart
-    spent_seconds: float | None = None  # by its processes: without what it took over, with what a kill took back
+    spent_seconds: float | None = None  # seconds of its own processes: with lost work, without the work of a parent
     longest_seconds: float | None = None  # that it may train in all: train.max_minutes
     learning_rate: float | None = None
     examples_per_second: float | None = None

@@ -32,7 +32,7 @@ SECONDS_OF_SILENCE = 10.0
 APART = ("learning_rate", "examples_per_second")  # of a line's numbers: those that have a place of their own
 
 OUT_OF_MEMORY, DISK, BAD_DATA, DIVERGED, ERROR = "out of memory", "disk", "bad data", "diverged", "error"
-NO_ROOM = "no room"  # of a run that did not start
+NO_ROOM = "no room"  # the failure of a run that did not start
 MOST = 1000  # characters of a message
 
 KIND_OF = {
@@ -84,7 +84,7 @@ class StatusReport(Callback):
         self._thread = Thread(target=self._keep_written, name="status", daemon=True)
 
     def __enter__(self) -> "StatusReport":
-        with suppress(Unreadable):  # the first of this run
+        with suppress(Unreadable):  # this run had no process before
             self._earlier = read_status(self._folder)
             self._status = replace(self._status, began=self._earlier.began)
             self._stays = self.has_succeeded
@@ -219,7 +219,7 @@ class StatusReport(Callback):
                 spent_seconds=round(self._spent_before + self._own_seconds, 1), machine=figures,
             )  # fmt: skip
             write_status(self._folder, status)
-        except (OSError, ValueError) as error:  # nobody's training fails for want of a report
+        except (OSError, ValueError) as error:  # a training does not fail because its report cannot be written
             if not self._has_warned:
                 print(f"warning: {self._folder / FILE}: not written ({one_line(error)})", file=sys.stderr)
             self._has_warned = True

@@ -74,7 +74,7 @@ class LocalProcess:
 
     def is_over(self) -> bool:
         if self.child is not None and self.child.poll() == ALREADY_RUNS:
-            self.child = None  # that one holds the lock
+            self.child = None  # another process runs the job and holds its lock
         return not is_held(self.files.lock) if self.child is None else self.child.poll() is not None
 
     def ask(self, number: int) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 FOLDER = Path(__file__).parent / "templates"
-MARK = "<!-- here a copy says more -->"  # in the list of what a page is about
+MARK = "<!-- here a copy says more -->"  # a copy of a page gets more facts here
 STYLE, SCRIPT = "page.css", "page.js"
 
 

@@ -94,7 +94,7 @@ def check_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, 
     for group in _groups_of(trees):
         tree = dict(trees[group])
         if group == "train" and "steps" not in tree:
-            tree["steps"] = 1  # whoever uses the option will say how long
+            tree["steps"] = 1  # a placeholder: the variant that uses the option sets the length
         objects[group] = parse_kind(KINDS[group], tree, group, problems)
     problems.raise_any()
     return objects

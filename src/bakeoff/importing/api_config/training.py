@@ -50,7 +50,7 @@ def _read_start(train: Block, report: Report) -> Settings:
     if not path:
         return {}
     train.pass_over("fine_tune_checkpoint_version", "from_detection_checkpoint")
-    if not kind:  # as before the type was there
+    if not kind:  # files from before the field existed
         kind = "detection" if train.get("from_detection_checkpoint") else "classification"
     if PLACEHOLDER in path:
         train.pass_over("load_all_detection_checkpoint_vars")

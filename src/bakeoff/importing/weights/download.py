@@ -168,7 +168,7 @@ def _extent(status: int, headers: Message, have: int) -> tuple[int, int | None]:
     """Return at which byte the answer begins, and how many the whole file has."""
     if status == PARTIAL:
         match = RANGE.fullmatch(headers.get("Content-Range", ""))
-        return (int(match[1]), int(match[2])) if match else (have + 1, None)  # as if it had changed
+        return (int(match[1]), int(match[2])) if match else (have + 1, None)  # treated like a file that has changed
     length = headers.get("Content-Length", "")
     return 0, int(length) if length.isdigit() else None
 
@@ -181,7 +181,7 @@ def _validator(headers: Message) -> str | None:
 def _receive(answer: http.client.HTTPResponse, part: Path, begin: int, total: int | None) -> None:
     received = begin
     with part.open("ab" if begin else "wb") as file, _bar(part.name, total, begin) as advance:
-        while piece := answer.read1(PIECE):  # what is here, or a stall would lose it
+        while piece := answer.read1(PIECE):  # takes only what has arrived, so that a stall loses nothing
             file.write(piece)
             received += len(piece)
             advance(len(piece))

@@ -27,7 +27,7 @@ MEANINGS = {
     FEATURES: "what the last layer of the network's backbone makes of the whole picture",
 }
 LOGARITHMIC = ("size", "shape", "sharpness")
-LEAST = 1e-3  # of what has a logarithm
+LEAST = 1e-3  # the smallest value of which a logarithm is taken
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Sample:
 @dataclass(frozen=True)
 class Aspect:
     name: str
-    own: tuple[float, float]  # mean and standard deviation over the run's images; of several columns of no use
+    own: tuple[float, float]  # mean and standard deviation over the run's images, if it is one number
     new: tuple[float, float]
     distance: float  # energy distance in standard deviations of chance's
     chance: float  # the share of random samples in which some aspect is as far apart
@@ -55,7 +55,7 @@ class Aspect:
 @dataclass(frozen=True)
 class Foreign:
     name: str
-    distance: float  # to its nearest images of the run, where 1 is the middle image of the run's own
+    distance: float  # to its nearest images of the run; 1 is the median among the run's own images
     farther_than: float  # so large a share of the run's images is nearer to its own neighbours
     aspect: str  # in which it is farthest
 

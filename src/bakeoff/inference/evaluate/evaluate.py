@@ -34,7 +34,7 @@ from bakeoff.learning.tasks.task import Answer, Tensors, compile_answer, make_ju
 from bakeoff.tracking import tracker
 from bakeoff.tracking.report_copy import describe_run
 
-BATCH, THREADS, PICTURE_SIDE, CLIP = 16, 2, 320, 8  # of files, which do not say how they like to be asked
+BATCH, THREADS, PICTURE_SIDE, CLIP = 16, 2, 320, 8  # for exported files, which do not state these settings
 
 
 @dataclass(frozen=True)

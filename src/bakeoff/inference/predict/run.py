@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RESULTS, IMAGES, PICTURES = "results.jsonl", "images.jsonl", "pictures"
 CLIP_SIDE = 512  # pixels; larger frames of a clip are made smaller before all of them are kept
-CLIP_BYTES = 500_000_000  # of all of them
+CLIP_BYTES = 500_000_000  # bytes of all frames of a clip
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Work:
         self._follows_objects = follows_objects
         self._taken: set[Path] = set()
         self._units: dict[Path, int] = {}
-        self._counted = 0  # of the file at hand
+        self._counted = 0  # units of the current file that were counted
 
     def units(self, sources: list[Source]) -> int:
         """Return the number of images, frames and clips, as far as the files state it."""

@@ -15,7 +15,7 @@ from bakeoff.export.nms_numpy import Predictions
 SURE, UNSURE = 0.5, 0.1  # scores; a detection below the second is ignored
 SECONDS_LOST = 1.0  # that an object may stay unseen and keep its number
 FITS, FITS_UNSURE = 0.2, 0.5  # least overlap of a detection with where the object is expected
-PLACE_GAIN, SPEED_GAIN = 0.8, 0.4  # of what a detection is off the expected place
+PLACE_GAIN, SPEED_GAIN = 0.8, 0.4  # shares of a detection's offset by which place and speed are corrected
 NO_TRACK = 0
 
 

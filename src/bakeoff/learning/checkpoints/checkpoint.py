@@ -83,7 +83,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield file
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{path.as_posix()}: damaged ({error})") from None
-    except (OSError, MemoryError) as error:  # it may be as good as ever
+    except (OSError, MemoryError) as error:  # the file itself may be whole
         raise WorkspaceError(
             f"{path.as_posix()}: cannot be read now ({getattr(error, 'strerror', None) or 'no memory'}), and stays as "
             "it is; mend that and run the same command again, or delete the file to train from an earlier one"

@@ -18,7 +18,7 @@ from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import write_table
 
 FILE = "history.jsonl"
-CLOCK = ("examples_per_second",)  # what differs from run to run
+CLOCK = ("examples_per_second",)  # keys that differ between two equal runs
 
 
 @dataclass(frozen=True)

@@ -240,7 +240,7 @@ class Work:
                 if position not in self._named:
                     self._named[position] = self._bests_of(read_run_state(checkpoints[position]))
         except (Damaged, WorkspaceError):
-            return staying  # nobody knows what it names
+            return staying  # the best weights that it names are unknown
         named = set().union(*(self._named[position] for position in staying))
         for phase in self._folders:
             for best in set(phase.glob("best-*")) - named:

@@ -18,7 +18,7 @@ from bakeoff.learning.checkpoints.run_state import Position, TakenFrom
 from bakeoff.learning.input.record_reader import BAD_RECORDS
 
 KEYS_OF_PHASES = ("phases", "steps", "epochs", "trainable")  # of `train`
-WHOLE = ("steps", "early_stopping")  # how a phase ends that has nothing left to do
+WHOLE = ("steps", "early_stopping")  # the ways in which a phase ends with nothing left to do
 
 
 def take_earlier_phases(work: Work, identity: Mapping[str, Any]) -> list[str]:

@@ -244,7 +244,7 @@ def _resize(region: Region, view: View, augment: Augment, key: tf.Tensor, sides:
     if shows_beyond:
         image = _clear_beyond(image, region) + fill
     if "bicubic" in augment.resize:
-        image = tf.clip_by_value(image, 0.0, 255.0)  # it goes beyond what it is made of
+        image = tf.clip_by_value(image, 0.0, 255.0)  # bicubic resizing overshoots the range of the pixels
     return image
 
 

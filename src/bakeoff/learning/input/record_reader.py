@@ -87,7 +87,7 @@ class Store:
         self.examples = split.examples if only is None else len(only)
         self._only = only
         self.bad: dict[int, str] = {}  # examples that were left out, and why
-        self.failed: str | None = None  # why one could not be read; no error, which would hold this very store
+        self.failed: str | None = None  # why a read failed: a text, for an exception would keep this object alive
         self._skips, self._noticed = on_bad_record == "skip", noticed or BadRecords().of("")
         self._files: list[BinaryIO] = []
         indexes = [_read_index(folder, shard) for shard in split.shards]

@@ -26,9 +26,9 @@ class Curve:
     """One point for each score that occurs, from the highest down."""
 
     thresholds: np.ndarray
-    given: np.ndarray  # answers
-    right: np.ndarray  # of them
-    total: int  # right ones that there are
+    given: np.ndarray  # how many answers reach the threshold
+    right: np.ndarray  # how many of those are correct
+    total: int  # how many correct answers exist
 
     @classmethod
     def from_scores(cls, scores: np.ndarray, right: np.ndarray, total: int) -> "Curve":

@@ -11,16 +11,16 @@ from bakeoff.learning.metrics.curves import Curve, Working
 from bakeoff.learning.metrics.names import ERRORS
 
 CLOSE, FAR = 0.5, 0.1
-RIGHT = "right"  # what is no error
+RIGHT = "right"  # the kind of a correct prediction
 KINDS = ERRORS
-NEVER = Working(1.0, 0.0, 0.0, 0.0)  # no threshold makes anything right; at 1 the least is wrong
+NEVER = Working(1.0, 0.0, 0.0, 0.0)  # used where no threshold gives a correct answer: at 1 the fewest are wrong
 
 
 @dataclass(frozen=True)
 class Errors:
     kinds: np.ndarray  # (predictions,) RIGHT or one of KINDS
     meant: np.ndarray  # (predictions,) the row of the truth that a badly placed or wrongly named one means, else NONE
-    missed: np.ndarray  # (truth,) whether
+    missed: np.ndarray  # (truth,) whether the true box is missed
     over: np.ndarray  # (predictions,) the row of the truth that it took, or overlaps most and by half, of any class
 
     def counts(self) -> dict[str, int]:

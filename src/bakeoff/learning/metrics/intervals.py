@@ -24,8 +24,8 @@ Intervals: TypeAlias = dict[str, dict[str, float]]  # {"mAP": {"low": 0.58, "hig
 SHARE = 0.95
 AT_ONCE = 8_000_000  # weights, so that a hundred thousand examples need no gigabytes
 SEED = 0
-SPLITS_A_SAMPLE = 0.1  # into halves, and into quarters
-FEWEST = 8  # groups that quarters say something of
+SPLITS_A_SAMPLE = 0.1  # random splits into halves and into quarters for each bootstrap sample
+FEWEST = 8  # with fewer groups no splits are made
 # How much more a number is off of half the examples: it falls with their root, or with their number, or in between.
 SLOWEST, USUAL, FASTEST = 2**0.5, 1.6, 2.0
 UNSURE = 0.4  # of what is taken off because examples are few

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bakeoff.learning.metrics.score import Column
 
-Kind = Literal["detection", "one_label", "several_labels"]  # of a score
+Kind = Literal["detection", "one_label", "several_labels"]  # the kind of a score
 Scale = Literal["share", "positive", "any"]  # share: from 0 to 1
 # From a score's columns and weights (samples, examples), how often each example counts, to a value for each sample.
 Count: TypeAlias = "Callable[[Mapping[str, Column], np.ndarray], np.ndarray]"

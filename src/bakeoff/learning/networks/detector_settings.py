@@ -83,8 +83,8 @@ class DetectionLoss:
     """A loss on classes and the smooth L1 (Huber) loss on coded boxes, over the number of matched anchors."""
 
     classes: Literal["sigmoid_focal", "sigmoid", "softmax"] = "sigmoid_focal"  # softmax: class 0 is the background
-    background_logit: bool = False  # beside a sigmoid for each class one for the background, which is to be nothing
-    background_is_class: bool = False  # that one is to be 1 where nothing is, like the sigmoid of a class
+    background_logit: bool = False  # adds a sigmoid for the background, whose target is always 0
+    background_is_class: bool = False  # the target of the background's sigmoid is 1 where no object is
     focal_alpha: float = 0.25
     focal_gamma: float = 2.0
     smooth_l1_delta: float = 1.0
@@ -92,7 +92,7 @@ class DetectionLoss:
     box_weight: float = 1.0
     background_weight: float = 1.0  # of anchors that stand for no box, in the loss on classes
     matched_from: float = 0.5  # overlap (intersection over union) from which an anchor stands for a box
-    background_below: float | None = None  # between this and `matched_from` an anchor is asked nothing; null: no gap
+    background_below: float | None = None  # an anchor between this and `matched_from` is ignored; null: no gap
     match_every_box: bool = True  # the best anchor stands for a box though it overlaps less than `matched_from`
     divide_by_matches: bool = True
     divide_boxes_by_code_size: bool = False  # the loss on boxes is the mean of the four numbers, not their sum

@@ -53,7 +53,7 @@ class SharedBoxPredictor:
     layers_before: int = 4
     kernel: int = 3
     depthwise: bool = False
-    share_tower: bool = False  # classes and boxes look through the same layers before
+    share_tower: bool = False  # classes and boxes share the layers of the tower
     dropout: float = 0.0
     class_bias: float = -4.6  # at the start: every class scores 0.01
 

@@ -19,7 +19,7 @@ from bakeoff.learning.networks.tiles import Tiles, area
 
 Predictions = dict[str, np.ndarray]
 NEAR_EDGE = 0.02  # of a tile's side: a box that ends so near to an inner edge counts as cut off
-SEVERAL = -1  # instead of the tile of a box that is made of several
+SEVERAL = -1  # stands for the tile of a box that was merged from several tiles
 
 
 def answer_tiles(pixels: np.ndarray, tiles: Tiles, answer: Callable[[np.ndarray], Predictions]) -> Predictions:

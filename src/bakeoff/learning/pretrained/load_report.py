@@ -36,7 +36,7 @@ def load_first_weights(network: keras.Model, model: Network, init: Init, origin:
             _require_what_was_asked(report, source, wanted)
         if not report["loaded"]:
             raise DataError(f"{source}: holds nothing that fits this network: weights of another architecture ({KEY})")
-        if not init.warm_start and init.names is None:  # nothing says that a part was meant
+        if not init.warm_start and init.names is None:  # no setting says that only a part is to be loaded
             _require_this_architecture(report, source, model)
         if init.names is None:
             _require_partners(report, source, wanted, stock)

@@ -37,7 +37,7 @@ def origin_of(init: Init, fetch: Callable[[str], Path]) -> Origin:
         return Origin(None, init.weights)
     try:
         return _origin_of_file(init, fetch)
-    except RuntimeError:  # it begins with ~ and the name of nobody
+    except RuntimeError:  # it begins with ~ and the name of an unknown user
         raise _not_there(init) from None
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:

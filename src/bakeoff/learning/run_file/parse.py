@@ -13,7 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from bakeoff.foundation.errors import MOST_SHOWN, ConfigError, OutOfRange, choices, show
 
 ABSENT = "(absent)"  # the value of a key that only the other tree has
-MOST = 10**15  # that a number may be, either way: up to there every whole one is a float, too
+MOST = 10**15  # the largest absolute value of a number: every smaller integer is exact as a float
 Located = Callable[[str], str]  # a full key, "lr.peak" -> `file:line` where it is set
 
 

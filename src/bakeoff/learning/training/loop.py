@@ -205,7 +205,7 @@ def fit(
         keeper.advance(len(call))
         if last or rhythm.wants_validation(done):
             standing = _validate(done, standing, keeper, ends, watch)
-            time_is_up = time_is_up and ends.limit.is_up(done)  # it can be quicker than it was thought to be
+            time_is_up = time_is_up and ends.limit.is_up(done)  # the steps may have been faster than predicted
         if not standing.owes_validation:
             standing = replace(standing, ended_by=_end_at(done, steps, ends, standing, time_is_up))
         is_over = standing.ended_by is not None or ends.stop.asked
@@ -213,7 +213,7 @@ def fit(
         # How long writing takes counts for the limit.
         is_measured = ends.limit.minutes is None or done > steps.start + 1
         if is_over or is_due or not is_measured:
-            losses.require_finite()  # or the checkpoint before would be lost for it
+            losses.require_finite()  # a checkpoint with non-finite losses must not replace the one before
             keeper.checkpoint(done, standing)
             watch.saved()
         if is_over:

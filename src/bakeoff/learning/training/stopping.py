@@ -31,7 +31,7 @@ class Stop:
 
     def __init__(self, request: Path | None = None) -> None:
         """`request` is the file whose appearance asks; None: no file is looked for."""
-        self.by: str | None = None  # who asked
+        self.by: str | None = None  # who asked for the stop
         self._request = request
         self._has_stepped = False
         self._looked = float("-inf")

@@ -18,7 +18,7 @@ from bakeoff.learning.training.devices import normalise_over_all_devices, precis
 from bakeoff.learning.training.step import Step
 
 Arrays = Mapping[str, np.ndarray]
-OUTSIDE = "random"  # in a checkpoint: states of generators that are no variables
+OUTSIDE = "random"  # the key of a checkpoint that holds states of generators that are no variables
 
 
 def new_learner(

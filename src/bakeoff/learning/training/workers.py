@@ -107,7 +107,7 @@ class Crew:
 
         self._strategy, self._place = strategy, place
         self._sum = tf.function(self._sum_of, autograph=False)
-        self._is_within_steps = False  # then the others wait for gradients, and hear nothing
+        self._is_within_steps = False  # whether the other workers wait for gradients and take no orders
 
     # What the leader calls.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bakeoff.config.track import Mlflow
 
 SENDING = "sending-"  # begins the names of folders in which files are put together to be sent
-SENT_BY_THEN_S = 3600.0  # an older one was left by a kill
+SENT_BY_THEN_S = 3600.0  # an older folder was left by a process that was killed
 COPIED_BYTES = 1_000_000  # a file that somebody may edit in place is rarely bigger
 
 FINAL, BEST, EXPORTED = "final", "best", "exported"

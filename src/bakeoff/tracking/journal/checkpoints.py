@@ -15,7 +15,7 @@ from bakeoff.tracking.journal.journal import Journal
 
 PART_BYTES = 16_000_000  # of a larger file the store gets parts, of which each is sent again by itself
 NAME = re.compile(r"\d+-[^/\\]+/(best-)?\d+")  # names of checkpoints; a store may hold any other name
-KEPT = "checkpoint-"  # begins the names of second names
+KEPT = "checkpoint-"  # the prefix of a checkpoint's second name
 STORED_IDENTITY = f"train/{IDENTITY}"  # among the run's artifacts
 ALL, BEST, WITH_KEPT, NONE = "all", "best", "kept", "none"
 

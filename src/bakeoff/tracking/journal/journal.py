@@ -100,9 +100,9 @@ class Journal:
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
         self.is_alone = self._writing.is_locked
         self._file = self._open()
-        self._torn = _ends_within_a_line(self.folder / FILE)  # by a kill
+        self._torn = _ends_within_a_line(self.folder / FILE)  # a killed process left half a line
         with suppress(OSError):  # a full disk
-            self._torn = self._torn and os.write(self._file, b"\n") == 0  # it may lack its end alone
+            self._torn = self._torn and os.write(self._file, b"\n") == 0  # only the end of the line may be missing
         self.is_new = True
         for entry in (entry for entry, _ in entries(self.folder) if entry):
             self.is_new = False

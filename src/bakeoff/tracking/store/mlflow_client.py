@@ -32,7 +32,7 @@ SETTINGS = {  # variables of MLflow; a user who sets one keeps it
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-    "MLFLOW_DISABLE_TELEMETRY": "true",  # what runs here is nobody else's business
+    "MLFLOW_DISABLE_TELEMETRY": "true",  # nothing about this machine is reported to others
 }
 LOG_LEVELS = {
     "mlflow": logging.WARNING,  # it logs every table that it creates
@@ -149,7 +149,7 @@ def delete_artifacts(client: "MlflowClient", model: "LoggedModel") -> str | None
 
     A failure that may pass is raised, so that whoever asked tries again.
     """
-    if model.model_id not in model.artifact_location:  # it may be anything
+    if model.model_id not in model.artifact_location:  # the location may be a folder that other models share
         return f"its files are not in a place of its own, {model.artifact_location}"
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 

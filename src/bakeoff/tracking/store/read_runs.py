@@ -25,7 +25,7 @@ CHOSEN = "WHERE run_uuid IN (SELECT value FROM json_each(?))"
 TAGS = "SELECT run_uuid, json_group_object(key, value) FROM tags GROUP BY run_uuid"
 # The names of a run's params as a text of their own, which many runs share and which is parsed once.
 PARAMS = f"SELECT run_uuid, json_group_array(key), json_group_array(value) FROM params {CHOSEN} GROUP BY run_uuid"
-PATIENCE_S = 10.0  # with who writes to it
+PATIENCE_S = 10.0  # the longest wait for a process that writes to the file
 # Each name of a metric once, by steps through the index, which reads a few names instead of all rows.
 NAMES = """WITH RECURSIVE names(key) AS (
     SELECT min(key) FROM latest_metrics
@@ -35,8 +35,8 @@ NUMBERS = "SELECT run_uuid, key, CASE WHEN is_nan THEN NULL ELSE value END FROM 
 # Of few runs through the index, and the plus keeps SQLite from that of names; of most runs all rows as they lie.
 OF_FEW = f"{NUMBERS} {CHOSEN} AND +key IN (SELECT value FROM json_each(?)) ORDER BY run_uuid, rowid"
 OF_MOST = f"{NUMBERS} NOT INDEXED WHERE key IN (SELECT value FROM json_each(?)) ORDER BY rowid"
-MOST = 0.25  # of a store's runs: from this share on
-AT_ONCE = 1000  # of what MLflow's client is asked for
+MOST = 0.25  # the share of a store's runs from which all rows are read
+AT_ONCE = 1000  # runs in one request to MLflow's client
 Wanted = Callable[[str], bool]  # of the name of a metric: whether its numbers are read
 
 

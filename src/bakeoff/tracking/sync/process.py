@@ -19,12 +19,12 @@ from bakeoff.tracking.store.target import Target, all_journals, list_unsent, tar
 if TYPE_CHECKING:
     from filelock import FileLock
 
-LONGEST_REQUEST_S = 60.0  # somebody waits so long for a sender to leave
+LONGEST_REQUEST_S = 60.0  # the longest wait until a sender has left
 POLL_S = 0.3
 FAR = "BAKEOFF_FAR"  # set where a job runs far from its main workspace, which sends for it
 LONGEST_PAUSE_S = 30.0  # between two tries at a store that takes nothing
-LINGER_S = 30.0  # with nothing to do
-PATIENCE_S = 60.0  # with such a store, once nobody writes any more
+LINGER_S = 30.0  # a sender without work ends after this time
+PATIENCE_S = 60.0  # after the last writer has gone, a sender tries such a store for this time
 
 
 def sender_lock(key: str) -> "FileLock":

@@ -65,7 +65,7 @@ class Checkpoints:
         for file in entry.files:
             if (stay is None or file.name in stay) and (reason := self._send(file, end)):
                 yield f"the checkpoint {file.name}", reason
-        if stay is not None and stay == entry.stay:  # else a later line removes, once it has sent its own
+        if stay is not None and stay == entry.stay:  # otherwise a later entry removes them, once it has sent its own
             for name, model in self._there:
                 if name not in stay and (reason := self._remove(model)):
                     yield f"the removal of {name}", reason

@@ -82,7 +82,7 @@ class Delivery:
                 self._try(getattr(entry, "name", "") or entry.kind, partial(self._send_entry, entry, end))
                 self._move(end)
         self._send_batch(batch)
-        if self._place.trouble:  # there was nothing left to send
+        if self._place.trouble:  # everything is sent, so an earlier trouble is over
             self._move(self._place.offset)
         if target_in(self._folder) == self._target:
             for file in self._sent_files:

@@ -12,9 +12,9 @@ from bakeoff.tracking.sync import system_metrics
 from bakeoff.tracking.sync.process import is_far, is_running, start_sender
 
 MEASURE_EVERY_S = 1.0
-RESTART_AFTER_S = 10.0  # a sender that just ended, such as at a store that takes nothing
-VAIN_TRIES = 2  # one after the other; then nobody waits
-TROUBLE_AFTER_S = 5.0  # a server that is being restarted is none
+RESTART_AFTER_S = 10.0  # a sender that has just ended is started again after this time
+VAIN_TRIES = 2  # after so many failed tries in a row the run does not wait for the store
+TROUBLE_AFTER_S = 5.0  # a shorter failure is not reported, for a server may be restarting
 
 
 class Watch:

@@ -22,7 +22,7 @@ def match(
     its own besides, however little that is.
     """
     anchors, boxes = tf.shape(overlap, tf.int64)[0], tf.shape(overlap, tf.int64)[1]
-    padded = tf.concat([overlap, tf.zeros([anchors, 1])], axis=1)  # so that no box at all needs no case of its own
+    padded = tf.concat([overlap, tf.zeros([anchors, 1])], axis=1)  # so that an image without boxes is no special case
     most = tf.reduce_max(padded, axis=1)
     best = tf.where(most >= matched_from, tf.argmax(padded, axis=1), BACKGROUND)
     if background_below is not None:
@@ -65,10 +65,10 @@ def _own_anchors(overlap: tf.Tensor) -> tf.Tensor:
 def class_losses(logits: tf.Tensor, truth: tf.Tensor, rule: DetectionLoss) -> tf.Tensor:
     """Return (batch, anchors, numbers of an anchor), or 1 number for softmax; `truth` holds ids, 0: background."""
     if rule.classes == "softmax":
-        asked = tf.maximum(truth, 0)  # what is asked nothing has no weight, whatever its loss
+        asked = tf.maximum(truth, 0)  # ignored anchors have weight 0, so their target does not matter
         return tf.nn.sparse_softmax_cross_entropy_with_logits(asked, logits)[..., None]
     first = 0 if rule.has_background else 1
-    lowest = 0 if rule.background_is_class else 1  # below it a row of zeros is asked
+    lowest = 0 if rule.background_is_class else 1  # anchors with a lower id have zeros as their target
     wanted = tf.one_hot(tf.where(truth >= lowest, truth - first, -1), logits.shape[-1])
     if rule.classes == "sigmoid":
         return tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
@@ -86,7 +86,7 @@ def _focal(logits: tf.Tensor, wanted: tf.Tensor, alpha: float, gamma: float) -> 
     entropy = tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
     answer = tf.sigmoid(logits)
     missed = wanted * (1 - answer) + (1 - wanted) * answer
-    missed = tf.maximum(missed, 1e-12)  # the slope of a power below 1 has no end at 0
+    missed = tf.maximum(missed, 1e-12)  # a power below 1 has an infinite gradient at 0
     weight = wanted * alpha + (1 - wanted) * (1 - alpha)
     return weight * missed**gamma * entropy
 

@@ -46,7 +46,7 @@ def divisor(count: tf.Tensor | None) -> tf.Tensor | float:
     its own: what an example weighs does not depend on which others share its device.
     """
     context = tf.distribute.get_replica_context()
-    devices = context.num_replicas_in_sync if context else 1  # none: outside of what devices share
+    devices = context.num_replicas_in_sync if context else 1  # there is no context outside of a distribution strategy
     if count is not None and devices > 1:
         count = context.all_reduce(tf.distribute.ReduceOp.SUM, count)
     whole = 1.0 if count is None else tf.maximum(count, 1.0)

@@ -25,7 +25,7 @@ class Assigned(NamedTuple):
 
     boxes: tf.Tensor  # (…, 4), of points that are asked for one
     classes: tf.Tensor  # ids 1..k; 0: nothing
-    scores: tf.Tensor  # what the class is to score; 0 where nothing is asked for
+    scores: tf.Tensor  # the target score of the class; 0 for the background
 
 
 class PointHead:
@@ -94,7 +94,7 @@ class PointHead:
         gamma = self._model.loss.focal_gamma
         if not gamma:
             return entropy
-        missed = tf.maximum(tf.abs(wanted - tf.sigmoid(logits)), LEAST)  # the slope of a power below 1 has no end at 0
+        missed = tf.maximum(tf.abs(wanted - tf.sigmoid(logits)), LEAST)  # a power below 1 has an infinite gradient at 0
         return missed**gamma * entropy
 
     def _of_sides(self, outputs: Tensors, asked: Assigned) -> tf.Tensor:

@@ -61,7 +61,7 @@ KINDS = (
 @dataclass(frozen=True)
 class Layer:
     name: str
-    variables: tuple[tuple[str, str], ...]  # of each variable its path in the network, and what tables call it
+    variables: tuple[tuple[str, str], ...]  # for each variable: its path in the network, its name in the tables
 
 
 def find_names(layers: Collection[Layer], keys: Collection[str]) -> dict[str, str]:
