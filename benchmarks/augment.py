@@ -30,7 +30,7 @@ from bakeoff.learning.input.augment.turn import Turn
 from bakeoff.learning.input.augment.zoom import Zoom
 from bakeoff.learning.input.decode import Example, decode_frames
 from bakeoff.learning.input.mixup_mosaic import Draw, Partners
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.network import Sampling
 
@@ -103,7 +103,7 @@ def image_ways(view: View, images: Sequence[bytes]) -> dict[str, Way]:
         key = make_key(0, epoch=tf.constant(0, tf.int64), example=number)
         partners = None
         if augment.mixes:
-            draw_all = Draw(Order(len(images), 0), augment)
+            draw_all = Draw(ExampleOrder(len(images), 0), augment)
             drawn = np.array([draw_all.at(0, example) for example in range(len(images))])
             data = tf.gather(tf.constant([*images, b""]), tf.gather(drawn % (len(images) + 1), number))
             partners = Partners(data, lambda encoded: _encoded(encoded) | BOXES)

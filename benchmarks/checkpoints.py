@@ -20,8 +20,8 @@ from pathlib import Path
 from result import print_result
 from training import BATCH_SIZES, CHECKPOINT_EVERY, Kitchen
 
-from bakeoff.config.track import Mlflow
-from bakeoff.learning.checkpoints.run_folder import Stock, Work
+from bakeoff.config.track_settings import Mlflow
+from bakeoff.learning.checkpoints.run_folder import CheckpointList, RunFolder
 from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.learning.training.loop import seed_everything
 from bakeoff.tracking.journal.journal import Journal
@@ -76,11 +76,11 @@ def measure(kitchen: Kitchen, checkpoints: int) -> tuple[int, float, float]:
     journal.run("a network")
     tracker, reported, sent = Tracker(RUN, Mlflow(), journal), [], []
 
-    def report(stock: Stock) -> None:
+    def report(stock: CheckpointList) -> None:
         reported.append(seconds(time.thread_time, lambda: tracker.checkpoint(stock)))
 
     delivery = Delivery(*open_store(target), journal.folder, target)
-    with Work(Path("work"), ["all"]) as work, work.followed(lambda: None, report):
+    with RunFolder(Path("work"), ["all"]) as work, work.followed(lambda: None, report):
         for number in range(1, checkpoints + 1):
             journal.metrics(number, {"train/loss": 1 / number})
             work.save(Position(0, number), {"phases": [STANDING]}, kitchen.learner.state, now=True)

@@ -23,7 +23,7 @@ from pathlib import Path
 from result import print_result
 
 from bakeoff.tracking.journal.entries import MetricsEntry, ParamsEntry, RunEntry, format_line
-from bakeoff.tracking.store.target import Place, Target
+from bakeoff.tracking.store.target import SyncProgress, Target
 
 CLASSES = 40
 SUMMARY = ("mAP", "mAP_50", "mAP_75", "AR_1", "AR_10", "AR_100", "f1", "precision", "recall", "threshold", "loss")
@@ -88,7 +88,7 @@ def print_times(workspace: Path) -> None:
             content = b"".join(map(format_line, written))
             (folder / "journal.jsonl").write_bytes(content)
             target.write(folder)
-            Place(len(content), run=mlflow_id, created=True).write(folder, target)
+            SyncProgress(len(content), run=mlflow_id, created=True).write(folder, target)
 
 
 def make_workspace(folder: Path) -> None:

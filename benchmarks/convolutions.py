@@ -33,7 +33,7 @@ from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.norms import BatchNormalization
 from bakeoff.learning.plan import fused_adam
 from bakeoff.learning.plan.optimizers import Adam
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.training import step as step_module
 from bakeoff.learning.training.input_gradients import fast_gradients
 from bakeoff.learning.training.loop import seed_everything

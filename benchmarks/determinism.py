@@ -52,7 +52,7 @@ def measure(name: str, seconds: float, *, deterministic: bool) -> float:
     from made_up import CLASSES, made_up_batch, read_option
 
     from bakeoff.learning.plan.optimizers import Adam
-    from bakeoff.learning.plan.settings import Train
+    from bakeoff.learning.plan.train_settings import Train
     from bakeoff.learning.training.loop import seed_everything
     from bakeoff.learning.training.trainer_state import new_learner
 

@@ -87,7 +87,7 @@ def measured() -> dict[str, Seconds]:
 def answer_all(run: Run) -> None:
     from bakeoff.dataset.records.manifest import read_manifest
     from bakeoff.learning.input.batches import evaluation_batches
-    from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.input.record_reader import RecordReader
     from bakeoff.learning.networks.weights import restore
     from bakeoff.learning.plan.phases import batch_shape
     from bakeoff.learning.tasks.task import compile_answer, make_task
@@ -96,7 +96,7 @@ def answer_all(run: Run) -> None:
     network = restore(run.model, run.derived.num_classes, workspace.TRAINED / f"{run.evaluate.weights}.weights.h5")
     task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     answer = compile_answer(network, task, with_losses=True)
-    store = Store(workspace.RECORDS, manifest.splits["validation"])
+    store = RecordReader(workspace.RECORDS, manifest.splits["validation"])
     for batch in evaluation_batches(store, batch_shape(run, run.evaluate.batch_size)):
         for output in answer(batch).values():
             output.numpy()

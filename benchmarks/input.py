@@ -189,17 +189,17 @@ def ours(arm: str, folder: Path, threads: int, batches: int) -> Iterable[Any]:
     from bakeoff.dataset.records.manifest import read_manifest
     from bakeoff.learning.input.augment import Augment
     from bakeoff.learning.input.batches import training_batches
-    from bakeoff.learning.input.record_reader import Store
-    from bakeoff.learning.input.shuffle import Order
+    from bakeoff.learning.input.record_reader import RecordReader
+    from bakeoff.learning.input.shuffle import ExampleOrder
     from bakeoff.learning.input.view import Shape
 
     records = folder / FOLDERS.get(arm, "whole") / "data/records"
-    store = Store(records, read_manifest(records).splits["train"])
+    store = RecordReader(records, read_manifest(records).splits["train"])
     start = LATE_STEP if arm == "late" else 0
     return training_batches(
         store,
         Shape("classification", SIZE, 1, BATCH, threads, 2),
-        order=Order(store.examples, 0, (BUFFER,) if arm == "buffer" else ()),
+        order=ExampleOrder(store.examples, 0, (BUFFER,) if arm == "buffer" else ()),
         steps=range(start, start + batches),
         augment=Augment(decode="full" if arm == "full" else "fraction"),
         encode=lambda example: {"label": example["label"]},

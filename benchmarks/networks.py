@@ -53,7 +53,7 @@ def measure(option: str, seconds: float) -> dict[str, object]:
     from made_up import CLASSES, made_up_batch, read_option
 
     from bakeoff.learning.plan.optimizers import Adam
-    from bakeoff.learning.plan.settings import Train
+    from bakeoff.learning.plan.train_settings import Train
     from bakeoff.learning.training.loop import seed_everything
     from bakeoff.learning.training.trainer_state import new_learner
 

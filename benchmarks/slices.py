@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from bakeoff.evaluation.example_facts import GROUP, OBJECTS
 from bakeoff.evaluation.examples_parquet import FACT
-from bakeoff.evaluation.slice_significance import CHANCE, Tally, find_weak
+from bakeoff.evaluation.slice_significance import CHANCE, ExampleCounts, find_weak
 from bakeoff.evaluation.slices import cut_slices
 
 EASY, WEAK = (8, 2), (5, 5)  # Beta distributions of how often an answer is right
@@ -66,14 +66,14 @@ def judge(facts: dict[str, np.ndarray], draws: int, *, is_planted: bool) -> tupl
     return named, first
 
 
-def answer(draw: np.random.Generator, facts: dict[str, np.ndarray], weak: np.ndarray) -> Tally:
+def answer(draw: np.random.Generator, facts: dict[str, np.ndarray], weak: np.ndarray) -> ExampleCounts:
     size = len(weak)
     hardness = np.where(weak, draw.beta(*WEAK, size), draw.beta(*EASY, size))
     if OBJECTS not in facts:
-        return Tally("accuracy", (draw.random(size) < hardness).astype(float), np.ones(size))
+        return ExampleCounts("accuracy", (draw.random(size) < hardness).astype(float), np.ones(size))
     objects = facts[OBJECTS]
     detected, superfluous = draw.binomial(objects.astype(int), hardness), draw.poisson(SUPERFLUOUS * objects)
-    return Tally("f1", 2.0 * detected, detected + superfluous + objects)
+    return ExampleCounts("f1", 2.0 * detected, detected + superfluous + objects)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from trials import OWN_DATA, make_workspace, run, write_params
 
 from bakeoff.inference.label_errors.labelled import Labelled
 from bakeoff.inference.label_errors.out_of_fold import join_files
-from bakeoff.inference.label_errors.page import write_page
 from bakeoff.inference.label_errors.rank import list_suspects
+from bakeoff.inference.label_errors.suspects_page import write_page
 
 SHARES, FIRST = (0.05, 0.10), 50
 COLOUR = {"brightness": 0.1, "contrast": 0.2, "saturation": 0.3}

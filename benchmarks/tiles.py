@@ -98,7 +98,7 @@ def time_answers(place: Path) -> float:
     """Return the median of seconds that this process waits for the answer to a whole picture."""
     from bakeoff.config.compose.whole_run import load
     from bakeoff.dataset.records.manifest import read_manifest
-    from bakeoff.inference.predict.model import opened
+    from bakeoff.inference.predict.model_interface import opened
     from bakeoff.inference.predict.select_model import Trained
 
     settings, manifest = load(place / "models/config/run.yaml"), read_manifest(place / "data/records")

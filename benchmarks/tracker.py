@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw, ImageEnhance, ImageFilter
 from sklearn.datasets import load_sample_image
 
 from bakeoff.app.web.box_tracker import carry
-from bakeoff.app.web.boxes import Box
+from bakeoff.app.web.pixel_boxes import PixelBox
 from support import moving_things
 from support.moving_things import Place, overlap
 
@@ -126,7 +126,7 @@ def label(film: Easy | Hard, pictures: Sequence[Path], times: Sequence[float]) -
     count, proposals = Count(), iter(())
     for number, seconds in enumerate(times):
         truth = film.places(seconds)
-        proposed: list[Box] = next(proposals, [])
+        proposed: list[PixelBox] = next(proposals, [])
         accepted, missing, wrong = _match(proposed, truth)
         count.frames, count.boxes = count.frames + 1, count.boxes + len(truth)
         count.proposed, count.good = count.proposed + len(proposed), count.good + len(accepted)
@@ -135,12 +135,12 @@ def label(film: Easy | Hard, pictures: Sequence[Path], times: Sequence[float]) -
         if missing:
             count.keys += 2 if proposed else 1  # back to the frame, and the tracker
         if missing or wrong:
-            boxes = [*accepted, *(Box(name, *corners) for name, *corners in missing)]
+            boxes = [*accepted, *(PixelBox(name, *corners) for name, *corners in missing)]
             proposals = carry(boxes, pictures[number:]) if boxes else iter(())
     return count
 
 
-def _match(proposed: Sequence[Box], truth: Sequence[Place]) -> tuple[list[Box], list[Place], int]:
+def _match(proposed: Sequence[PixelBox], truth: Sequence[Place]) -> tuple[list[PixelBox], list[Place], int]:
     """Return the proposals that are right, the things without one, and how many proposals are wrong."""
     left, accepted = list(truth), []
     for box in proposed:

@@ -30,11 +30,11 @@ from result import print_result
 
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.history import LogLine
-from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_folder import RunFolder
 from bakeoff.learning.lr.decays import Constant
 from bakeoff.learning.plan.optimizers import Adam
 from bakeoff.learning.plan.phases import Span, TrainingPhase
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.tasks.task import Task
 from bakeoff.learning.training.callbacks import Callback, HistoryFile
 from bakeoff.learning.training.loop import Rhythm, seed_everything
@@ -109,7 +109,7 @@ class Kitchen:
         phase = TrainingPhase(
             Span("all", 0, steps + WARM_UP_STEPS, 0, self.batch_size, 1.0), Constant(RATE), (), "last"
         )
-        with tempfile.TemporaryDirectory() as folder, Work(Path(folder), ["all"]) as work:
+        with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder), ["all"]) as work:
             training = Training(
                 learner=self.learner,
                 feed=Repeated(self),  # type: ignore[arg-type]

@@ -18,8 +18,8 @@ from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.sources.synthetic_digits import DigitScenes
 from bakeoff.learning.input.augment import Augment, Turn
 from bakeoff.learning.input.batches import training_batches
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
 
 EXAMPLES, BATCH, SIDE = 400, 16, 160
@@ -33,7 +33,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with TemporaryDirectory(prefix="bakeoff-") as folder:
         split = write_split(DigitScenes(train_examples=EXAMPLES), TRAIN, Path(folder))
-        store = Store(Path(folder), split)
+        store = RecordReader(Path(folder), split)
         taken: dict[int, list[float]] = {count: [] for count in COUNTS}
         for _ in range(arguments.rounds):
             for count in COUNTS:
@@ -44,10 +44,10 @@ def main() -> None:
         print(f"one of {count} workers: {mine:.2f} s of a processor, {mine / whole:.2f} of one process's")
 
 
-def read(store: Store, steps: int, count: int) -> float:
+def read(store: RecordReader, steps: int, count: int) -> float:
     """Return the processor seconds of reading the first worker's part of so many steps."""
     batches = training_batches(
-        store, Shape("detection", SIDE, 1, BATCH, 2, 2), order=Order(EXAMPLES, 0), steps=range(steps),
+        store, Shape("detection", SIDE, 1, BATCH, 2, 2), order=ExampleOrder(EXAMPLES, 0), steps=range(steps),
         augment=Augment(turn=Turn(mirror=0.5)), encode=lambda example: {}, share=(0, count),
     )  # fmt: skip
     start = time.process_time()

@@ -24,7 +24,7 @@ from support.durations import Recorder, load_durations, sort_longest_first
 from support.memory_folder import choose_root
 
 if TYPE_CHECKING:
-    from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.input.record_reader import RecordReader
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -110,14 +110,14 @@ def write_train(tmp_path: Path) -> Callable[[Sequence[Record], Sequence[str]], S
 
 
 @pytest.fixture
-def open_store() -> Iterator[Callable[[Path, Split], "Store"]]:
+def open_store() -> Iterator[Callable[[Path, Split], "RecordReader"]]:
     """Opens stores, and closes their files after the test."""
-    from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.input.record_reader import RecordReader
 
     with ExitStack() as files:
 
-        def opened(folder: Path, split: Split) -> Store:
-            store = Store(folder, split)
+        def opened(folder: Path, split: Split) -> RecordReader:
+            store = RecordReader(folder, split)
             for file in store._files:
                 files.enter_context(file)
             return store

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, get_origin, get_type_hints
@@ -217,7 +218,7 @@ def test_what_does_not_compute_does_not_import_tensorflow() -> None:
         "bakeoff",
         "bakeoff.inference.predict.loading",
         "bakeoff",
-        "bakeoff.experiments.compare.verdict",
+        "bakeoff.experiments.compare.comparison_verdict",
         "bakeoff.learning.run_file.settings",
         "bakeoff.config.compose.compose",
         "bakeoff.config.api_export.pipeline",
@@ -373,3 +374,42 @@ def _tracked_files() -> list[str]:
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return listed.stdout.splitlines()
+
+
+# One name, one thing.
+
+TWIN_FILES: dict[str, str] = {
+    "augmentation": "config.api_export writes what importing.api_config reads",
+    "model": "config.api_export writes what importing.api_config reads",
+    "training": "config.api_export writes what importing.api_config reads",
+    "classification": "the metrics of a task, and the task",
+    "detection": "the metrics of a task, and the task",
+    "evaluate": "a command and the stage",
+    "multirun": "a command, and the same as a script",
+    "weights": "a command, and the weights that training writes",
+    "settings": "the settings of a folder",
+}  # file name -> why two files may have it
+TWIN_CLASSES: dict[str, str] = {}  # class name -> why it may stand in two files
+
+
+def count_doubled(names: Iterable[tuple[str, Path]]) -> dict[str, int]:
+    """Return each name that more than one file has, with the number of its files."""
+    files: dict[str, set[Path]] = {}
+    for name, file in names:
+        files.setdefault(name, set()).add(file)
+    return {name: len(found) for name, found in files.items() if len(found) > 1}
+
+
+def test_no_file_name_means_two_things() -> None:
+    stems = ((file.stem, file) for file in SOURCES if not file.stem.startswith("__"))
+    assert count_doubled(stems) == dict.fromkeys(TWIN_FILES, 2)
+
+
+def test_no_class_name_means_two_things() -> None:
+    names = [
+        (node.name, file)
+        for file in SOURCES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert count_doubled(names) == dict.fromkeys(TWIN_CLASSES, 2)

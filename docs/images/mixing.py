@@ -20,8 +20,8 @@ from bakeoff.learning.input.augment.copy_paste import CopyPaste
 from bakeoff.learning.input.augment.mixup import Mixup
 from bakeoff.learning.input.augment.mosaic import Mosaic
 from bakeoff.learning.input.batches import training_batches
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
 
 SCENES = 40
@@ -40,7 +40,7 @@ def main() -> None:
     sheet = Image.new("RGB", (MARGIN + COLUMNS * (SIDE + GAP), len(ROWS) * (SIDE + GAP) + GAP), PAPER)
     draw = ImageDraw.Draw(sheet)
     with TemporaryDirectory() as folder:
-        store = Store(Path(folder), write_split(DigitScenes(train_examples=SCENES), TRAIN, Path(folder)))
+        store = RecordReader(Path(folder), write_split(DigitScenes(train_examples=SCENES), TRAIN, Path(folder)))
         for row, (name, augment) in enumerate(ROWS.items()):
             top = GAP + row * (SIDE + GAP)
             draw.text((GAP * 2, top), name, fill=INK)
@@ -49,9 +49,9 @@ def main() -> None:
     sheet.save(Path(__file__).with_suffix(".jpg"), quality=85)
 
 
-def _tiles(store: Store, augment: Augment) -> Iterator[Image.Image]:
+def _tiles(store: RecordReader, augment: Augment) -> Iterator[Image.Image]:
     batches = training_batches(
-        store, SHAPE, order=Order(SCENES, 0), steps=range(COLUMNS), augment=augment, encode=_keep_boxes
+        store, SHAPE, order=ExampleOrder(SCENES, 0), steps=range(COLUMNS), augment=augment, encode=_keep_boxes
     )
     for batch in batches.as_numpy_iterator():
         image = Image.fromarray(np.clip(batch["image"][0] + 0.5, 0, 255).astype(np.uint8))

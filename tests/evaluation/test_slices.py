@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bakeoff.evaluation.evaluation_report import write_page
 from bakeoff.evaluation.example_facts import describe_examples, match_rows, measure_picture, read_table, require_matches
-from bakeoff.evaluation.report_html import write_page
 from bakeoff.evaluation.settings import Slices
-from bakeoff.evaluation.slice_significance import Tally, count_right, find_weak, find_worse
+from bakeoff.evaluation.slice_significance import ExampleCounts, count_right, find_weak, find_worse
 from bakeoff.evaluation.slices import cut_slices
 from bakeoff.evaluation.weak_slices import FILE, judge_slices, read_statement, write_slices
 from bakeoff.foundation.errors import DataError
-from bakeoff.learning.input.record_reader import Origin
+from bakeoff.learning.input.record_reader import ExampleOrigin
 from bakeoff.learning.metrics.classification import ClassificationScore, make_answers
 from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.learning.metrics.multi_label import MultiLabelScore
@@ -74,11 +74,11 @@ def test_answers_that_know_nothing_of_the_facts_show_a_weak_slice_in_five_of_a_h
     none = np.zeros(len(slices), bool)
     for number in range(200):
         if number % 2:
-            tally = Tally("accuracy", (draw.random(100) < 0.8).astype(float), np.ones(100))
+            tally = ExampleCounts("accuracy", (draw.random(100) < 0.8).astype(float), np.ones(100))
         else:
             hardness = draw.beta(8, 2, 100)
             right, wrong = draw.binomial(objects.astype(int), hardness), draw.poisson(0.2 * objects)
-            tally = Tally("f1", 2.0 * right, right + wrong + objects)
+            tally = ExampleCounts("f1", 2.0 * right, right + wrong + objects)
         named += find_weak(tally, members, None, none).chance.min() <= 0.05
     assert named <= 18
 
@@ -95,7 +95,7 @@ def test_films_that_are_hard_as_a_whole_are_no_reason_to_call_the_dark_weak() ->
         slices = cut_slices(facts)
         members = np.stack([one.members for one in slices], axis=1)
         is_film = np.array([one.fact == "group" for one in slices])
-        tally = Tally("accuracy", right, np.ones(300))
+        tally = ExampleCounts("accuracy", right, np.ones(300))
         alone += find_weak(tally, members, None, is_film).chance[~is_film].min() <= 0.05
         comparison = find_weak(tally, members, groups, is_film)
         together += comparison.chance[~is_film].min() <= 0.05
@@ -155,8 +155,8 @@ def test_where_b_is_worse_shows_though_it_is_better_on_the_whole_and_equal_runs_
     members, none = np.stack([one.members for one in slices], axis=1), np.zeros(len(slices), bool)
     dark = facts["brightness"] < np.quantile(facts["brightness"], 0.25)
     once = np.ones(400)
-    a = Tally("accuracy", (draw.random(400) < 0.7).astype(float), once)
-    b = Tally("accuracy", (draw.random(400) < np.where(dark, 0.4, 0.95)).astype(float), once)
+    a = ExampleCounts("accuracy", (draw.random(400) < 0.7).astype(float), once)
+    b = ExampleCounts("accuracy", (draw.random(400) < np.where(dark, 0.4, 0.95)).astype(float), once)
     comparison = find_worse(a, b, members, None, none)
     worst = slices[int(np.argmax(comparison.weakness))]
     assert b.right.mean() > a.right.mean() and worst.fact == "brightness" and worst.range_text.startswith("under")
@@ -165,7 +165,10 @@ def test_where_b_is_worse_shows_though_it_is_better_on_the_whole_and_equal_runs_
     named = 0
     for _ in range(100):
         one, other = ((draw.random(400) < 0.8).astype(float) for _ in range(2))
-        named += find_worse(Tally("", one, once), Tally("", other, once), members, None, none).chance.min() <= 0.05
+        named += (
+            find_worse(ExampleCounts("", one, once), ExampleCounts("", other, once), members, None, none).chance.min()
+            <= 0.05
+        )
     assert named <= 11
 
 
@@ -181,7 +184,7 @@ def test_a_dark_picture_is_no_blurred_one() -> None:
 
 
 def test_sizes_come_from_the_records_and_boxes_from_the_truth() -> None:
-    origins = [Origin("film_2/1.png", 100, 400), Origin("x.png", 100, 400)]
+    origins = [ExampleOrigin("film_2/1.png", 100, 400), ExampleOrigin("x.png", 100, 400)]
     score = DetectionScore(("ant",)).update(true(([0.0, 0.0, 20.0, 80.0], 1)), given()).update(true(), given())
     facts = describe_examples(origins, [(5, 1), (6, 2)], score.columns(), "^(film_.)/")
     assert facts["group"].tolist() == ["film_2", ""] and facts["brightness"].tolist() == [5, 6]

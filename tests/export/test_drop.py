@@ -10,10 +10,10 @@ from bakeoff.dataset.records.manifest import Split
 from bakeoff.dataset.records.record import Box, Record
 from bakeoff.export.accuracy_report import compare_files, require_parity
 from bakeoff.export.settings import Export
-from bakeoff.export.tflite_metadata import About
+from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import DataError
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape
 from bakeoff.stages.export import describe_export, metrics
 from support.lite_files import CLASSES, MODELS, examples, opinionated
@@ -26,7 +26,7 @@ def judged(
     tmp_path: Path,
     png: Callable[[np.ndarray], bytes],
     write_train: Callable[[Sequence[Record], Sequence[str]], Split],
-    open_store: Callable[[Path, Split], Store],
+    open_store: Callable[[Path, Split], RecordReader],
 ) -> Judged:
     """Exports a network, and compares the files with it. True is what it is surest of, ten boxes of a scene at most."""
     network, task = opinionated("detection")
@@ -48,7 +48,7 @@ def judged(
         pixels = lambda: iter(())  # noqa: E731
         model = MODELS["detection"]
         for _ in write_files(
-            network, model, task, CLASSES, settings, about=About("test"), representative=pixels, folder=folder
+            network, model, task, CLASSES, settings, about=ModelMetadata("test"), representative=pixels, folder=folder
         ):
             pass
         shape = Shape("detection", 64, 1, 2, 2, 1)

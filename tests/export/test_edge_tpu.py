@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bakeoff.export.edge_tpu import EdgeTpu, check_edge_tpu, find_obstacle
-from bakeoff.export.flatbuffer import Byte, FlatTable, Int32, Table, finish
+from bakeoff.export.flatbuffer import Byte, FlatbufferTable, FlatTable, Int32, finish
 from bakeoff.export.settings import Export
-from bakeoff.export.tflite_metadata import MODEL_IDENTIFIER, About
+from bakeoff.export.tflite_metadata import MODEL_IDENTIFIER, ModelMetadata
 from bakeoff.export.tflite_operations import NAMES, TYPES, LiteFile, Operation, Tensor, parse_lite_file, read_lite_file
 from bakeoff.export.upsample import enlarge_by_one_operation
 from bakeoff.export.write_formats import write_files
@@ -30,7 +30,7 @@ def constant(*numbers: int) -> Tensor:
 
 
 def options(fields: dict[int, Byte | Int32]) -> FlatTable:
-    return FlatTable.root(finish(Table(fields), b"TEST"))
+    return FlatTable.root(finish(FlatbufferTable(fields), b"TEST"))
 
 
 def operation(name: str, *inputs: Tensor, to: Tensor | None = None, fields: dict | None = None) -> Operation:
@@ -110,7 +110,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     list(write_files(
         network, MODELS["detection"], task, CLASSES, Export(formats=("int8",)),
-        about=About("test"), representative=pixels, folder=folder,
+        about=ModelMetadata("test"), representative=pixels, folder=folder,
     ))  # fmt: skip
     return folder / "model.tflite"
 
@@ -163,7 +163,7 @@ def test_a_damaged_file_is_refused_and_an_operation_of_tomorrow_goes_by_its_numb
         parse_lite_file(written.read_bytes()[:300], "cut.tflite")
     with pytest.raises(DataError, match=r"nowhere\.tflite: cannot be read \(No such file or directory\)"):
         read_lite_file(Path("nowhere.tflite"))
-    code, operator = Table({0: Byte(127), 3: Int32(999)}), Table({})
-    model = finish(Table({1: [code], 2: [Table({3: [operator]})]}), MODEL_IDENTIFIER)
+    code, operator = FlatbufferTable({0: Byte(127), 3: Int32(999)}), FlatbufferTable({})
+    model = finish(FlatbufferTable({1: [code], 2: [FlatbufferTable({3: [operator]})]}), MODEL_IDENTIFIER)
     [reason] = check_edge_tpu(parse_lite_file(model, "new.tflite")).reasons
     assert reason == "operation 999 is not on the list"

@@ -16,7 +16,7 @@ import tensorflow as tf
 from bakeoff.export.accuracy_report import as_a_file
 from bakeoff.export.settings import Export
 from bakeoff.export.tflite_build import centre_boxes, post_process
-from bakeoff.export.tflite_metadata import About, read_metadata
+from bakeoff.export.tflite_metadata import ModelMetadata, read_metadata
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.write_formats import convert, write_files
 from bakeoff.foundation.errors import ConfigError
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
         files = write_files(
             network, model, task, CLASSES, settings,
-            about=About("test"), representative=pixels, folder=folder / name,
+            about=ModelMetadata("test"), representative=pixels, folder=folder / name,
         )  # fmt: skip
         assert list(files) == list(settings.formats)
     return folder

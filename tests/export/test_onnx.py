@@ -15,16 +15,16 @@ from bakeoff.export.nms_numpy import Rule
 from bakeoff.export.onnx_build import onnx_bytes
 from bakeoff.export.onnx_run import OnnxModel
 from bakeoff.export.settings import Export
-from bakeoff.export.tflite_metadata import About
+from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.inference.predict.light_runtime import small_model, view_of
-from bakeoff.inference.predict.model import opened
+from bakeoff.inference.predict.model_interface import opened
 from bakeoff.learning.input.augment_and_resize import fit
 from bakeoff.learning.input.view import View
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 
-ABOUT = About("demo · ssd_small", "weights of others", "MIT")
+ABOUT = ModelMetadata("demo · ssd_small", "weights of others", "MIT")
 ONLY = Export(formats=("onnx",))
 
 
@@ -123,11 +123,11 @@ def test_the_same_weights_are_the_same_bytes(folder: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from support.lite_files import CLASSES, MODELS, opinionated\n"
-        "from bakeoff.export.tflite_metadata import About\n"
+        "from bakeoff.export.tflite_metadata import ModelMetadata\n"
         "from bakeoff.export.onnx_build import onnx_bytes\n"
         "from bakeoff.learning.input.view import View\n"
         "network, task = opinionated('detection')\n"
-        "about = About('demo · ssd_small', 'weights of others', 'MIT')\n"
+        "about = ModelMetadata('demo · ssd_small', 'weights of others', 'MIT')\n"
         "open(sys.argv[2], 'wb').write(onnx_bytes(network, task, View.of(MODELS['detection']), about, CLASSES))\n"
     )
     again = folder / "again.onnx"

@@ -11,8 +11,8 @@ import pytest
 
 from bakeoff.export.nms_numpy import read_candidates
 from bakeoff.export.onnx_build import onnx_bytes
-from bakeoff.export.rknn_build import PYTHON, TOOLKIT, Start, find_python, make_rknn
-from bakeoff.export.tflite_metadata import UNIT, About
+from bakeoff.export.rknn_build import PYTHON, TOOLKIT, RknnInput, find_python, make_rknn
+from bakeoff.export.tflite_metadata import UNIT, ModelMetadata
 from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
 from bakeoff.learning.input.view import View
 from support.colour_model import write_colour_model
@@ -34,12 +34,12 @@ def test_the_toolkit_must_be_in_an_environment_that_is_named(tmp_path: Path, mon
 def test_a_python_without_the_toolkit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PYTHON, sys.executable)
     with pytest.raises(WorkspaceError, match=r"BAKEOFF_RKNN_PYTHON: .* lacks a package \(No module named 'rknn'\)"):
-        make_rknn(Start(write_colour_model(tmp_path / "m.onnx").read_bytes()), ["a"], [IMAGE], np.stack([IMAGE]))
+        make_rknn(RknnInput(write_colour_model(tmp_path / "m.onnx").read_bytes()), ["a"], [IMAGE], np.stack([IMAGE]))
 
 
 def test_calibration_without_images_is_refused() -> None:
     with pytest.raises(DataError, match=r"rknn learns the ranges of values from training images, and there are none"):
-        make_rknn(Start(b""), ["a"], [], np.stack([IMAGE]))
+        make_rknn(RknnInput(b""), ["a"], [], np.stack([IMAGE]))
 
 
 @pytest.fixture
@@ -62,9 +62,9 @@ def toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_simulator_answers_as_the_network_does(toolkit: None) -> None:
     """In whole numbers of 8 bits, by the layout that PhotonVision reads."""
     network, task = drawn_network()
-    data = onnx_bytes(network, task, View.of(MODEL), About("t"), CLASSES, "yolov8_levels")
+    data = onnx_bytes(network, task, View.of(MODEL), ModelMetadata("t"), CLASSES, "yolov8_levels")
     shown = images(8).astype(np.uint8)
-    made = make_rknn(Start(data, *UNIT), CLASSES, list(shown), shown[:4])
+    made = make_rknn(RknnInput(data, *UNIT), CLASSES, list(shown), shown[:4])
     assert made.file.startswith(b"RKNN") and len(made.answers) == 9
     outputs = network(shown[:4].astype(np.float32))
     for place in range(4):
@@ -79,4 +79,4 @@ def test_a_file_that_the_toolkit_cannot_convert_is_refused(toolkit: None, tmp_pa
     model = onnx.load(write_colour_model(tmp_path / "m.onnx"))
     model.graph.node[0].op_type, model.graph.node[0].domain = "Nonsense", "nobody"
     with pytest.raises(ConfigError, match=r"rknn cannot be made of this network \(.+\); take it out of the list"):
-        make_rknn(Start(model.SerializeToString()), ["a"], [IMAGE], np.stack([IMAGE]))
+        make_rknn(RknnInput(model.SerializeToString()), ["a"], [IMAGE], np.stack([IMAGE]))

@@ -13,7 +13,7 @@ from bakeoff.export.accuracy_report import open_file
 from bakeoff.export.onnx_run import OnnxModel
 from bakeoff.export.saved_model import SavedModel
 from bakeoff.export.settings import Export
-from bakeoff.export.tflite_metadata import About, read_metadata
+from bakeoff.export.tflite_metadata import ModelMetadata, read_metadata
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import OutOfRange
@@ -56,7 +56,14 @@ def write(network: keras.Model, images: np.ndarray, folder: Path, settings: Expo
         yield from ([image[None] / 127.5 - 1] for image in images)
 
     for _ in write_files(
-        network, MODEL, task, CLASSES, settings, about=About("test"), representative=representative, folder=folder
+        network,
+        MODEL,
+        task,
+        CLASSES,
+        settings,
+        about=ModelMetadata("test"),
+        representative=representative,
+        folder=folder,
     ):
         pass
     return folder

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bakeoff.evaluation.report_html import summarize_metrics
+from bakeoff.evaluation.evaluation_report import summarize_metrics
 from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.stages.evaluate import _list_facts
 from support.coco_sets import given, true

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from support.made_runs import made
 from support.run_journals import write_run
 from support.workspace_copy import Workspace, environment, tiny_workspace

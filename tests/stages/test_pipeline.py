@@ -311,7 +311,7 @@ def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_f
 
     from bakeoff.config.compose.whole_run import load
     from bakeoff.learning.input.batches import evaluation_batches
-    from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.input.record_reader import RecordReader
     from bakeoff.learning.networks.weights import digest
     from bakeoff.learning.plan.phases import batch_shape
     from bakeoff.learning.tasks.task import compile_answer, make_task
@@ -334,7 +334,7 @@ def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_f
     network = load_trained()
     assert isinstance(network, keras.Model)
     run, manifest = load(Path("models/config/run.yaml")), read_manifest(Path("data/records"))
-    store = Store(Path("data/records"), manifest.splits["validation"])
+    store = RecordReader(Path("data/records"), manifest.splits["validation"])
     answer = compile_answer(network, make_task(run.model, manifest.classes, multi_label=False))
     table = parquet.read_table("models/evaluation/examples.parquet").to_pylist()
     expected = {row["example"]: [detection["score"] for detection in row["prediction"]] for row in table}

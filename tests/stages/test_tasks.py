@@ -19,7 +19,7 @@ from bakeoff.config.compose.data_source import choose_source
 from bakeoff.config.compose.whole_run import load
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.memory_use import BUILT, LOOKED, SHOWN, STEPPED
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.export.flatbuffer import FlatTable
 from bakeoff.export.settings import SAVED_MODEL
 from bakeoff.foundation import workspace

@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 from typing import Any
 
 from bakeoff.app.web.app import bind, make_server
-from bakeoff.app.web.security import Door
+from bakeoff.app.web.security import ServerAddress
 
 SECONDS = 30
 
@@ -66,7 +66,7 @@ def served(host: str = "127.0.0.1", token: str | None = None, port: int = 0) -> 
     """Serve the page of the current folder, by default at any port."""
     place = bind(host, port, range(0))
     port = place.getsockname()[1]
-    server = make_server(Door(host, port, token))
+    server = make_server(ServerAddress(host, port, token))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
     thread.start()
     try:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bakeoff.dataset.building.report_data import Findings
+from bakeoff.dataset.building.report_data import BuildFindings
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.shards import read_frame, read_frames
 from bakeoff.dataset.records.wire import decode_features
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 class Built:
-    def __init__(self, folder: Path, manifest: Manifest, findings: Findings) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, findings: BuildFindings) -> None:
         self.folder, self.manifest, self.findings = folder, manifest, findings
 
     def rows(self, split: str) -> dict[str, Row]:

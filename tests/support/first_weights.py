@@ -12,7 +12,7 @@ import numpy as np
 
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.networks.network import Network
-from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import load_first_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
 

@@ -10,20 +10,20 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.learning.checkpoints.history import LogLine, read_history
-from bakeoff.learning.checkpoints.run_folder import Stock, Work
+from bakeoff.learning.checkpoints.run_folder import CheckpointList, RunFolder
 from bakeoff.learning.checkpoints.run_state import Best
 from bakeoff.learning.lr.decays import Constant
 from bakeoff.learning.networks import weights
 from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.plan.optimizers import Adam, Momentum, Optimizer
 from bakeoff.learning.plan.phases import Span, TrainingPhase
-from bakeoff.learning.plan.settings import EarlyStopping
+from bakeoff.learning.plan.train_settings import EarlyStopping
 from bakeoff.learning.tasks.task import Tensors
 from bakeoff.learning.training.callbacks import Callback, HistoryFile
 from bakeoff.learning.training.loop import Rhythm, seed_everything
 from bakeoff.learning.training.stopping import Clock, Ends, Stop, TimeLimit
 from bakeoff.learning.training.trainer_state import Learner
-from bakeoff.learning.training.training import Outcome, Training
+from bakeoff.learning.training.training import Training, TrainingResult
 from support.slope import Slope, one_weight
 
 PLAIN = Momentum(momentum=0.0, nesterov=False)
@@ -67,10 +67,10 @@ class Kitchen:
         self.network = one_weight()
         self.minutes: float | None = None
         self.early = EarlyStopping()
-        self.tell: Callable[[Stock], object] = lambda stock: None  # of each checkpoint
+        self.tell: Callable[[CheckpointList], object] = lambda stock: None  # of each checkpoint
         self.stop_at = 0  # a step, whose line makes somebody ask for a stop
 
-    def bake(self, interrupt_at: int = 0, callbacks: Sequence[Callback] = ()) -> Outcome:
+    def bake(self, interrupt_at: int = 0, callbacks: Sequence[Callback] = ()) -> TrainingResult:
         """Up to the end, or to a step after whose line it is interrupted."""
         seed_everything(3, deterministic=False)
         self.network = self.new_network()
@@ -88,7 +88,7 @@ class Kitchen:
             return {"goodness": self.goodness.get(step, 0.5)}
 
         names = [phase.span.name for phase in self.phases]
-        with Work(self.folder, names) as work:
+        with RunFolder(self.folder, names) as work:
             saved = work.newest()
             self.ends = Ends(Stop(), TimeLimit(self.minutes, Clock(saved.state.seconds)), self.early)
             self.training = Training(
@@ -111,7 +111,7 @@ class Follower(Callback):
     def on_validation(self, line: LogLine, seconds: float) -> None:
         self.on_log(line)
 
-    def on_checkpoint(self, stock: Stock) -> None:
+    def on_checkpoint(self, stock: CheckpointList) -> None:
         self._kitchen.tell(stock)
 
 
@@ -157,5 +157,5 @@ def digests(kitchen: Kitchen) -> list[str]:
     return [weights.digest(kitchen.network), weights.digest(kitchen.learner.kept)]
 
 
-def bests(outcome: Outcome) -> list[Best]:
+def bests(outcome: TrainingResult) -> list[Best]:
     return [standing.best for standing in outcome.standings]

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.foundation.workspace import in_flight
 from bakeoff.learning.checkpoints.continue_from import write_identity
 from bakeoff.learning.checkpoints.fingerprint import name_of
-from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_folder import RunFolder
 from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
@@ -32,7 +32,7 @@ class Trained:
     def __init__(self, folder: Path, tracker: Tracker, keep_every: int = 0) -> None:
         write_identity(IDENTITY, folder)
         (folder / "run").write_text(RUN)
-        self.work = Work(folder, ["all"], keep_every=keep_every)
+        self.work = RunFolder(folder, ["all"], keep_every=keep_every)
         self.tracker, self.best = tracker, 0
 
     def __enter__(self) -> "Trained":

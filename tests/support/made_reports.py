@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from bakeoff.evaluation.evaluation_report import EvaluationReport
 from bakeoff.evaluation.gallery import Shown
-from bakeoff.evaluation.header import About
-from bakeoff.evaluation.report_html import Report
+from bakeoff.evaluation.header import ReportHeader
 from bakeoff.learning.metrics.classification import ClassificationScore, make_answers
 from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.learning.metrics.multi_label import MultiLabelScore
@@ -25,11 +25,11 @@ def jpeg(width: int, height: int) -> bytes:
     return buffer.getvalue()
 
 
-def report_of(score: Any, headline: str, shown: int = 0, encoded: list[bytes] | None = None) -> Report:
+def report_of(score: Any, headline: str, shown: int = 0, encoded: list[bytes] | None = None) -> EvaluationReport:
     rows = [row | {"file": f"{NASTY}/{row['example']}.jpg"} for row in rows_of(score)]
     groups = [str(number) for number in range(len(rows))]
-    return Report(
-        About(f"run {NASTY}", {"task": "test"}), headline, score.result(), score.intervals(groups, 100),
+    return EvaluationReport(
+        ReportHeader(f"run {NASTY}", {"task": "test"}), headline, score.result(), score.intervals(groups, 100),
         "some examples", score.plots(), dict.fromkeys(score.classes, 1),
         worst=[Shown(row, encoded or [jpeg(200, 100)]) for row in rows[:shown]],
     )  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bakeoff.experiments.runs.process_id import Process
-from bakeoff.experiments.runs.status import State, Status, write_status
+from bakeoff.experiments.runs.run_status import State, Status, write_status
 
 NOBODY = replace(Process.current(), started="0")  # this process' number, given to another one before
 

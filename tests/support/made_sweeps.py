@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest
 
 ID = "sweep-20260102-030405"
 
@@ -16,13 +16,13 @@ def sweep_job(number: int, **more: Any) -> SweepJob:
     return SweepJob(number, **(about | more))
 
 
-def sweep(*jobs: SweepJob, **more: Any) -> Manifest:
+def sweep(*jobs: SweepJob, **more: Any) -> SweepManifest:
     about = {
         "id": ID, "overrides": ("seed=range(1,3)",), "until": None, "began": 1.0, "baseline": "b" * 40,
         "snapshot": "5" * 40, "track": {"kind": "none"},
     }  # fmt: skip
-    return Manifest(jobs=jobs, **(about | more))
+    return SweepManifest(jobs=jobs, **(about | more))
 
 
-def states(manifest: Manifest) -> list[JobState]:
+def states(manifest: SweepManifest) -> list[JobState]:
     return [job.state for job in manifest.jobs]

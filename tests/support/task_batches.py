@@ -14,8 +14,8 @@ from bakeoff.learning.input.augment.expand import Expand
 from bakeoff.learning.input.augment.turn import Turn
 from bakeoff.learning.input.augment.zoom import Zoom
 from bakeoff.learning.input.batches import evaluation_batches, training_batches
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.networks.anchors import Anchors
 from bakeoff.learning.networks.cnn import ClipCnn, Cnn
@@ -58,7 +58,7 @@ class Batcher:
     task: str
     records: list[Record]
     raw: list[list[np.ndarray]]  # the pixels of each example's frames
-    store: Store
+    store: RecordReader
 
     @property
     def shape(self) -> Shape:
@@ -71,7 +71,7 @@ class Batcher:
         return training_batches(
             self.store,
             replace(self.shape, **shape),
-            order=Order(EXAMPLES, seed),
+            order=ExampleOrder(EXAMPLES, seed),
             steps=steps,
             augment=augment,
             encode=make_task(MODELS[self.task], CLASSES).encode,

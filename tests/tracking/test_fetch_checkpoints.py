@@ -12,12 +12,12 @@ import pytest
 from filelock import FileLock
 
 from bakeoff.app.cli import continue_run
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.workspace import in_flight, journals
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.fingerprint import name_of
-from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_folder import RunFolder
 from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
@@ -81,7 +81,7 @@ def file_of(target: Target, name: str, file: str) -> Path:
 
 
 def newest_here(folder: Path) -> int:
-    with Work(folder, ["all"]) as work:
+    with RunFolder(folder, ["all"]) as work:
         return work.newest().position.step
 
 
@@ -97,7 +97,7 @@ def test_a_run_is_found_by_any_of_its_names_and_its_newest_checkpoint_brought(
     assert "continue: cnn · cosine · low, run 01234567: after step 30 of 60, from sqlite:////" in out
     assert out.splitlines()[-1] == "  `bakeoff repro` resumes it, as the same run of MLflow"
     folder = in_flight(NEW_NAME)
-    with Work(folder, ["all"]) as work:
+    with RunFolder(folder, ["all"]) as work:
         checkpoint = work.newest()
         assert checkpoint.position == Position(0, 30)
         assert checkpoint.arrays is not None and checkpoint.arrays["weight"][0] == 30

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.app.cli.continue_run import bring, newest_whole
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.foundation.workspace import in_flight
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target

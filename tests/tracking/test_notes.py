@@ -9,7 +9,7 @@ import yaml
 
 from bakeoff.app import cli
 from bakeoff.config.compose.whole_run import parse_draft
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.workspace import journals

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.config.track import Mlflow, Untracked
+from bakeoff.config.track_settings import Mlflow, Untracked
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.journal import entries

@@ -12,7 +12,7 @@ from bakeoff.learning.plan.phases import Variant, batch_shape, training_order
 if TYPE_CHECKING:
     from PIL import Image
 
-    from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.input.record_reader import RecordReader
 
 TRUTH = ("boxes", "classes", "label", "labels")
 
@@ -22,12 +22,12 @@ def is_augmented(run: Variant) -> bool:
     return augment != Augment(until=augment.until, decode=augment.decode)
 
 
-def draw_augmented(run: Variant, store: "Store", classes: Sequence[str], count: int) -> "Image.Image":
+def draw_augmented(run: Variant, store: "RecordReader", classes: Sequence[str], count: int) -> "Image.Image":
     """Draw so many of the training's examples, or all there are; those that each step mixes, as long as it does."""
     return draw_truth(_examples(run, store, min(count, store.examples)), classes)
 
 
-def _examples(run: Variant, store: "Store", count: int) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+def _examples(run: Variant, store: "RecordReader", count: int) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
     from bakeoff.learning.input.batches import first_examples
     from bakeoff.learning.input.record_reader import plain_errors_of
 

@@ -12,18 +12,18 @@ from PIL import Image
 from pyarrow import Table
 
 from bakeoff.dataset.records.manifest import Manifest, Split
-from bakeoff.evaluation import examples_parquet, plots_tsv, report_html
+from bakeoff.evaluation import evaluation_report, examples_parquet, plots_tsv
 from bakeoff.evaluation.drawing import draw_sheet
 from bakeoff.evaluation.example_facts import describe_examples, match_rows, measure_picture, read_table
 from bakeoff.evaluation.gallery import Originals, Shown
-from bakeoff.evaluation.header import About
+from bakeoff.evaluation.header import ReportHeader
 from bakeoff.evaluation.headline_json import write_headline
 from bakeoff.evaluation.settings import Evaluate
 from bakeoff.evaluation.weak_slices import judge_slices, write_slices
 from bakeoff.foundation.files import building
 from bakeoff.foundation.html.template import embed_jpeg
 from bakeoff.learning.input.batches import evaluation_batches
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.tasks.task import Answer, Judge, Tensors, judge
 
@@ -34,10 +34,10 @@ ANSWERS = "network"
 class Evaluation:
     """What is to be judged."""
 
-    about: About
+    about: ReportHeader
     judge: Judge
     answer: Answer
-    store: Store
+    store: RecordReader
     shape: Shape
     manifest: Manifest
     split: Split
@@ -83,12 +83,12 @@ class Evaluation:
             plots_tsv.write_plots(partial, tables)
             originals = Originals(self.store.read)
             worst, best = _choose_examples(table, score.worst_first(), settings.report_examples, originals)
-            report = report_html.Report(
+            report = evaluation_report.EvaluationReport(
                 self.about, self.judge.headline, numbers, intervals, _describe_groups(groups), tables,
                 counts=self.split.counts, history=self.history, worst=worst, best=best,
                 augmented=embed_jpeg(self.augmented) if self.augmented else "", slices=slices,
             )  # fmt: skip
-            report_html.write_page(partial, report)
+            evaluation_report.write_page(partial, report)
             (partial / examples_parquet.METRICS).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
             write_headline(partial, metrics, self.judge.headline)
             write_slices(partial, slices)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bakeoff.evaluation.settings import Slices
 from bakeoff.foundation.errors import DataError, choices
-from bakeoff.learning.input.record_reader import Origin
+from bakeoff.learning.input.record_reader import ExampleOrigin
 from bakeoff.learning.metrics.score import Column, Lists
 
 Fact = np.ndarray  # (examples,) float64 or text
@@ -61,7 +61,10 @@ def _variance(values: np.ndarray) -> float:
 
 
 def describe_examples(
-    origins: Sequence[Origin], measured: Sequence[tuple[float, float]], columns: Mapping[str, Column], group: str | None
+    origins: Sequence[ExampleOrigin],
+    measured: Sequence[tuple[float, float]],
+    columns: Mapping[str, Column],
+    group: str | None,
 ) -> dict[str, Fact]:
     """Return all facts but those of a table; `columns` are a score's, `group` is a pattern on the names."""
     height, width = np.array([(one.height, one.width) for one in origins], np.float64).reshape(-1, 2).T

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class About:
+class ReportHeader:
     title: str
     facts: Mapping[str, str]
     warning: str = ""

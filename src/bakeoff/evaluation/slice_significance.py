@@ -21,7 +21,7 @@ TIE = 1e-9  # of two statistics that are equal but for the order of a sum
 
 
 @dataclass(frozen=True)
-class Tally:
+class ExampleCounts:
     """Of each example what is right and what it is counted against; a share of them all is `metric`."""
 
     metric: str
@@ -41,11 +41,11 @@ class Comparison:
     chance: np.ndarray  # (slices,) the share of samples in which some slice is as weak
 
 
-def count_right(columns: Mapping[str, Column]) -> Tally:
+def count_right(columns: Mapping[str, Column]) -> ExampleCounts:
     """Count a score's columns: F1 of boxes at the best threshold and of several labels, the accuracy of one label."""
     truth, given = columns["truth"], columns["prediction"]
     if isinstance(truth, Texts) and isinstance(given, Texts):
-        return Tally("accuracy", (truth.which == given.which).astype(np.float64), np.ones(len(truth.which)))
+        return ExampleCounts("accuracy", (truth.which == given.which).astype(np.float64), np.ones(len(truth.which)))
     assert isinstance(truth, Lists) and isinstance(given, Lists)
     size = len(truth.counts)
     if isinstance(truth.values, Mapping) and isinstance(given.values, Mapping):
@@ -53,15 +53,15 @@ def count_right(columns: Mapping[str, Column]) -> Tally:
         assert isinstance(error, Texts)
         right = _sum_lists(np.asarray(truth.values["found"]), truth.counts)
         counts = _sum_lists(np.asarray(error.which) > 0, given.counts)
-        return Tally("f1", 2 * right, counts + truth.counts)
+        return ExampleCounts("f1", 2 * right, counts + truth.counts)
     there, answered = truth.values, given.values
     assert isinstance(there, Texts) and isinstance(answered, Texts)
     owners = [np.repeat(np.arange(size), counts) * max(1, len(there.names)) for counts in (truth.counts, given.counts)]
     right = _sum_lists(np.isin(owners[0] + there.which, owners[1] + answered.which), truth.counts)
-    return Tally("f1", 2 * right, (truth.counts + given.counts).astype(np.float64))
+    return ExampleCounts("f1", 2 * right, (truth.counts + given.counts).astype(np.float64))
 
 
-def find_weak(tally: Tally, members: np.ndarray, groups: np.ndarray | None, is_group: np.ndarray) -> Comparison:
+def find_weak(tally: ExampleCounts, members: np.ndarray, groups: np.ndarray | None, is_group: np.ndarray) -> Comparison:
     """Return how weak each slice is, and the share of samples in which the weakest slice of all is as weak as it.
 
     `members` is (examples, slices). Where examples come in `groups`, (examples,) numbers from 0, those of a group
@@ -82,7 +82,9 @@ def find_weak(tally: Tally, members: np.ndarray, groups: np.ndarray | None, is_g
     return _compare_with_samples(observed, samples)
 
 
-def find_worse(a: Tally, b: Tally, members: np.ndarray, groups: np.ndarray | None, is_group: np.ndarray) -> Comparison:
+def find_worse(
+    a: ExampleCounts, b: ExampleCounts, members: np.ndarray, groups: np.ndarray | None, is_group: np.ndarray
+) -> Comparison:
     """Return the same of how much worse B is than A on each slice, beside the most on any; in a sample each
     example's two answers, or those of a group's examples, change places by the toss of a coin."""
     counted = members.astype(np.float64)

@@ -30,7 +30,7 @@ from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.machine import cores
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.input.batches import evaluation_batches
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape, View
 from bakeoff.learning.networks.tile_merge import answer_tiles
 from bakeoff.learning.tasks.detection import Detection
@@ -45,14 +45,14 @@ Small = LiteModel | OnnxModel  # takes images of its own size
 Model = SavedModel | Small
 
 
-def sample_of(store: Store, most: int) -> np.ndarray:
+def sample_of(store: RecordReader, most: int) -> np.ndarray:
     """Return the numbers of examples at even distances; of all of them for 0."""
     count = min(most, store.examples) if most else store.examples
     return np.linspace(0, store.examples - 1, count).round().astype(int)
 
 
 def compare_files(
-    network: keras.Model, task: Task, settings: Export, store: Store, shape: Shape, folder: Path,
+    network: keras.Model, task: Task, settings: Export, store: RecordReader, shape: Shape, folder: Path,
     advance: Callable[[int], object],
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
     """Return what export.json holds, and how long each file's answer takes on this machine."""
@@ -178,7 +178,7 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
     return answer_in_tiles(view, of_images) if view.tiles else of_images
 
 
-def answer_of(model: Model, store: Store, view: View) -> Answer:
+def answer_of(model: Model, store: RecordReader, view: View) -> Answer:
     """Let a SavedModel answer from the files in the records, so that decoding and resizing are measured with it.
 
     Every file answers one tile; where a picture has several, they are merged beside it.

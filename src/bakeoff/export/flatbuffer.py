@@ -1,6 +1,6 @@
 """Tables of a flatbuffer, written and read field by field, under the numbers that a schema gives them.
 
-data = finish(Table({0: "digits", 3: [Table({0: "only subgraph"})]}), b"M001")
+data = finish(FlatbufferTable({0: "digits", 3: [FlatbufferTable({0: "only subgraph"})]}), b"M001")
 FlatTable.root(data).tables(3)[0].text(0)  # "only subgraph"
 """
 
@@ -32,19 +32,19 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Table:
+class FlatbufferTable:
     """A field is a text, a table, a list of one of these or of floats, or a number with its width; None is left out."""
 
     fields: Mapping[int, Any] = field(default_factory=dict)
 
 
-def finish(root: Table, identifier: bytes) -> bytes:
+def finish(root: FlatbufferTable, identifier: bytes) -> bytes:
     builder = flatbuffers.Builder(1024)
     builder.Finish(_write_table(builder, root), file_identifier=identifier)
     return bytes(builder.Output())
 
 
-def _write_table(builder: flatbuffers.Builder, table: Table) -> int:
+def _write_table(builder: flatbuffers.Builder, table: FlatbufferTable) -> int:
     fields = {number: value for number, value in table.fields.items() if value is not None}
     # What a table points to is written before it.
     pointed = {number: value for number, value in fields.items() if not isinstance(value, (Byte, Int32))}
@@ -63,7 +63,7 @@ def _write_table(builder: flatbuffers.Builder, table: Table) -> int:
 def _write(builder: flatbuffers.Builder, value: Any) -> int:
     if isinstance(value, str):
         return builder.CreateString(value)
-    if isinstance(value, Table):
+    if isinstance(value, FlatbufferTable):
         return _write_table(builder, value)
     if isinstance(value, Numbers):
         return _write_vector(builder, value.values, builder.PrependUint32)

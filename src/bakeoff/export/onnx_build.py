@@ -19,7 +19,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from bakeoff.export.devices import OWN_LAYOUT, Layout
 from bakeoff.export.tflite_build import of_unit_range, output_names
-from bakeoff.export.tflite_metadata import About
+from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.export.upsample import enlarge_by_one_operation
 from bakeoff.export.yolo_layout import IMAGES, answer_in
 from bakeoff.foundation.errors import ConfigError, one_line
@@ -39,7 +39,12 @@ SCALE, UNIT_SCALE = "(pixel - 127.5) / 127.5, RGB", "pixel / 255, RGB"
 
 
 def onnx_bytes(
-    network: keras.Model, task: Task, view: View, about: About, classes: tuple[str, ...], layout: Layout = OWN_LAYOUT
+    network: keras.Model,
+    task: Task,
+    view: View,
+    about: ModelMetadata,
+    classes: tuple[str, ...],
+    layout: Layout = OWN_LAYOUT,
 ) -> bytes:
     """Return the file, which is the same for the same weights."""
     points, names = None, list[str]()

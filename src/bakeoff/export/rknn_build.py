@@ -29,7 +29,7 @@ ONNX, IMAGES, OUT = "model.onnx", "images.npy", "model.rknn"
 
 
 @dataclass(frozen=True)
-class Start:
+class RknnInput:
     """What the toolkit begins with."""
 
     onnx: bytes
@@ -61,7 +61,7 @@ def find_python() -> Path:
     return path.absolute()
 
 
-def make_rknn(start: Start, labels: Sequence[str], calibration: Sequence[np.ndarray], images: np.ndarray) -> Made:
+def make_rknn(start: RknnInput, labels: Sequence[str], calibration: Sequence[np.ndarray], images: np.ndarray) -> Made:
     """Convert, calibrated on some images, and answer others; all are uint8 (size, size, 3)."""
     if not len(calibration):
         raise DataError("export.formats: rknn learns the ranges of values from training images, and there are none")

@@ -16,12 +16,12 @@ from bakeoff.export.devices import OWN_LAYOUT
 from bakeoff.export.nms_numpy import Predictions, Rule, read_candidates
 from bakeoff.export.onnx_build import onnx_bytes, rule_of
 from bakeoff.export.onnx_run import SCORES
-from bakeoff.export.rknn_build import Made, Start, make_rknn
+from bakeoff.export.rknn_build import Made, RknnInput, make_rknn
 from bakeoff.export.settings import RKNN, RKNN_FILE, Export
-from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT, About
+from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT, ModelMetadata
 from bakeoff.export.write_formats import Representative
 from bakeoff.learning.input.batches import evaluation_batches
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Answer, Task, compile_answer, judge
@@ -32,16 +32,16 @@ MOST_IMAGES = 50
 
 def write_rknn(
     network: keras.Model, task: Task, classes: tuple[str, ...], settings: Export, folder: Path, *,
-    representative: Representative, store: Store, shape: Shape,
+    representative: Representative, store: RecordReader, shape: Shape,
 ) -> dict[str, Any]:  # fmt: skip
     """Write the file, calibrated on what is representative; return its entry of export.json, by the store."""
     sample = sample_of(store, min(settings.sample or MOST_IMAGES, MOST_IMAGES))
     batches = evaluation_batches(store, shape, sample)
     images = [_as_bytes(image) for batch in batches for image in batch["image"].numpy()]
     calibration = [_as_bytes(image[0] * DEVIATION + MEAN) for [image] in representative()]
-    data = onnx_bytes(network, task, shape.view, About(RKNN), classes, settings.layout)
+    data = onnx_bytes(network, task, shape.view, ModelMetadata(RKNN), classes, settings.layout)
     scale = UNIT if settings.layout != OWN_LAYOUT else (MEAN, DEVIATION)
-    made = make_rknn(Start(data, *scale), classes, calibration, np.stack(images))
+    made = make_rknn(RknnInput(data, *scale), classes, calibration, np.stack(images))
     (folder / RKNN_FILE).write_bytes(made.file)
     answers: dict[str, Answer] = {
         NETWORK: compile_answer(network, task),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.export.flatbuffer import Byte, FlatTable, Int32, Numbers, Table, finish
+from bakeoff.export.flatbuffer import Byte, FlatbufferTable, FlatTable, Int32, Numbers, finish
 from bakeoff.foundation.errors import DataError
 
 MODEL_IDENTIFIER, IDENTIFIER, PARSER = b"TFL3", b"M001", "1.0.0"
@@ -34,7 +34,7 @@ LEFT_TOP_RIGHT_BOTTOM = (1, 0, 3, 2)  # where they stand in ymin xmin ymax xmax
 
 
 @dataclass(frozen=True)
-class About:
+class ModelMetadata:
     """What is not in the network."""
 
     name: str  # of the variant
@@ -43,58 +43,63 @@ class About:
 
 
 def write_metadata(
-    about: About, kind: str, outputs: Sequence[str], *, is_quantized: bool,
+    about: ModelMetadata, kind: str, outputs: Sequence[str], *, is_quantized: bool,
     scale: tuple[float, float] = (MEAN, DEVIATION),
 ) -> bytes:  # fmt: skip
     """Describe a file by our names of its outputs, in their order; `scale` is what inputs are normalized by."""
     description = f"{kind}; trained from {about.origin}"
     mean, deviation = scale
-    normalization = Table({0: [mean], 1: [deviation]})
+    normalization = FlatbufferTable({0: [mean], 1: [deviation]})
     lowest, highest = (0.0, 255.0) if is_quantized else ((0 - mean) / deviation, (255 - mean) / deviation)
-    image = Table(
+    image = FlatbufferTable(
         {
             0: "image",
             1: "RGB pixels, normalized by mean and deviation; unsigned bytes are pixels as they are",
-            3: _content(IMAGE, Table({0: Byte(RGB)})),
-            4: [Table({0: Byte(NORMALIZATION), 1: normalization})],
-            5: Table({0: [highest], 1: [lowest]}),
+            3: _content(IMAGE, FlatbufferTable({0: Byte(RGB)})),
+            4: [FlatbufferTable({0: Byte(NORMALIZATION), 1: normalization})],
+            5: FlatbufferTable({0: [highest], 1: [lowest]}),
         }
     )
     is_detector = all(output in outputs for output in DETECTION)
     tables = [_candidates(name) if scale == UNIT else _OUTPUTS[name] for name in outputs]
     names = [_OUTPUTS[output].fields[0] for output in DETECTION]
-    groups = [Table({0: GROUP, 1: names})] if is_detector else None
-    subgraph = Table({2: [image], 3: tables, 8: groups})
+    groups = [FlatbufferTable({0: GROUP, 1: names})] if is_detector else None
+    subgraph = FlatbufferTable({2: [image], 3: tables, 8: groups})
     parser = PARSER_OF_GROUPS if groups else PARSER
     return finish(
-        Table({0: about.name, 1: description, 3: [subgraph], 5: about.licences or None, 7: parser}), IDENTIFIER
+        FlatbufferTable({0: about.name, 1: description, 3: [subgraph], 5: about.licences or None, 7: parser}),
+        IDENTIFIER,
     )
 
 
-def _output(name: str, description: str, content: Table, labels: int | None = None) -> Table:
-    files = [Table({0: LABELS, 1: "one label a line", 2: Byte(labels)})] if labels else None
-    return Table({0: name, 1: description, 3: content, 6: files})
+def _output(name: str, description: str, content: FlatbufferTable, labels: int | None = None) -> FlatbufferTable:
+    files = [FlatbufferTable({0: LABELS, 1: "one label a line", 2: Byte(labels)})] if labels else None
+    return FlatbufferTable({0: name, 1: description, 3: content, 6: files})
 
 
-def _candidates(name: str) -> Table:
+def _candidates(name: str) -> FlatbufferTable:
     """Describe an output in a layout of other makers' detectors."""
-    return _output(name, f"of every candidate, see the layout in {RULE}", _content(FEATURE, Table()), AXIS_LABELS)
+    return _output(
+        name, f"of every candidate, see the layout in {RULE}", _content(FEATURE, FlatbufferTable()), AXIS_LABELS
+    )
 
 
-def _content(kind: int, properties: Table, axis: int | None = None) -> Table:
+def _content(kind: int, properties: FlatbufferTable, axis: int | None = None) -> FlatbufferTable:
     """`axis`: of which the numbers belong together."""
-    return Table({0: Byte(kind), 1: properties, 2: axis and Table({0: Int32(axis), 1: Int32(axis)})})
+    return FlatbufferTable(
+        {0: Byte(kind), 1: properties, 2: axis and FlatbufferTable({0: Int32(axis), 1: Int32(axis)})}
+    )
 
 
-_DETECTED = _content(FEATURE, Table(), axis=2)
-_EDGES = Table({0: Numbers(LEFT_TOP_RIGHT_BOTTOM), 1: Byte(BOUNDARIES)})
+_DETECTED = _content(FEATURE, FlatbufferTable(), axis=2)
+_EDGES = FlatbufferTable({0: Numbers(LEFT_TOP_RIGHT_BOTTOM), 1: Byte(BOUNDARIES)})
 _OUTPUTS = {
     "boxes": _output("location", "ymin xmin ymax xmax, shares of the image", _content(BOX, _EDGES, axis=2)),
     "classes": _output("category", "places in the list of labels, from 0", _DETECTED, VALUE_LABELS),
     "scores": _output("score", "0 to 1", _DETECTED),
-    "count": _output("number of detections", "how many rows of the others hold", _content(FEATURE, Table())),
-    "probabilities": _output("probability", "of each label", _content(FEATURE, Table()), AXIS_LABELS),
-    "label_scores": _output("score", "of each label by itself", _content(FEATURE, Table()), AXIS_LABELS),
+    "count": _output("number of detections", "how many rows of the others hold", _content(FEATURE, FlatbufferTable())),
+    "probabilities": _output("probability", "of each label", _content(FEATURE, FlatbufferTable()), AXIS_LABELS),
+    "label_scores": _output("score", "of each label by itself", _content(FEATURE, FlatbufferTable()), AXIS_LABELS),
 }
 
 

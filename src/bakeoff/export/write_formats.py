@@ -31,7 +31,7 @@ from bakeoff.export.tflite_metadata import (  # fmt: skip
     RULE,
     UNIT,
     VIEW,
-    About,
+    ModelMetadata,
     pack_files,
     write_metadata,
 )
@@ -40,7 +40,7 @@ from bakeoff.export.yolo_layout import point_module
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.tf_loading import stderr_aside
 from bakeoff.learning.input.batches import evaluation_batches
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape, View
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.networks.tiles import Tiles
@@ -54,7 +54,7 @@ NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
 
 def write_files(
     network: keras.Model, model: Network, task: Task, classes: tuple[str, ...], settings: Export, *,
-    about: About, representative: Representative, folder: Path,
+    about: ModelMetadata, representative: Representative, folder: Path,
 ) -> Iterator[Format]:  # fmt: skip
     """Write a file after another, and yield the format of each; that for Rockchip is made in rknn_report.py."""
     write_labels(classes, folder)
@@ -83,7 +83,7 @@ def write_files(
         yield form
 
 
-def representative_of(store: Store, shape: Shape, examples: int, seed: int) -> Representative:
+def representative_of(store: RecordReader, shape: Shape, examples: int, seed: int) -> Representative:
     """Return training examples, drawn by the seed, as the network sees them in evaluation: of each picture one tile."""
     drawn = np.random.default_rng(seed).permutation(store.examples)[:examples]
     look_at = _cut_one_tile(shape.view, shape.tiles) if shape.tiles else _take_whole

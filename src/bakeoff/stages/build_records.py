@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.dataset.building import workers as processes
+from bakeoff.dataset.building import worker_pool as processes
 from bakeoff.experiments.cluster.ray_connection import ON_VARIABLE
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import errors_in_one_line
@@ -15,29 +15,29 @@ from bakeoff.foundation.timings import keep_duration, seconds_here
 from bakeoff.stages import read_options, stage_parser
 
 if TYPE_CHECKING:  # worker processes import this module first, and start to load theirs before this one loads the rest
-    from bakeoff.dataset.building.report_data import Findings
+    from bakeoff.dataset.building.report_data import BuildFindings
     from bakeoff.dataset.building.worker_tasks import MakePool
     from bakeoff.dataset.records.manifest import Manifest
-    from bakeoff.dataset.records.record import Source
+    from bakeoff.dataset.records.record import RecordSource
     from bakeoff.dataset.sources.dataset import Dataset, Part
 
 
 def build_records(
-    source: "Source | Dataset | list[Part]",
+    source: "RecordSource | Dataset | list[Part]",
     out: Path,
     *,
     source_digest: str = "",
     workers: int | None = None,
     make_pool: "MakePool | None" = None,
-) -> "tuple[Manifest, Findings]":
+) -> "tuple[Manifest, BuildFindings]":
     """Build the records of one source, or of several datasets as one."""
     from bakeoff.dataset.building.build import build
-    from bakeoff.dataset.building.report_data import Findings
+    from bakeoff.dataset.building.report_data import BuildFindings
     from bakeoff.dataset.building.write_shards import make_records
     from bakeoff.dataset.sources.dataset import Dataset, Part
 
     if not isinstance(source, (Dataset, list)):
-        return make_records(source, out, source_digest), Findings({}, (), ())
+        return make_records(source, out, source_digest), BuildFindings({}, (), ())
     parts = source if isinstance(source, list) else [Part("", source)]
     return build(parts, out, workers or cores(), source_digest, make_pool=make_pool)
 
@@ -62,7 +62,7 @@ def main() -> None:
 
         workspace.require_own_code()
         chosen = choose_source(workspace.PARAMS, workspace.CONF)
-        from bakeoff.dataset.building.report_html import counted
+        from bakeoff.dataset.building.records_report import counted
 
         make_pool = None
         if options.on and isinstance(chosen.source, (Dataset, list)):

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.config.track import Track, load_track
+from bakeoff.config.track_settings import Track, load_track
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
-from bakeoff.evaluation import examples_parquet, headline_json, plots_tsv, report_html, weak_slices
+from bakeoff.evaluation import evaluation_report, examples_parquet, headline_json, plots_tsv, weak_slices
 from bakeoff.evaluation.augmented_samples import draw_augmented, is_augmented
-from bakeoff.evaluation.header import About, describe_weights, warn_of_end
+from bakeoff.evaluation.header import ReportHeader, describe_weights, warn_of_end
 from bakeoff.evaluation.settings import Evaluate
 from bakeoff.experiments.planning.time_estimate import keep_stage
 from bakeoff.foundation import workspace
@@ -39,7 +39,7 @@ def evaluate(
     load_tensorflow()
     from bakeoff.evaluation.evaluation import Evaluation
     from bakeoff.evaluation.example_facts import read_table, require_matches
-    from bakeoff.learning.input.record_reader import Store, plain_errors_of
+    from bakeoff.learning.input.record_reader import RecordReader, plain_errors_of
     from bakeoff.learning.networks.weights import restore
     from bakeoff.learning.tasks.task import compile_answer, make_task
 
@@ -47,11 +47,11 @@ def evaluate(
     network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
     task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     split = manifest.splits[VALIDATION]
-    store = Store(records, split, run.memory.on_bad_record)
+    store = RecordReader(records, split, run.memory.on_bad_record)
     answer, shape = compile_answer(network, task, with_losses=True), batch_shape(run, settings.batch_size)
-    training = Store(records, manifest.splits[TRAIN], run.memory.on_bad_record)
+    training = RecordReader(records, manifest.splits[TRAIN], run.memory.on_bad_record)
     augmented = draw_augmented(run, training, manifest.classes, AUGMENTED) if is_augmented(run) else None
-    about = About(
+    about = ReportHeader(
         run.name, _list_facts(run, settings, state, manifest.digest), warn_of_end(state), _list_settings(run, settings)
     )
     history = read_history(trained)
@@ -100,11 +100,11 @@ def main() -> None:
         metrics = evaluate(run, settings, track, workspace.RECORDS, workspace.TRAINED, workspace.EVALUATION)
         bad = f", without {metrics['bad_records']} damaged ones" if "bad_records" in metrics else ""
         count = f"{run.derived.validation_examples:,} validation examples{bad}"
-        print_line(f"evaluate: {count}, {settings.weights} weights: {report_html.summarize_metrics(metrics)}")
+        print_line(f"evaluate: {count}, {settings.weights} weights: {evaluation_report.summarize_metrics(metrics)}")
         print_line(f"  {weak_slices.read_statement(workspace.EVALUATION)}")
         files = ", ".join(
             [
-                report_html.FILE,
+                evaluation_report.FILE,
                 examples_parquet.METRICS,
                 headline_json.FILE,
                 weak_slices.FILE,
@@ -115,7 +115,7 @@ def main() -> None:
         print_line(f"  {files} and {examples_parquet.PICTURE}: {workspace.EVALUATION.as_posix()}/")
         if copy := keep_page(workspace.EVALUATION, read_state(workspace.TRAINED)):
             name = f"{workspace.IN_FLIGHT}/{copy.parent.name}/{copy.name}"
-            print_line(f"  {report_html.FILE} with run, commit and date: {name}")
+            print_line(f"  {evaluation_report.FILE} with run, commit and date: {name}")
         keep_stage("evaluate", run, settings, state=read_state(workspace.TRAINED))
 
 

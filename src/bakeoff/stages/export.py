@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.track import Track, load_track
+from bakeoff.config.track_settings import Track, load_track
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.experiments.planning.time_estimate import keep_stage
 from bakeoff.export.devices import DEVICES
@@ -37,9 +37,9 @@ def export(
     from bakeoff.export.accuracy_report import compare_files, require_parity, sample_of
     from bakeoff.export.rknn_build import TOOLKIT, find_python
     from bakeoff.export.rknn_report import write_rknn
-    from bakeoff.export.tflite_metadata import About
+    from bakeoff.export.tflite_metadata import ModelMetadata
     from bakeoff.export.write_formats import representative_of, write_files
-    from bakeoff.learning.input.record_reader import Store, plain_errors_of
+    from bakeoff.learning.input.record_reader import RecordReader, plain_errors_of
     from bakeoff.learning.networks.weights import restore
     from bakeoff.learning.tasks.task import make_task
 
@@ -49,7 +49,7 @@ def export(
     network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
     task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     train, validation = (
-        Store(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
+        RecordReader(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
     )
     shape = batch_shape(run, BATCH)
     representative = representative_of(train, replace(shape, batch_size=1), settings.representative_examples, run.seed)
@@ -57,7 +57,7 @@ def export(
         with progress("convert", len(settings.formats), "files") as bar:
             for _ in write_files(
                 network, run.model, task, manifest.classes, settings,
-                about=About(run.name, *_origin(state)), representative=representative, folder=partial,
+                about=ModelMetadata(run.name, *_origin(state)), representative=representative, folder=partial,
             ):  # fmt: skip
                 bar.advance()
         with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.track import Track, load_track
+from bakeoff.config.track_settings import Track, load_track
 from bakeoff.experiments.checkpoint_store.training_hook import keep_in_store
 from bakeoff.experiments.cluster.ray_connection import ON_VARIABLE
 from bakeoff.experiments.cluster.ray_training import gather_workers
@@ -22,7 +22,7 @@ from bakeoff.foundation.files import building
 from bakeoff.learning.run_file.read_write import fitting_manifest, load_learning
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.stopping import Stop
-from bakeoff.learning.training.workers import Place, WorkerLost, place_of
+from bakeoff.learning.training.workers import WorkerAddress, WorkerLost, place_of
 from bakeoff.stages import begin_stage
 from bakeoff.tracking import tracker
 from bakeoff.tracking.results.lineage import Ancestry
@@ -31,7 +31,7 @@ from bakeoff.tracking.sync.system_metrics import source_tags
 
 
 def train(
-    run: LearningRun, track: Track, records: Path, out: Path, times: ValidationTimes, place: Place | None = None
+    run: LearningRun, track: Track, records: Path, out: Path, times: ValidationTimes, place: WorkerAddress | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train what is not trained yet. Return what `state.json` holds, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)

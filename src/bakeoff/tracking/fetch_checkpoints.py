@@ -17,14 +17,14 @@ from bakeoff.tracking.resolve_name import candidates, stored_runs, unknown
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 from bakeoff.tracking.store.mlflow_names import name_from_mlflow
 from bakeoff.tracking.store.stored_run import StoredRun
-from bakeoff.tracking.store.target import RUN_TAG, Place, Target
+from bakeoff.tracking.store.target import RUN_TAG, SyncProgress, Target
 from bakeoff.tracking.sync.system_metrics import FIRST
 
 if TYPE_CHECKING:
     from mlflow.entities import LoggedModel, Run
 
 
-class NotThere(WorkspaceError):
+class MissingCheckpoint(WorkspaceError):
     """A checkpoint that the store names and does not give."""
 
 
@@ -75,7 +75,7 @@ class StoredWork:
         """Put a checkpoint and what it needs below `folder`, all of it or an error; what it needs comes first."""
         for name in wanted.needs:
             if name not in self._models:
-                raise NotThere(f"MLflow lacks {name}, which it goes with")
+                raise MissingCheckpoint(f"MLflow lacks {name}, which it goes with")
         return [self._fetch(name, self._models[name], folder) for name in (*wanted.needs, wanted.name)]
 
     def _fetch(self, name: str, model: "LoggedModel", folder: Path) -> Path:
@@ -85,14 +85,14 @@ class StoredWork:
         from bakeoff.tracking.sync.send_models import BYTES, SHA256
 
         if REFERENCE in model.tags:
-            raise NotThere(f"MLflow has only the place of {name}: it is {model.tags[REFERENCE]}")
+            raise MissingCheckpoint(f"MLflow has only the place of {name}: it is {model.tags[REFERENCE]}")
         place, parts = folder / name, folder / "parts" / name
         for needed in (place.parent, parts):
             needed.mkdir(parents=True, exist_ok=True)
         try:
             download_artifacts(model.artifact_location, dst_path=str(parts), tracking_uri=self.target.address)
         except Exception as error:  # whatever a store raises
-            raise NotThere(f"MLflow does not give {name} ({explain(error)})") from None
+            raise MissingCheckpoint(f"MLflow does not give {name} ({explain(error)})") from None
         with place.open("wb") as whole:
             for part in sorted(path for path in parts.rglob("*") if path.is_file()):
                 with part.open("rb") as content:
@@ -116,7 +116,7 @@ class StoredWork:
         seen = connect(self.target.address).get_metric_history(self.mlflow_id, FIRST)
         journal = Journal(self.run_id)
         self.target.write(journal.folder)
-        Place(run=self.mlflow_id, is_doubtful=True).write(journal.folder, self.target)
+        SyncProgress(run=self.mlflow_id, is_doubtful=True).write(journal.folder, self.target)
         journal.run(self.name)
         if seen:  # the points of this machine come after the last one of the store
             last = max(seen, key=lambda point: point.step)

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.artifacts import kept_file

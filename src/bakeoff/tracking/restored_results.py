@@ -6,7 +6,7 @@ result that was made elsewhere is written from its files, marked `bakeoff.restor
 
 from dataclasses import fields
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import FILE, Journal
 from bakeoff.tracking.notes import report_notes_here
@@ -21,7 +21,7 @@ from bakeoff.tracking.results.results import (  # fmt: skip
 )
 from bakeoff.tracking.results.run_id import SWEEP_EXPERIMENT
 from bakeoff.tracking.store.target import Target
-from bakeoff.tracking.sync.status import report_interrupted, where_allowed
+from bakeoff.tracking.sync.sync_status import report_interrupted, where_allowed
 
 REUSED, MADE_BY, MADE_BY_IN_MLFLOW = "bakeoff.reused", "bakeoff.made_by", "bakeoff.made_by_mlflow_run"
 

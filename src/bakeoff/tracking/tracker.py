@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from bakeoff.config.track import Mlflow, Track
+from bakeoff.config.track_settings import Mlflow, Track
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.workspace import EVALUATION, RUN, TRAINED, journals
-from bakeoff.learning.checkpoints.run_folder import IDENTITY, Stock
+from bakeoff.learning.checkpoints.run_folder import IDENTITY, CheckpointList
 from bakeoff.tracking.journal.artifacts import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
 from bakeoff.tracking.journal.journal import NOTE, Journal
@@ -26,7 +26,7 @@ from bakeoff.tracking.results.git import make_patch
 from bakeoff.tracking.results.results import Result, flatten, note_result, params_of, parse_yaml, read_text, result_here
 from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store.mlflow_names import describe_changes
-from bakeoff.tracking.store.target import Place, Target
+from bakeoff.tracking.store.target import SyncProgress, Target
 from bakeoff.tracking.sync.process import is_far
 from bakeoff.tracking.sync.watch import Watch
 
@@ -104,7 +104,7 @@ class Tracker:
             print_line(f"MLflow gets only the digest of the model {model['name']}: it has {size:.0f} MB")
             print_line(f"  the files stay in this workspace; track.largest_model_mb={most:g} is the limit")
 
-    def checkpoint(self, stock: Stock) -> None:
+    def checkpoint(self, stock: CheckpointList) -> None:
         """Write the newest checkpoint, from the thread that saved it. No failure here stops the training."""
         if not self._journal or is_far():  # a far job leaves its checkpoints in the store of work in flight
             return
@@ -113,7 +113,7 @@ class Tracker:
         except OSError as error:
             self._journal.trouble = error
 
-    def _report_checkpoint(self, journal: Journal, stock: Stock) -> None:
+    def _report_checkpoint(self, journal: Journal, stock: CheckpointList) -> None:
         if entry := report_checkpoints(journal, stock, self._settings):
             if not self._has_reported_checkpoints and (stock.folder / IDENTITY).is_file():
                 journal.file(stock.folder / IDENTITY, STORED_IDENTITY)
@@ -244,7 +244,7 @@ def report_result(journal: Journal, result: Result) -> None:
 def expect_earlier_points(run_id: str, settings: Track) -> None:
     """Have each point of a run looked up before it is sent, for another machine may have sent it."""
     if isinstance(settings, Mlflow) and not (journals() / run_id).is_dir():
-        Place(is_doubtful=True).write(journals() / run_id, Target.from_settings(settings))
+        SyncProgress(is_doubtful=True).write(journals() / run_id, Target.from_settings(settings))
 
 
 def _report_folder(journal: Journal, folder: Path, name: str, instead: Mapping[str, str]) -> None:

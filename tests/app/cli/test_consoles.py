@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.dataset.records.manifest import Manifest, Shard, Split
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.errors import print_on_any_console
 from support.imports import ROOT
 from support.made_runs import made

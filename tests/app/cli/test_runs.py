@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from bakeoff.app.cli import status
-from bakeoff.experiments.runs import status as module
-from bakeoff.experiments.runs.status import Failure, State
+from bakeoff.experiments.runs import run_status as module
+from bakeoff.experiments.runs.run_status import Failure, State
 from bakeoff.tracking.resolve_name import KINDS
 from support.commands import run_bakeoff
 from support.imports import ROOT

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from bakeoff.app.web import background_commands
-from bakeoff.experiments.runs.status import State, read_status, write_status
+from bakeoff.experiments.runs.run_status import State, read_status, write_status
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
 from support.asking import Page, served

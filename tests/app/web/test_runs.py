@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from bakeoff.app.web import background_commands, curves
-from bakeoff.app.web.curves import draw_curves
-from bakeoff.experiments.runs.status import State
+from bakeoff.app.web import background_commands, curve_drawings
+from bakeoff.app.web.curve_drawings import draw_curves
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import FILE, Journal, entries
 from bakeoff.tracking.store.target import Target
@@ -108,7 +108,7 @@ def test_of_a_journal_that_has_grown_the_end_alone_is_read(folder: Path, monkeyp
             read.append(entry.step)
             yield entry, end
 
-    monkeypatch.setattr(curves, "entries", count)
+    monkeypatch.setattr(curve_drawings, "entries", count)
     journal = Journal(ID)
     for step in (10, 20, 30):
         journal.metrics(step, {"train/loss": 2.0})

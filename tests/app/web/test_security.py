@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.app.web.security import Door, read_token
+from bakeoff.app.web.security import ServerAddress, read_token
 from support.asking import Page, served
 
 TOKEN = "s3cret-of-this-workspace"
@@ -77,9 +77,9 @@ def test_the_token_stays_over_a_restart_and_is_its_user_s_alone(tmp_path: Path) 
 
 
 def test_the_printed_address_has_the_token_where_it_is_asked_for() -> None:
-    assert Door("127.0.0.1", 8080).address == "http://127.0.0.1:8080/"
-    assert Door("10.0.0.7", 8080, TOKEN).address == f"http://10.0.0.7:8080/?token={TOKEN}"
-    assert Door("fe80::1", 8080, TOKEN).address.startswith("http://[fe80::1]:8080/")
+    assert ServerAddress("127.0.0.1", 8080).address == "http://127.0.0.1:8080/"
+    assert ServerAddress("10.0.0.7", 8080, TOKEN).address == f"http://10.0.0.7:8080/?token={TOKEN}"
+    assert ServerAddress("fe80::1", 8080, TOKEN).address.startswith("http://[fe80::1]:8080/")
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 
 from bakeoff.config.compose import auto_batch
 from bakeoff.config.compose.auto_batch import (
+    BatchSizeChoice,
+    BatchSizeTrial,
     ChildTries,
-    Choice,
     NothingFits,
-    Trial,
     evidence_name,
     kept_choice,
     ladder,
@@ -71,7 +71,7 @@ def test_honest_expectation_needs_few_tries_that_only_climb() -> None:
     memory = Memory(1000, 100)
     choice = search(ladder(5000), 20_000, memory, expected(1000, 100))
     assert memory.asked == sorted(memory.asked) and len(memory.asked) <= 3
-    assert choice is not None and choice.trials[-1] == Trial(128, 13_800)
+    assert choice is not None and choice.trials[-1] == BatchSizeTrial(128, 13_800)
 
 
 def test_size_that_dies_is_not_taken_though_it_should_fit() -> None:
@@ -85,7 +85,9 @@ def test_nothing_fits_into_too_small_a_budget() -> None:
 
 
 def test_choice_says_what_it_rests_on() -> None:
-    choice = Choice(8, (Trial(4, 1_400_000_000), Trial(8, 1_800_000_000), Trial(12, None)))
+    choice = BatchSizeChoice(
+        8, (BatchSizeTrial(4, 1_400_000_000), BatchSizeTrial(8, 1_800_000_000), BatchSizeTrial(12, None))
+    )
     words = "auto: 8 took 1.80 of 2.00 GB when tried"
     assert choice.in_words(2 * 10**9, 600) == f"{words}; 12 did not fit"
     assert choice.in_words(2 * 10**9, 8) == f"{words}, and is all there is to train on"
@@ -93,25 +95,25 @@ def test_choice_says_what_it_rests_on() -> None:
 
 def test_estimate_takes_over_what_was_measured() -> None:
     load = Load(pixels=1000, parameters=1000, variables=10, activation_bytes=77)
-    measured = Choice(8, (Trial(8, 3 * 10**9),)).measured(load)
+    measured = BatchSizeChoice(8, (BatchSizeTrial(8, 3 * 10**9),)).measured(load)
     assert estimate(measured, 8) == pytest.approx(3 * 10**9, abs=8)
 
 
 def test_choice_is_found_once_and_then_kept(tmp_path: Path) -> None:
-    path, choice = tmp_path / "kept/batch.json", Choice(8, (Trial(8, 5), Trial(12, None)))
+    path, choice = tmp_path / "kept/batch.json", BatchSizeChoice(8, (BatchSizeTrial(8, 5), BatchSizeTrial(12, None)))
     assert kept_choice(path, lambda: choice) == choice
     assert kept_choice(path, lambda: pytest.fail("was tried again")) == choice
 
 
 def test_kept_choice_that_was_cut_off_is_found_again(tmp_path: Path) -> None:
-    path, choice = tmp_path / "batch.json", Choice(8, (Trial(8, 5),))
+    path, choice = tmp_path / "batch.json", BatchSizeChoice(8, (BatchSizeTrial(8, 5),))
     path.write_text('{"batch_size": 8, "tri')
     assert kept_choice(path, lambda: choice) == choice
     assert kept_choice(path, lambda: None) == choice
 
 
 def test_nothing_is_kept_of_a_budget_into_which_nothing_fits(tmp_path: Path) -> None:
-    def find() -> Choice:
+    def find() -> BatchSizeChoice:
         raise NothingFits(None)
 
     with pytest.raises(NothingFits):

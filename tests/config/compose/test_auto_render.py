@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.config.compose import auto_batch
-from bakeoff.config.compose.network_facts import Machine, limits_on_this_machine
+from bakeoff.config.compose.network_facts import MachineResources, limits_on_this_machine
 from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest, Shard, Split
@@ -165,9 +165,9 @@ def test_only_the_option_auto_looks_at_the_machine(
 ) -> None:
     looks: list[None] = []
 
-    def look() -> Machine:
+    def look() -> MachineResources:
         looks.append(None)
-        return Machine(free_bytes=7 * 10**9, total_bytes=9 * 10**9, cores=3, device_free_bytes=0)
+        return MachineResources(free_bytes=7 * 10**9, total_bytes=9 * 10**9, cores=3, device_free_bytes=0)
 
     seeing = partial(limits_on_this_machine, inspect=look)
     monkeypatch.setattr("bakeoff.config.compose.variant.limits_on_this_machine", seeing)

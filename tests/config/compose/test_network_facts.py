@@ -8,7 +8,13 @@ import pytest
 
 import bakeoff.config.compose.network_facts
 from bakeoff.config.compose.memory_plan import Limits
-from bakeoff.config.compose.network_facts import Facts, Machine, facts_of, inspect_machine, limits_on_this_machine
+from bakeoff.config.compose.network_facts import (
+    Facts,
+    MachineResources,
+    facts_of,
+    inspect_machine,
+    limits_on_this_machine,
+)
 from bakeoff.learning.input.memory_budget import Memory
 from bakeoff.learning.networks.cnn import Cnn
 
@@ -66,16 +72,16 @@ def test_other_classes_and_other_settings_are_other_facts(tmp_path: Path, counte
     assert len(list(tmp_path.glob("*.json"))) == 2
 
 
-HERE = Machine(free_bytes=10_070_000_000, total_bytes=16_000_000_000, cores=6, device_free_bytes=8_000_000_000)
+HERE = MachineResources(free_bytes=10_070_000_000, total_bytes=16_000_000_000, cores=6, device_free_bytes=8_000_000_000)
 
 
 class Eyes:
     """Sees a machine, and counts how often it looks."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: MachineResources) -> None:
         self.machine, self.looks = machine, 0
 
-    def __call__(self) -> Machine:
+    def __call__(self) -> MachineResources:
         self.looks += 1
         return self.machine
 

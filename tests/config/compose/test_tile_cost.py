@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bakeoff.config.compose.tile_cost import TilePrice, enlarge_boxes, read_sizes
-from bakeoff.config.compose.variant import Variant, read_variant
+from bakeoff.config.compose.variant import ResolvedVariant, read_variant
 from bakeoff.dataset.building.write_shards import make_records
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.sources.synthetic_digits import DigitScenes
@@ -23,7 +23,7 @@ train: {use: smoke}
 track: none
 seed: 0
 """
-Read = Callable[[str], Variant]
+Read = Callable[[str], ResolvedVariant]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def read(workspace: Path) -> Read:
-    def read(model: str) -> Variant:
+    def read(model: str) -> ResolvedVariant:
         params = workspace / "params.yaml"
         params.write_text(PARAMS.replace("MODEL", model), encoding="utf-8")
         return read_variant(params, workspace / "conf", workspace / "records", facts=workspace / "facts")

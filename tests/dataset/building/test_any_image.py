@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from bakeoff.dataset.building.image_check import Refused, check_image, encode_stored, limit_size
+from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, limit_size
 from bakeoff.foundation.errors import DataError
 from bakeoff.inference.predict.read_images import is_video, read_image
 from support.drawing import encoded, pixels
@@ -66,7 +66,7 @@ def require_record_or_reason(data: bytes, max_side: int | None) -> None:
     try:
         checked = check_image(data, max_side)
         record = encode_stored(data, checked, max_side)
-    except Refused as error:
+    except RejectedItem as error:
         assert str(error) and "\n" not in str(error) and len(str(error)) < 300
         return
     width, height = limit_size((checked.width, checked.height), max_side)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bakeoff.dataset.building.validate import Verdict, examine
+from bakeoff.dataset.building.validate import ItemVerdict, examine
 from bakeoff.dataset.records.manifest import Split
 from bakeoff.dataset.records.record import Record
 from bakeoff.dataset.records.shards import make_frame, name_index
@@ -25,7 +25,7 @@ from bakeoff.dataset.records.wire import (
 )
 from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.foundation.errors import DataError
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 from support.drawing import encoded, write
 from support.odd_bytes import bounded_memory, edited, examples, few_or_many
 
@@ -50,7 +50,7 @@ def framed(*payloads: bytes) -> bytes:
     return b"".join(parts)
 
 
-def examine_file(root: Path, layout: str, content: bytes) -> list[Verdict]:
+def examine_file(root: Path, layout: str, content: bytes) -> list[ItemVerdict]:
     """List the records of a file and look at each, as a build does."""
     write(root / "train", content)
     write(root / "labels.txt", LABELS)
@@ -162,7 +162,7 @@ def test_a_label_that_is_no_whole_number_is_refused(label: tuple, tmp_path: Path
 
 @few_or_many
 def test_any_index_is_read_or_refused(
-    number: int, tmp_path: Path, write_train: Callable[..., Split], open_store: Callable[[Path, Split], Store]
+    number: int, tmp_path: Path, write_train: Callable[..., Split], open_store: Callable[[Path, Split], RecordReader]
 ) -> None:
     split = write_train([Record(f"r{n}", (bytes([n]) * (9 * n),), 8, 8, labels=("a",)) for n in range(5)], ["a"])
     every = np.arange(5)
@@ -177,7 +177,7 @@ def test_any_index_is_read_or_refused(
     def check(content: bytes) -> None:
         path.write_bytes(content)
         try:
-            batches = Store(tmp_path, split).read(every)
+            batches = RecordReader(tmp_path, split).read(every)
         except DataError as error:
             assert str(error).startswith(str(path)) and "\n" not in str(error) and "run `dvc repro" in str(error)
         else:

@@ -19,7 +19,7 @@ from PIL import Image
 
 from bakeoff.dataset.building import build as building
 from bakeoff.dataset.building import shard_assignment, worker_tasks, write_shards
-from bakeoff.dataset.building.workers import Workers
+from bakeoff.dataset.building.worker_pool import WorkerPool
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.dataset import Merged
@@ -103,17 +103,17 @@ def test_one_image_more_changes_few_shards(four_a_shard: None, make: Build, tmp_
 
 
 def test_the_number_of_shards_can_be_set(make: Build, tmp_path: Path) -> None:
-    from bakeoff.dataset.sources.dataset import Shards
+    from bakeoff.dataset.sources.dataset import ShardCounts
 
     write_images(tmp_path / "set", {"cat": 40})
-    built = make(ImageFolders(path="set", shards=Shards(train=3, validation=2)))
+    built = make(ImageFolders(path="set", shards=ShardCounts(train=3, validation=2)))
     assert [shard.file for shard in built.manifest.splits["train"].shards] == [
         f"train-{n:05d}-of-00003" for n in range(3)
     ]
     assert len(built.manifest.splits["validation"].shards) == 2
     message = r"data\.shards\.validation: must be at most the 8 examples of the split, got 9"
     with pytest.raises(DataError, match=message):
-        make(ImageFolders(path="set", shards=Shards(validation=9)))
+        make(ImageFolders(path="set", shards=ShardCounts(validation=9)))
 
 
 def test_the_manifest_fits_its_files(make: Build, tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def dies_of_seven(piece: list[int]) -> list[int]:
 
 
 def test_an_element_that_kills_its_process_is_identified_and_the_others_are_done() -> None:
-    with Workers(2, int) as pool:
+    with WorkerPool(2, int) as pool:
         pieces = [[number, number + 1] for number in range(0, 20, 2)]
         results = list(pool.each(dies_of_seven, pieces, lambda element: [-element]))
     assert sorted(number for result in results for number in result) == sorted([-7, *range(7), *range(8, 20)])

@@ -4,7 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 from bakeoff.dataset.building.catalogue import AT_ONCE, Catalogue, pack_item, pack_verdict
-from bakeoff.dataset.building.validate import Verdict
+from bakeoff.dataset.building.validate import ItemVerdict
 from bakeoff.dataset.sources.dataset import Item
 
 
@@ -14,7 +14,7 @@ def test_an_image_that_changes_is_checked_again_also_if_it_was_listed_before_its
         row = ("a.jpg", (0, pack_item(annotated)))
         assert list(catalogue.list_items([(0, seen, "old"), (0, annotated, "old")])) == [[]]
         assert list(catalogue.unchecked()) == [row]
-        catalogue.add_verdicts([pack_verdict(Verdict("a.jpg"))])
+        catalogue.add_verdicts([pack_verdict(ItemVerdict("a.jpg"))])
         assert list(catalogue.list_items([(0, seen, "old"), (0, annotated, "old")])) == [[]]
         assert list(catalogue.unchecked()) == []
         assert list(catalogue.list_items([(0, seen, "new"), (0, annotated, "new")])) == [[]]
@@ -29,7 +29,7 @@ def test_only_items_without_a_verdict_are_given_out_as_they_are_listed(tmp_path:
             [item.name for item in items[:AT_ONCE]],
             [item.name for item in items[AT_ONCE:]],
         ]
-        catalogue.add_verdicts([pack_verdict(Verdict("000.jpg")), pack_verdict(Verdict("002.jpg"))])
+        catalogue.add_verdicts([pack_verdict(ItemVerdict("000.jpg")), pack_verdict(ItemVerdict("002.jpg"))])
         first, _ = catalogue.list_items((0, item, "new" if item.name == "002.jpg" else "old") for item in items)
         assert [name for name, _ in first[:3]] == ["001.jpg", "002.jpg", "003.jpg"]  # the third one's file has changed
 

@@ -11,7 +11,7 @@ from bakeoff.dataset.records.shards import ShardWriter
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.clips import Clips
 from bakeoff.dataset.sources.coco import Coco
-from bakeoff.dataset.sources.dataset import Dataset, Split
+from bakeoff.dataset.sources.dataset import Dataset, SplitSettings
 from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.foundation.errors import ConfigError, DataError, OutOfRange
@@ -136,7 +136,7 @@ def test_a_third_folder_is_the_test_and_alone_leaves_the_rest_to_the_split(make:
     write_scenes(tmp_path / "c", [["cat"]] * 2, first_seed=30)
     built = make(PascalVoc(path="a", validation_path="b", test_path="c"))
     assert [len(built.names(side)) for side in ("train", "validation", "test")] == [10, 3, 2]
-    drawn = make(PascalVoc(path="a", test_path="c", split=Split(validation=0.3)), out="drawn")
+    drawn = make(PascalVoc(path="a", test_path="c", split=SplitSettings(validation=0.3)), out="drawn")
     assert [len(drawn.names(side)) for side in ("train", "validation", "test")] == [7, 3, 2]
 
 
@@ -177,11 +177,11 @@ def test_a_folder_that_names_sides_itself_is_refused(make: Build, tmp_path: Path
         ({"validation_path": "b", "test_path": "b"}, r"^test_path: must be another folder, or null, got 'b'$"),
         ({"test_path": " "}, r"^test_path: must be another folder, or null, got ' '$"),
         (
-            {"validation_path": "b", "split": Split(by="fraction")},
+            {"validation_path": "b", "split": SplitSettings(by="fraction")},
             r"^validation_path: must be null where data\.split says what is validated on, got 'b'$",
         ),
         (
-            {"test_path": "b", "split": Split(test=0.1)},
+            {"test_path": "b", "split": SplitSettings(test=0.1)},
             r"^test_path: must be null where data\.split says what is tested on, got 'b'$",
         ),
     ],

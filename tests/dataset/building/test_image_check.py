@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image, UnidentifiedImageError
 
-from bakeoff.dataset.building.image_check import Refused, check_image, encode_stored, limit_size, read_image
+from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, limit_size, read_image
 from bakeoff.dataset.building.survey import draw_sample
 from bakeoff.dataset.records.record import Record
 from support.drawing import encoded, pixels, write
@@ -174,7 +174,7 @@ def test_an_image_no_larger_than_the_square_keeps_its_bytes() -> None:
 def test_every_cut_of_a_jpeg_is_noticed() -> None:
     data = encoded(5, quality=90)
     for length in range(1, len(data)):
-        with pytest.raises(Refused):
+        with pytest.raises(RejectedItem):
             check_image(data[:length], None)
 
 
@@ -189,7 +189,7 @@ def test_damage_of_the_entropy_stream_is_noticed_unless_it_decodes_into_as_many_
         data[start : start + 512] = draw.integers(0, 255, 512, np.uint8).tobytes()
         try:
             check_image(bytes(data), None)
-        except Refused as error:
+        except RejectedItem as error:
             assert str(error).startswith("broken JPEG")
             noticed += 1
     assert noticed >= 30
@@ -198,17 +198,17 @@ def test_damage_of_the_entropy_stream_is_noticed_unless_it_decodes_into_as_many_
 def test_a_stretch_of_zeros_in_the_entropy_stream_is_noticed() -> None:
     whole = encoded(6, width=320, height=240, quality=95)
     half = len(whole) // 2
-    with pytest.raises(Refused, match="broken JPEG"):
+    with pytest.raises(RejectedItem, match="broken JPEG"):
         check_image(whole[:half] + bytes(1024) + whole[half + 1024 :], None)
 
 
 def test_damage_in_the_header_is_noticed() -> None:
     data = encoded(6)
     table = data.index(b"\xff\xc4")
-    with pytest.raises(Refused, match="broken JPEG"):
+    with pytest.raises(RejectedItem, match="broken JPEG"):
         check_image(data[:table] + b"\x00\x00" + data[table + 2 :], None)
     frame = data.index(b"\xff\xc0")
-    with pytest.raises(Refused, match="broken JPEG: damaged header: 0x0 pixels"):
+    with pytest.raises(RejectedItem, match="broken JPEG: damaged header: 0x0 pixels"):
         check_image(data[: frame + 5] + b"\0\0\0\0" + data[frame + 9 :], None)
 
 
@@ -229,7 +229,7 @@ def test_damage_in_the_header_is_noticed() -> None:
     ],
 )
 def test_what_is_no_sound_image_is_refused_with_a_reason(data: bytes, reason: str) -> None:
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(RejectedItem, match=reason):
         check_image(data, None)
 
 
@@ -237,18 +237,18 @@ def test_what_is_no_sound_image_is_refused_with_a_reason(data: bytes, reason: st
 def test_an_animated_image_is_refused(kind: str) -> None:
     frames = [Image.fromarray(pixels(seed)) for seed in (1, 2, 3)]
     data = saved(frames[0], kind, save_all=True, append_images=frames[1:])
-    with pytest.raises(Refused, match="animated: 3 frames in one"):
+    with pytest.raises(RejectedItem, match="animated: 3 frames in one"):
         check_image(data, None)
 
 
 def test_a_header_that_promises_too_many_pixels_is_refused_before_decoding() -> None:
     data = encoded(1, "PNG")
     wide = data[:16] + (60000).to_bytes(4) + (60000).to_bytes(4) + data[24:]
-    with pytest.raises(Refused):
+    with pytest.raises(RejectedItem):
         check_image(wide, None)
     jpeg = encoded(1)
     frame = jpeg.index(b"\xff\xc0")
-    with pytest.raises(Refused, match="65535x65535: more than 178,000,000 pixels"):
+    with pytest.raises(RejectedItem, match="65535x65535: more than 178,000,000 pixels"):
         check_image(jpeg[: frame + 5] + b"\xff\xff\xff\xff" + jpeg[frame + 9 :], None)
 
 
@@ -293,7 +293,7 @@ def test_images_that_look_alike_have_hashes_that_are_near() -> None:
 
 COST = """
 import io, sys
-from bakeoff.dataset.building.image_check import Refused, check_image, encode_stored
+from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored
 data, max_side = open(sys.argv[1], "rb").read(), int(sys.argv[2]) or None
 def peak():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) * 1024
@@ -301,7 +301,7 @@ check_image(open(sys.argv[3], "rb").read(), None)  # loads all that is needed
 before = peak()
 try:
     encode_stored(data, check_image(data, max_side), max_side)
-except Refused as error:
+except RejectedItem as error:
     print(error)
 print(peak() - before)
 """
@@ -356,7 +356,7 @@ def test_a_file_too_large_for_an_image_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(Refused, match=r"^1,099,512 MB, more than 268 MB for one image$"):
+    with pytest.raises(RejectedItem, match=r"^1,099,512 MB, more than 268 MB for one image$"):
         read_image(path)
 
 
@@ -365,7 +365,7 @@ def test_a_jpeg_of_endless_scans_is_refused_before_it_is_decoded() -> None:
     data = saved(Image.fromarray(SCENE), "JPEG", progressive=True)
     scan = data.index(b"\xff\xda")
     many = data[:scan] + b"\xff\xda\x00\x08\x01\x01\x00\x01\x05\x00" * 20_000 + b"\xff\xd9"
-    with pytest.raises(Refused, match="broken JPEG: 20,000 scans, more than 100"):
+    with pytest.raises(RejectedItem, match="broken JPEG: 20,000 scans, more than 100"):
         check_image(many, None)
 
 
@@ -375,7 +375,7 @@ def test_frames_of_a_large_animation_are_not_counted() -> None:
     whole = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
     frame = whole[whole.index(b"!\xf9", whole.index(b",")) : -1]
     start = time.monotonic()
-    with pytest.raises(Refused, match="animated: several frames in one GIF"):
+    with pytest.raises(RejectedItem, match="animated: several frames in one GIF"):
         check_image(whole[:-1] + frame * (30_000_000 // len(frame)) + b";", None)
     assert time.monotonic() - start < 5
 
@@ -421,7 +421,7 @@ def test_libtiff_and_pillow_print_nothing(capfd: pytest.CaptureFixture[str]) -> 
             data = bytearray(whole)
             for place in draw.integers(8, len(data), 8):
                 data[place] = draw.integers(0, 256)
-            with suppress(Refused):
+            with suppress(RejectedItem):
                 check_image(bytes(data), None)
                 refused -= 1
             refused += 1

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageEnhance
 
 from bakeoff.dataset.building import near_duplicates
 from bakeoff.dataset.building.image_check import check_image
-from bakeoff.dataset.building.near_duplicates import Picture, look_alike
+from bakeoff.dataset.building.near_duplicates import GreyImage, look_alike
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.clips import Clips
 from support.built import Build
@@ -37,8 +37,8 @@ def saved(image: Image.Image, quality: int = 90) -> bytes:
     return buffer.getvalue()
 
 
-def picture(image: Image.Image) -> Picture:
-    return Picture(image.convert("L").resize((96, 96), Image.Resampling.BOX), min(image.size))
+def picture(image: Image.Image) -> GreyImage:
+    return GreyImage(image.convert("L").resize((96, 96), Image.Resampling.BOX), min(image.size))
 
 
 def test_pictures_whose_hashes_are_near_are_not_alike_unless_their_pixels_are(make: Build, tmp_path: Path) -> None:

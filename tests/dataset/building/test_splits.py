@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.dataset.sources.class_folders import ImageFolders
-from bakeoff.dataset.sources.dataset import Split
+from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.foundation.errors import DataError, OutOfRange
 from support.built import Build, Built
@@ -20,7 +20,7 @@ def by_class(built: Built, split: str) -> Counter[str]:
 
 def test_a_fraction_takes_its_share_of_every_class(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 20, "dog": 10, "emu": 5})
-    built = make(ImageFolders(path="set", split=Split(by="fraction", validation=0.2)))
+    built = make(ImageFolders(path="set", split=SplitSettings(by="fraction", validation=0.2)))
     assert by_class(built, "validation") == {"cat": 4, "dog": 2, "emu": 1}
     assert by_class(built, "train") == {"cat": 16, "dog": 8, "emu": 4}
 
@@ -30,7 +30,7 @@ def test_a_class_of_two_has_one_on_each_side_and_a_class_of_one_is_trained_on(
     share: float, make: Build, tmp_path: Path
 ) -> None:
     write_images(tmp_path / "set", {"one": 1, "two": 2, "many": 9})
-    built = make(ImageFolders(path="set", split=Split(by="fraction", validation=share)))
+    built = make(ImageFolders(path="set", split=SplitSettings(by="fraction", validation=share)))
     assert by_class(built, "train")["one"] == 1
     assert by_class(built, "train")["two"] == by_class(built, "validation")["two"] == 1
     assert by_class(built, "train")["many"] >= 1 and by_class(built, "validation")["many"] >= 1
@@ -45,7 +45,9 @@ def test_only_classes_of_one_still_give_a_validation_side(make: Build, tmp_path:
 def test_another_seed_takes_others_and_the_same_seed_the_same(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 30})
     names = [
-        make(ImageFolders(path="set", split=Split(by="fraction", seed=seed)), out=f"records{turn}").names("validation")
+        make(ImageFolders(path="set", split=SplitSettings(by="fraction", seed=seed)), out=f"records{turn}").names(
+            "validation"
+        )
         for turn, seed in enumerate((0, 0, 1))
     ]
     assert names[0] == names[1] != names[2]
@@ -66,14 +68,14 @@ def test_every_class_of_a_detection_set_is_on_both_sides_if_it_can_be(make: Buil
         rare = [("rare", 1, 1, 5, 5)] if number in (3, 11) else []
         write(tmp_path / f"set/annotations/{number}.xml", voc([("common", 4, 6, 20, 18), *rare]))
     for seed in range(6):
-        built = make(PascalVoc(path="set", split=Split(by="fraction", validation=0.1, seed=seed)))
+        built = make(PascalVoc(path="set", split=SplitSettings(by="fraction", validation=0.1, seed=seed)))
         assert [built.manifest.splits[split].counts["rare"] for split in ("train", "validation")] == [1, 1]
 
 
 def test_what_a_pattern_finds_stays_together(make: Build, tmp_path: Path) -> None:
     for number in range(24):
         write(tmp_path / f"set/{'cat' if number % 2 else 'dog'}/film{number // 4}_{number:03d}.jpg", encoded(number))
-    built = make(ImageFolders(path="set", split=Split(by="fraction", validation=0.3, group=r"(film\d+)_")))
+    built = make(ImageFolders(path="set", split=SplitSettings(by="fraction", validation=0.3, group=r"(film\d+)_")))
     films = {
         split: {name.split("/")[1].split("_")[0] for name in built.names(split)} for split in ("train", "validation")
     }
@@ -85,7 +87,7 @@ def test_a_class_that_is_in_one_group_only_is_reported(make: Build, tmp_path: Pa
     for number in range(4):
         write(tmp_path / f"set/cat/a_{number}.jpg", encoded(number))
         write(tmp_path / f"set/dog/{'bc'[number % 2]}_{number}.jpg", encoded(10 + number))
-    built = make(ImageFolders(path="set", split=Split(by="fraction", group=r"([abc])_")))
+    built = make(ImageFolders(path="set", split=SplitSettings(by="fraction", group=r"([abc])_")))
     warning = "class 'cat' is in train only: its 4 examples cannot be parted without parting groups or other classes"
     assert warning in built.findings.warnings
 
@@ -94,7 +96,7 @@ def test_blocks_take_the_end_of_every_group_and_leave_a_gap(make: Build, tmp_pat
     for film in ("x", "y"):
         for number in range(1, 11):  # 10 comes after 9, not after 1
             write(tmp_path / f"set/cat/{film}_{number}.jpg", encoded(number + ord(film) * 50))
-    rule = Split(by="blocks", validation=0.3, gap=2, group=r"([xy])_")
+    rule = SplitSettings(by="blocks", validation=0.3, gap=2, group=r"([xy])_")
     built = make(ImageFolders(path="set", split=rule))
     assert built.names("validation") == sorted(f"cat/{film}_{n}.jpg" for film in "xy" for n in (8, 9, 10))
     assert built.names("train") == sorted(f"cat/{film}_{n}.jpg" for film in "xy" for n in (1, 2, 3, 4, 5))
@@ -107,7 +109,7 @@ def test_the_same_bytes_are_never_on_both_sides_of_a_fraction(seed: int, make: B
     write_images(tmp_path / "set", {"cat": 10})
     for number in range(10):
         write(tmp_path / f"set/cat/copy_{number}.jpg", encoded(number))
-    built = make(ImageFolders(path="set", split=Split(by="fraction", validation=0.3, seed=seed)))
+    built = make(ImageFolders(path="set", split=SplitSettings(by="fraction", validation=0.3, seed=seed)))
     sides = [{row["image/encoded"][0] for row in built.rows(split).values()} for split in ("train", "validation")]
     assert not sides[0] & sides[1]
     assert len(built.every()) == 20
@@ -153,15 +155,23 @@ def test_classes_that_a_given_side_lacks_are_reported_in_one_line(make: Build, t
 @pytest.mark.parametrize(
     ("rule", "stated"),
     [
-        (Split(), "20% of every class drawn for validation, seed 0; the dataset itself names no split (data.split)"),
-        (Split(by="fraction", validation=0.5, seed=3), "50% of every class drawn for validation, seed 3"),
-        (Split(by="fraction", group="(.)_"), "20% of every class drawn for validation, seed 0, groups kept together"),
-        (Split(by="blocks", gap=1), "the last 20% of each group for validation, a gap of 1 before it"),
-        (Split(validation_list="val.txt"), "by val.txt"),
-        (Split(fold="2/4", seed=3), "part 2 of 4 of every class drawn for validation, seed 3"),
+        (
+            SplitSettings(),
+            "20% of every class drawn for validation, seed 0; the dataset itself names no split (data.split)",
+        ),
+        (SplitSettings(by="fraction", validation=0.5, seed=3), "50% of every class drawn for validation, seed 3"),
+        (
+            SplitSettings(by="fraction", group="(.)_"),
+            "20% of every class drawn for validation, seed 0, groups kept together",
+        ),
+        (SplitSettings(by="blocks", gap=1), "the last 20% of each group for validation, a gap of 1 before it"),
+        (SplitSettings(validation_list="val.txt"), "by val.txt"),
+        (SplitSettings(fold="2/4", seed=3), "part 2 of 4 of every class drawn for validation, seed 3"),
     ],
 )
-def test_how_a_set_was_split_is_printed_and_reported(rule: Split, stated: str, make: Build, tmp_path: Path) -> None:
+def test_how_a_set_was_split_is_printed_and_reported(
+    rule: SplitSettings, stated: str, make: Build, tmp_path: Path
+) -> None:
     write_images(tmp_path / "set", {"cat": 8})
     write(tmp_path / "set/val.txt", "003\n004\n")
     built = make(ImageFolders(path="set", split=rule))
@@ -174,7 +184,7 @@ def test_of_merged_sets_each_says_how_it_was_split(make: Build, tmp_path: Path) 
     write_images(tmp_path / "one/train", {"cat": 4})
     write_images(tmp_path / "one/val", {"cat": 2}, first_seed=20)
     write_images(tmp_path / "two", {"cat": 5}, first_seed=40)
-    built = make(one=ImageFolders(path="one"), two=ImageFolders(path="two", split=Split(by="fraction")))
+    built = make(one=ImageFolders(path="one"), two=ImageFolders(path="two", split=SplitSettings(by="fraction")))
     assert built.findings.split == (
         "split of one: by the dataset's folders",
         "split of two: 20% of every class drawn for validation, seed 0",
@@ -210,7 +220,7 @@ def test_a_name_in_both_lists_is_an_error(make: Build, tmp_path: Path) -> None:
     write(tmp_path / "set/train.txt", "000\n001\n")
     write(tmp_path / "set/val.txt", "001\n002\n")
     with pytest.raises(DataError, match=r"val\.txt: 001 is in two lists"):
-        make(ImageFolders(path="set", split=Split(train_list="train.txt", validation_list="val.txt")))
+        make(ImageFolders(path="set", split=SplitSettings(train_list="train.txt", validation_list="val.txt")))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +244,7 @@ def test_a_name_in_both_lists_is_an_error(make: Build, tmp_path: Path) -> None:
 )
 def test_a_split_that_makes_no_sense_is_refused(settings: dict, message: str) -> None:
     with pytest.raises(OutOfRange, match=message):
-        Split(**settings)
+        SplitSettings(**settings)
 
 
 @pytest.mark.parametrize("group", [None, r"(film\d+)_"])
@@ -247,7 +257,7 @@ def test_each_example_is_in_validation_of_one_fold_with_its_whole_group(
     write(tmp_path / "set/emu/film91_901.jpg", encoded(900))  # the same bytes
     held = []
     for part in (1, 2, 3):
-        rule = Split(fold=f"{part}/3", group=group)
+        rule = SplitSettings(fold=f"{part}/3", group=group)
         built = make(ImageFolders(path="set", split=rule), out=f"records{part}")
         assert sorted([*built.names("train"), *built.names("validation")]) == sorted(
             path.relative_to(tmp_path / "set").as_posix() for path in (tmp_path / "set").rglob("*.jpg")
@@ -268,7 +278,7 @@ def test_blocks_of_a_merged_set_are_cut_by_its_own_images_though_it_shares_one_w
 ) -> None:
     write_images(tmp_path / "one", {"cat": 4})
     write_images(tmp_path / "two", {"cat": 4}, first_seed=3)  # its first image is the last one of the other
-    rule = Split(by="blocks", validation=0.25)
+    rule = SplitSettings(by="blocks", validation=0.25)
     built = make(one=ImageFolders(path="one", split=rule), two=ImageFolders(path="two", split=rule))
     assert [*built.manifest.splits] == ["train", "validation"]
     assert built.names("validation") == ["one/cat/003.jpg", "two/cat/003.jpg"]

@@ -11,7 +11,7 @@ from bakeoff.dataset.sources import SOURCES
 from bakeoff.dataset.sources.box_csv import BoxCsv
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.coco import Coco
-from bakeoff.dataset.sources.dataset import Split
+from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.yolo import Yolo
 from bakeoff.foundation.errors import DataError, OutOfRange
 from bakeoff.learning.run_file.settings import settings_tree
@@ -62,14 +62,14 @@ def test_settings_of_no_test_change_no_digest_of_settings() -> None:
             del before[group][key]
     assert digest_settings([tree]) == digest_settings([before])
     assert digest_settings(
-        [settings_tree(ImageFolders(path="data/raw/set", split=Split(test=0.1)), SOURCES)]
+        [settings_tree(ImageFolders(path="data/raw/set", split=SplitSettings(test=0.1)), SOURCES)]
     ) != digest_settings([tree])
 
 
 def test_a_fraction_takes_the_test_from_training_alone(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 40, "dog": 20, "one": 1, "two": 2})
-    without = make(ImageFolders(path="set", split=Split(by="fraction")), out="without")
-    built = make(ImageFolders(path="set", split=Split(by="fraction", test=0.1)), out="with")
+    without = make(ImageFolders(path="set", split=SplitSettings(by="fraction")), out="without")
+    built = make(ImageFolders(path="set", split=SplitSettings(by="fraction", test=0.1)), out="with")
     assert built.names("validation") == without.names("validation")
     assert sorted(built.names("train") + built.names("test")) == without.names("train")
     assert built.manifest.splits["test"].counts == {"cat": 4, "dog": 2, "one": 0, "two": 0}
@@ -83,7 +83,7 @@ def test_groups_are_parted_by_no_split(make: Build, tmp_path: Path) -> None:
         write(
             tmp_path / f"set/{'cat' if number % 2 else 'dog'}/film{number // 4:02d}_{number:03d}.jpg", encoded(number)
         )
-    rule = Split(by="fraction", validation=0.3, test=0.2, group=r"(film\d+)_")
+    rule = SplitSettings(by="fraction", validation=0.3, test=0.2, group=r"(film\d+)_")
     built = make(ImageFolders(path="set", split=rule))
     films = [{name.split("/")[1].split("_")[0] for name in built.names(split)} for split in ALL]
     assert all(films) and sum(map(len, films)) == len(set().union(*films)) == 15
@@ -91,7 +91,7 @@ def test_groups_are_parted_by_no_split(make: Build, tmp_path: Path) -> None:
 
 def test_blocks_take_the_end_for_the_test_and_gaps_before_it(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 20})
-    built = make(ImageFolders(path="set", split=Split(by="blocks", validation=0.2, test=0.1, gap=2)))
+    built = make(ImageFolders(path="set", split=SplitSettings(by="blocks", validation=0.2, test=0.1, gap=2)))
     numbers = {split: [int(Path(name).stem) for name in built.names(split)] for split in ALL}
     assert numbers == {"train": list(range(10)), "validation": [12, 13, 14, 15], "test": [18, 19]}
     assert built.findings.counts["left out"] == 4
@@ -103,15 +103,15 @@ def test_three_lists(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 6})
     write(tmp_path / "set/val.txt", "001\n")
     write(tmp_path / "set/test.txt", "002\n003\n")
-    built = make(ImageFolders(path="set", split=Split(validation_list="val.txt", test_list="test.txt")))
+    built = make(ImageFolders(path="set", split=SplitSettings(validation_list="val.txt", test_list="test.txt")))
     assert counts(built) == {"train": 3, "validation": 1, "test": 2}
     assert built.findings.split == ("split: by val.txt and test.txt",)
     write(tmp_path / "set/test.txt", "001\n")
     with pytest.raises(DataError, match=r"test\.txt: 001 is in two lists"):
-        make(ImageFolders(path="set", split=Split(validation_list="val.txt", test_list="test.txt")))
+        make(ImageFolders(path="set", split=SplitSettings(validation_list="val.txt", test_list="test.txt")))
     write(tmp_path / "set/test.txt", "")
     with pytest.raises(DataError, match=r"set: no example is left for test; set data\.split\.test to a larger"):
-        make(ImageFolders(path="set", split=Split(validation_list="val.txt", test_list="test.txt")))
+        make(ImageFolders(path="set", split=SplitSettings(validation_list="val.txt", test_list="test.txt")))
 
 
 def test_a_given_test_is_kept_and_validation_is_drawn_from_the_rest(make: Build, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_given_test_is_kept_and_validation_is_drawn_from_the_rest(make: Build,
     stand_in = make(ImageFolders(path="set"), out="stand_in")
     assert counts(stand_in) == {"train": 20, "validation": 20}
     assert any("its test is the validation, by which weights are chosen" in line for line in stand_in.findings.warnings)
-    built = make(ImageFolders(path="set", split=Split(by="given_test", validation=0.25)))
+    built = make(ImageFolders(path="set", split=SplitSettings(by="given_test", validation=0.25)))
     assert built.names("test") == stand_in.names("validation")
     assert counts(built) == {"train": 16, "validation": 4, "test": 20}
     assert "left out: train/cat/copy.jpg: has the bytes of an example of the test, or is of its group" in (
@@ -178,7 +178,7 @@ def test_the_test_of_data_yaml(names_validation: bool, make: Build, tmp_path: Pa
         write(tmp_path / f"set/{side}/labels/{number}.txt", "0 0.5 0.5 0.4 0.4\n")
     val = "val: ../val/images\n" if names_validation else ""
     write(tmp_path / "set/data.yaml", f"names: [cat]\ntrain: ../train/images\n{val}test: ../test/images\n")
-    rule = Split() if names_validation else Split(by="given_test", validation=0.25)
+    rule = SplitSettings() if names_validation else SplitSettings(by="given_test", validation=0.25)
     built = make(Yolo(path="set", split=rule))
     assert built.names("test") == [f"test/images/{number}.jpg" for number in (11, 2, 5, 8)]
     assert counts(built)["train"] + counts(built)["validation"] == 8
@@ -190,7 +190,7 @@ def test_all_of_a_set_for_the_test_cannot_be_trained_on(make: Build, tmp_path: P
         r"set: no example is left for train; with data\.split\.by: test it can only be judged on: `bakeoff evaluate"
     )
     with pytest.raises(DataError, match=message):
-        make(ImageFolders(path="set", split=Split(by="test")))
+        make(ImageFolders(path="set", split=SplitSettings(by="test")))
 
 
 @pytest.mark.parametrize(
@@ -203,4 +203,4 @@ def test_all_of_a_set_for_the_test_cannot_be_trained_on(make: Build, tmp_path: P
 )
 def test_settings_that_contradict_each_other(values: dict[str, object], message: str) -> None:
     with pytest.raises(OutOfRange, match=message):
-        Split(**values)  # type: ignore[arg-type]
+        SplitSettings(**values)  # type: ignore[arg-type]

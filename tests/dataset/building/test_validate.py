@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.dataset.building.image_check import Refused
+from bakeoff.dataset.building.image_check import RejectedItem
 from bakeoff.dataset.building.validate import fit_boxes, turn_upright
 from bakeoff.dataset.sources.dataset import Item, OnBadBox
 from bakeoff.dataset.sources.voc import PascalVoc
@@ -47,12 +47,12 @@ def test_a_box_that_sticks_out_by_a_pixel_is_clipped_and_reported(corners: tuple
     ],
 )
 def test_a_box_that_cannot_be_right_is_refused(corners: tuple, message: str) -> None:
-    with pytest.raises(Refused, match=message):
+    with pytest.raises(RejectedItem, match=message):
         fit_boxes(item((*corners, "cat")), 100, 50, 1)
 
 
 def test_an_annotation_for_another_size_is_refused() -> None:
-    with pytest.raises(Refused, match="the annotation is for 100x50 pixels, the image has 50x100"):
+    with pytest.raises(RejectedItem, match="the annotation is for 100x50 pixels, the image has 50x100"):
         fit_boxes(item((10, 5, 60, 45, "cat")), 50, 100, 1)
 
 
@@ -110,7 +110,7 @@ EMPTY, SWAPPED, OUTSIDE = (40, 0, 40, 50, "cat"), (50, 0, 40, 50, "cat"), (0, 0,
     ],
 )  # fmt: skip
 def test_the_setting_says_whether_a_bad_box_costs_its_image(rule: OnBadBox, bad: tuple, refused: bool) -> None:
-    with pytest.raises(Refused, match=r"box 2 \(cat\) has ") if refused else nullcontext():
+    with pytest.raises(RejectedItem, match=r"box 2 \(cat\) has ") if refused else nullcontext():
         boxes, notes = fit_boxes(item((10, 5, 60, 45, "dog"), bad, (0, 0, 9, 9, "emu")), 100, 50, 1, rule)
         assert [box.label for box in boxes] == ["dog", "emu"]
         assert len(notes) == 1 and notes[0].startswith("box 2 (cat) has ") and notes[0].endswith("; left out")
@@ -118,7 +118,7 @@ def test_the_setting_says_whether_a_bad_box_costs_its_image(rule: OnBadBox, bad:
 
 @pytest.mark.parametrize("rule", ["drop_empty", "drop"])
 def test_an_image_that_keeps_no_box_is_no_image_without_objects(rule: OnBadBox) -> None:
-    with pytest.raises(Refused, match=r"^box 1 \(cat\) has xmax 40 <= xmin 40$"):
+    with pytest.raises(RejectedItem, match=r"^box 1 \(cat\) has xmax 40 <= xmin 40$"):
         fit_boxes(item(EMPTY, EMPTY), 100, 50, 1, rule)
 
 

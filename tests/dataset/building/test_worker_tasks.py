@@ -9,7 +9,7 @@ from bakeoff.dataset.building import shard_assignment
 from bakeoff.dataset.building.build import HomePool, build
 from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict
 from bakeoff.dataset.building.worker_tasks import Piece, cut
-from bakeoff.dataset.building.write_shards import Order, Seal
+from bakeoff.dataset.building.write_shards import Seal, ShardOrder
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.dataset import Dataset, Part
 from support.drawing import write_images
@@ -24,7 +24,9 @@ class Backwards(HomePool):
     def examine(self, pieces: Iterable[Piece]) -> Iterator[list[PackedVerdict]]:
         return reversed(list(super().examine(pieces)))
 
-    def write(self, orders: Iterable[Order], classes: list[str], catalogue: Catalogue) -> Iterator[tuple[Order, Seal]]:
+    def write(
+        self, orders: Iterable[ShardOrder], classes: list[str], catalogue: Catalogue
+    ) -> Iterator[tuple[ShardOrder, Seal]]:
         return reversed(list(super().write(reversed(list(orders)), classes, catalogue)))
 
 

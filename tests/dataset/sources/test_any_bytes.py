@@ -25,7 +25,7 @@ from bakeoff.dataset.sources.box_csv import BoxCsv
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.clips import Clips
 from bakeoff.dataset.sources.coco import Coco
-from bakeoff.dataset.sources.dataset import Dataset, Part, Split
+from bakeoff.dataset.sources.dataset import Dataset, Part, SplitSettings
 from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.dataset.sources.yolo import Yolo
 from bakeoff.foundation.errors import DataError
@@ -143,7 +143,8 @@ READERS = {
         fill("item { id: _ name: '_' }\nitem { id: 2 name: 'images' keypoints { id: _ } }", 2),
     ),
     "split list": Reader(
-        ImageFolders(**ALL, split=Split(validation_list="val.txt")), "val.txt", "0\nclip/a/0.jpg\n", fill("_\n0", 4),
+        ImageFolders(**ALL, split=SplitSettings(validation_list="val.txt")), "val.txt", "0\nclip/a/0.jpg\n",
+        fill("_\n0", 4),
     ),
 }  # fmt: skip
 KEPT: dict[str, list[str | bytes]] = {

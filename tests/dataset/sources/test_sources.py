@@ -14,7 +14,7 @@ from bakeoff.dataset.sources.box_csv import BoxCsv
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.clips import Clips
 from bakeoff.dataset.sources.coco import Coco
-from bakeoff.dataset.sources.dataset import Split
+from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.dataset.sources.voc import PascalVoc, parse_xml
 from bakeoff.dataset.sources.yolo import Yolo
@@ -678,7 +678,7 @@ def test_split_by_lists(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 6})
     write(tmp_path / "set/train.txt", "000\n001.jpg\ncat/002.jpg\n")
     write(tmp_path / "set/val.txt", "003\n004 1\nnowhere\n")
-    built = make(ImageFolders(path="set", split=Split(train_list="train.txt", validation_list="val.txt")))
+    built = make(ImageFolders(path="set", split=SplitSettings(train_list="train.txt", validation_list="val.txt")))
     assert built.names("train") == [f"cat/00{n}.jpg" for n in (0, 1, 2)]
     assert built.names("validation") == [f"cat/00{n}.jpg" for n in (3, 4)]
     assert built.findings.counts["left out"] == 1

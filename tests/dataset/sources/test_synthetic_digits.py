@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_digits, load_sample_images
 
-from bakeoff.dataset.records.record import SEEN, TRAIN, VALIDATION, Record, Source
+from bakeoff.dataset.records.record import SEEN, TRAIN, VALIDATION, Record, RecordSource
 from bakeoff.dataset.sources import SOURCES, synthetic_digits
 from bakeoff.dataset.sources.synthetic_digits import DigitScenes, MovingDigits, SingleDigits
 from bakeoff.foundation.errors import OutOfRange
 
-SMALL: list[Source] = [
+SMALL: list[RecordSource] = [
     DigitScenes(train_examples=6, validation_examples=6, min_side=64, max_side=80, min_digit=12, max_digit=30),
     SingleDigits(train_examples=6, validation_examples=6, side=24),
     MovingDigits(train_examples=3, validation_examples=3, frames=3, side=32),
@@ -50,7 +50,7 @@ def test_small_sources_cover_the_sources_that_draw() -> None:
 
 @every_source
 @pytest.mark.parametrize("split", SEEN)
-def test_same_settings_give_the_same_bytes(source: Source, split: str) -> None:
+def test_same_settings_give_the_same_bytes(source: RecordSource, split: str) -> None:
     assert list(source.records(split)) == list(replace(source).records(split))  # type: ignore[type-var]
 
 
@@ -61,7 +61,7 @@ def test_another_seed_gives_other_pictures(source: Any) -> None:
 
 
 @every_source
-def test_the_splits_share_no_picture(source: Source) -> None:
+def test_the_splits_share_no_picture(source: RecordSource) -> None:
     assert not {r.frames for r in source.records(TRAIN)} & {r.frames for r in source.records(VALIDATION)}
 
 
@@ -80,13 +80,13 @@ def test_more_examples_leave_the_first_ones_as_they_were(source: Any) -> None:
 
 @every_source
 @pytest.mark.parametrize("split", SEEN)
-def test_there_are_as_many_records_as_were_counted_each_with_its_own_name(source: Source, split: str) -> None:
+def test_there_are_as_many_records_as_were_counted_each_with_its_own_name(source: RecordSource, split: str) -> None:
     names = [record.name for record in source.records(split)]
     assert source.count(split) == len(names) == len(set(names))
 
 
 @every_source
-def test_pictures_have_the_size_that_the_record_says(source: Source) -> None:
+def test_pictures_have_the_size_that_the_record_says(source: RecordSource) -> None:
     for record in source.records(TRAIN):
         for frame in record.frames:
             assert record.format == "jpeg" == Image.open(io.BytesIO(frame)).format.lower()
@@ -94,7 +94,7 @@ def test_pictures_have_the_size_that_the_record_says(source: Source) -> None:
 
 
 @every_source
-def test_every_label_is_one_of_the_classes(source: Source) -> None:
+def test_every_label_is_one_of_the_classes(source: RecordSource) -> None:
     for record in source.records(TRAIN):
         labels = [box.label for box in record.boxes] or record.labels
         assert labels and set(labels) <= set(source.classes())
@@ -133,7 +133,7 @@ def test_training_and_validation_share_no_photo_column() -> None:
 @every_source
 @pytest.mark.parametrize("split", SEEN)
 def test_records_are_made_from_their_own_split_only(
-    source: Source, split: str, monkeypatch: pytest.MonkeyPatch
+    source: RecordSource, split: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
     for name in ("_load_digits", "_load_photographs"):

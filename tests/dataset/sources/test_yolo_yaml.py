@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.dataset.sources.dataset import Split
+from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.yolo import Yolo
 from bakeoff.dataset.sources.yolo_yaml import read_names
 from bakeoff.foundation.errors import DataError
@@ -131,7 +131,7 @@ def test_data_yaml_that_parts_nothing_leaves_it_to_a_fraction(text: str, make: B
 def test_a_fraction_that_is_asked_for_passes_over_data_yaml(make: Build, tmp_path: Path) -> None:
     write_set(tmp_path / "set", A_B_C)
     write(tmp_path / "set/data.yaml", "names: [cat]\ntrain: images/a\nval: images/b\n")
-    built = make(Yolo(path="set", split=Split(by="fraction", validation=0.4)))
+    built = make(Yolo(path="set", split=SplitSettings(by="fraction", validation=0.4)))
     assert (len(built.names("train")), len(built.names("validation"))) == (3, 2)
 
 

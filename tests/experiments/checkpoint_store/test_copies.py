@@ -7,7 +7,7 @@ import pytest
 
 from bakeoff.experiments.checkpoint_store import copies
 from bakeoff.experiments.checkpoint_store.copies import Copy, fetch, prune, send_file, send_manifest
-from bakeoff.experiments.checkpoint_store.store import Folder
+from bakeoff.experiments.checkpoint_store.store import FolderStore
 from bakeoff.learning.checkpoints.checkpoint import Damaged
 
 RUN, RUN_ID = "5d1c", "0" * 32
@@ -16,13 +16,13 @@ NAME, BEST = "1-head/00000532", "1-head/best-00000400"
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderStore:
     monkeypatch.setattr(copies, "PART_BYTES", 10)
     (tmp_path / "store").mkdir()
-    return Folder(tmp_path / "store")
+    return FolderStore(tmp_path / "store")
 
 
-def sent(store: Folder, tmp_path: Path, prefix: str = PREFIX, name: str = NAME, **more: str) -> list[copies.File]:
+def sent(store: FolderStore, tmp_path: Path, prefix: str = PREFIX, name: str = NAME, **more: str) -> list[copies.File]:
     contents = {BEST: b"twelve bytes", name: bytes(range(35))}
     files = []
     for inside, content in contents.items():
@@ -32,7 +32,7 @@ def sent(store: Folder, tmp_path: Path, prefix: str = PREFIX, name: str = NAME, 
     return files
 
 
-def test_what_was_sent_in_parts_comes_back_as_it_was(store: Folder, tmp_path: Path) -> None:
+def test_what_was_sent_in_parts_comes_back_as_it_was(store: FolderStore, tmp_path: Path) -> None:
     sent(store, tmp_path, bad_records="train\t17\tshard: record 17\n")
     [copy] = copies.copies(store, RUN)
     assert copy == Copy(1, 1, 532, PREFIX, NAME)
@@ -43,13 +43,13 @@ def test_what_was_sent_in_parts_comes_back_as_it_was(store: Folder, tmp_path: Pa
     assert len(store.names(RUN)) == 2 + 4 + 1
 
 
-def test_a_copy_without_its_manifest_is_none(store: Folder, tmp_path: Path) -> None:
+def test_a_copy_without_its_manifest_is_none(store: FolderStore, tmp_path: Path) -> None:
     send_file(store, PREFIX, NAME, _file(tmp_path, b"content"))
     assert copies.copies(store, RUN) == []
 
 
 @pytest.mark.parametrize("damage", ["part is gone", "other bytes", "shorter", "manifest is cut", "no run"])
-def test_a_copy_that_lost_something_is_refused(store: Folder, tmp_path: Path, damage: str) -> None:
+def test_a_copy_that_lost_something_is_refused(store: FolderStore, tmp_path: Path, damage: str) -> None:
     sent(store, tmp_path)
     part, manifest = f"{PREFIX}/{NAME}.part-00002", f"{PREFIX}/{NAME}.json"
     if damage == "part is gone":
@@ -68,7 +68,7 @@ def test_a_copy_that_lost_something_is_refused(store: Folder, tmp_path: Path, da
 
 
 @pytest.mark.parametrize("name", ["../../run", "/etc/passwd", "1-head/../../x", "run", "1-head/x"])
-def test_a_manifest_names_no_other_files_than_a_run_s(store: Folder, tmp_path: Path, name: str) -> None:
+def test_a_manifest_names_no_other_files_than_a_run_s(store: FolderStore, tmp_path: Path, name: str) -> None:
     sent(store, tmp_path)
     manifest = f"{PREFIX}/{NAME}.json"
     tree = json.loads(store.read(manifest))
@@ -80,7 +80,7 @@ def test_a_manifest_names_no_other_files_than_a_run_s(store: Folder, tmp_path: P
     assert not (tmp_path / "here").exists()
 
 
-def test_the_newest_is_of_the_last_lease_then_of_the_last_phase(store: Folder, tmp_path: Path) -> None:
+def test_the_newest_is_of_the_last_lease_then_of_the_last_phase(store: FolderStore, tmp_path: Path) -> None:
     later = f"{RUN}/00000002-aaaaaaaa"
     for prefix, name in ((PREFIX, "2-all/00000900"), (later, "1-head/00000700"), (later, "2-all/00000650")):
         sent(store, tmp_path, prefix, name)
@@ -89,7 +89,7 @@ def test_the_newest_is_of_the_last_lease_then_of_the_last_phase(store: Folder, t
     ]  # fmt: skip
 
 
-def test_what_was_superseded_is_removed_and_later_leases_are_left_alone(store: Folder, tmp_path: Path) -> None:
+def test_what_was_superseded_is_removed_and_later_leases_are_left_alone(store: FolderStore, tmp_path: Path) -> None:
     later, own = f"{RUN}/00000003-bbbbbbbb", f"{RUN}/00000002-aaaaaaaa"
     sent(store, tmp_path, PREFIX)
     sent(store, tmp_path, own, "1-head/00000600")

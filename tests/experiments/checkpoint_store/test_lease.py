@@ -8,30 +8,30 @@ from pathlib import Path
 import pytest
 
 from bakeoff.experiments.checkpoint_store.lease import EXPIRES, Claim, Lease, Lost, claims, take_lease
-from bakeoff.experiments.checkpoint_store.store import Folder
+from bakeoff.experiments.checkpoint_store.store import FolderStore
 from bakeoff.foundation.errors import TryAgainLater, WorkspaceError
 
 RUN = "5d1c"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Folder:
+def store(tmp_path: Path) -> FolderStore:
     (tmp_path / "store").mkdir()
-    return Folder(tmp_path / "store")
+    return FolderStore(tmp_path / "store")
 
 
-def take(store: Folder, machine: str, lines: list[str] | None = None) -> Lease:
+def take(store: FolderStore, machine: str, lines: list[str] | None = None) -> Lease:
     folder = Path(store.shown).parent / machine
     folder.mkdir(exist_ok=True)
     return take_lease(store, RUN, folder / "lease", (lines if lines is not None else []).append)
 
 
-def expire(store: Folder, epoch: int) -> None:
+def expire(store: FolderStore, epoch: int) -> None:
     """Make the file of a lease old, as if nobody had renewed it."""
     os.utime(Path(store.shown, RUN, "leases", f"{epoch:08d}"), (1, 1))
 
 
-def test_of_many_that_begin_at_once_one_trains(store: Folder) -> None:
+def test_of_many_that_begin_at_once_one_trains(store: FolderStore) -> None:
     taken, refused = [], []
 
     def begin(number: int) -> None:
@@ -53,13 +53,13 @@ def test_of_many_that_begin_at_once_one_trains(store: Folder) -> None:
     assert all("trains this variant right now, as its lease in" in lines for lines in refused)
 
 
-def test_a_lease_that_was_given_back_is_taken_at_once(store: Folder) -> None:
+def test_a_lease_that_was_given_back_is_taken_at_once(store: FolderStore) -> None:
     take(store, "one").release()
     lines: list[str] = []
     assert take(store, "other", lines).epoch == 2 and lines == []
 
 
-def test_a_holder_that_shows_itself_keeps_the_lease(store: Folder) -> None:
+def test_a_holder_that_shows_itself_keeps_the_lease(store: FolderStore) -> None:
     holder = take(store, "one")
     threading.Timer(0.3, holder.renew).start()
     with pytest.raises(TryAgainLater, match=r"process \d+ on .* trains this variant right now.*wait for it or stop it"):
@@ -67,7 +67,7 @@ def test_a_holder_that_shows_itself_keeps_the_lease(store: Folder) -> None:
     holder.require()
 
 
-def test_a_holder_that_was_cut_off_finds_its_lease_gone(store: Folder) -> None:
+def test_a_holder_that_was_cut_off_finds_its_lease_gone(store: FolderStore) -> None:
     holder = take(store, "one")
     expire(store, 1)
     new = take(store, "other")
@@ -84,7 +84,7 @@ def test_a_holder_that_was_cut_off_finds_its_lease_gone(store: Folder) -> None:
 
 
 def test_a_dead_holder_is_waited_for_until_its_lease_has_expired(
-    store: Folder, monkeypatch: pytest.MonkeyPatch
+    store: FolderStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bakeoff.experiments.checkpoint_store.lease.COARSE_S", 0.0)
     monkeypatch.setenv(EXPIRES, "1")
@@ -94,7 +94,7 @@ def test_a_dead_holder_is_waited_for_until_its_lease_has_expired(
     assert len(lines) == 1 and "may still train this variant; waits 1 s for its lease in" in lines[0]
 
 
-def test_ages_are_those_of_the_store_s_clock(store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ages_are_those_of_the_store_s_clock(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose clock is an hour off neither takes a lease that is alive nor waits for one that is not."""
     for wrong in (-3600.0, 3600.0):
         monkeypatch.setattr(time, "time", lambda wrong=wrong: 1_763_740_000 + wrong)
@@ -110,20 +110,20 @@ def test_ages_are_those_of_the_store_s_clock(store: Folder, monkeypatch: pytest.
         assert lines == []
 
 
-def test_a_process_that_was_killed_here_is_not_waited_for(store: Folder) -> None:
+def test_a_process_that_was_killed_here_is_not_waited_for(store: FolderStore) -> None:
     take(store, "one")
     lines: list[str] = []
     assert take(store, "one", lines).epoch == 2 and lines == []
 
 
-def test_a_lease_comes_back_into_a_store_that_somebody_emptied(store: Folder) -> None:
+def test_a_lease_comes_back_into_a_store_that_somebody_emptied(store: FolderStore) -> None:
     holder = take(store, "one")
     store.remove(f"{RUN}/leases/00000001")
     holder.renew()
     assert claims(store, RUN) == [1]
 
 
-def test_the_same_epoch_of_another_is_another_s(store: Folder) -> None:
+def test_the_same_epoch_of_another_is_another_s(store: FolderStore) -> None:
     holder = take(store, "one")
     store.remove(f"{RUN}/leases/00000001")
     take(store, "other")
@@ -131,7 +131,7 @@ def test_the_same_epoch_of_another_is_another_s(store: Folder) -> None:
         holder.renew()
 
 
-def test_a_file_that_is_just_being_written_is_held(store: Folder) -> None:
+def test_a_file_that_is_just_being_written_is_held(store: FolderStore) -> None:
     store.write(f"{RUN}/leases/00000001", b"")
     threading.Timer(0.3, lambda: store.write(f"{RUN}/leases/00000001", Claim.make_own().content)).start()
     lines: list[str] = []
@@ -140,15 +140,15 @@ def test_a_file_that_is_just_being_written_is_held(store: Folder) -> None:
     assert [line.partition(";")[0] for line in lines] == ["another machine may still train this variant"]
 
 
-def test_a_store_that_writes_over_what_is_there_is_refused(store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Folder, "create", Folder.write)
+def test_a_store_that_writes_over_what_is_there_is_refused(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FolderStore, "create", FolderStore.write)
     with pytest.raises(WorkspaceError, match="wrote a file where one was .*nothing keeps two machines apart"):
         take(store, "one")
     assert store.names("") == []
 
 
 @pytest.mark.parametrize("given", ["soon", "0", "1e9"])
-def test_a_time_that_is_none_is_refused(store: Folder, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_that_is_none_is_refused(store: FolderStore, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     take(store, "one")
     monkeypatch.setenv(EXPIRES, given)
     with pytest.raises(WorkspaceError, match=f"BAKEOFF_LEASE_S: must be seconds, from 1 to 86400, got '{given}'"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.checkpoint_store.store import Folder, Store, open_store
+from bakeoff.experiments.checkpoint_store.store import CheckpointStore, FolderStore, open_store
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 
 
@@ -20,18 +20,18 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    yield Folder(tmp_path)
+def store(tmp_path: Path) -> Iterator[CheckpointStore]:
+    yield FolderStore(tmp_path)
 
 
-def test_a_file_is_created_once(store: Store) -> None:
+def test_a_file_is_created_once(store: CheckpointStore) -> None:
     store.create("run/leases/00000001", b"mine")
     with pytest.raises(FileExistsError):
         store.create("run/leases/00000001", b"another's")
     assert store.read("run/leases/00000001") == b"mine"
 
 
-def test_a_file_is_replaced_whole_and_removed_with_its_folders(store: Store, tmp_path: Path) -> None:
+def test_a_file_is_replaced_whole_and_removed_with_its_folders(store: CheckpointStore, tmp_path: Path) -> None:
     store.write("run/1/checkpoint", b"one")
     store.write("run/1/checkpoint", b"two")
     store.write("run/other", b"three")
@@ -41,7 +41,7 @@ def test_a_file_is_replaced_whole_and_removed_with_its_folders(store: Store, tmp
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["other"]
 
 
-def test_the_time_is_that_of_the_file(store: Store, tmp_path: Path) -> None:
+def test_the_time_is_that_of_the_file(store: CheckpointStore, tmp_path: Path) -> None:
     store.write("run/lease", b"mine")
     os.utime(tmp_path / "run/lease", (1000, 1000))
     assert store.modified("run/lease") == 1000
@@ -50,7 +50,7 @@ def test_the_time_is_that_of_the_file(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_went_away_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
-    store = Folder(tmp_path / "unmounted")
+    store = FolderStore(tmp_path / "unmounted")
     with pytest.raises(FileNotFoundError):
         store.names("run")
     with pytest.raises(FileNotFoundError):

@@ -6,29 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.track import Untracked
+from bakeoff.config.track_settings import Untracked
 from bakeoff.experiments.checkpoint_store import upload
 from bakeoff.experiments.checkpoint_store.copies import copies
 from bakeoff.experiments.checkpoint_store.lease import EXPIRES, take_lease
-from bakeoff.experiments.checkpoint_store.store import VARIABLE, Folder
-from bakeoff.experiments.checkpoint_store.training_hook import NoStore, keep_in_store
+from bakeoff.experiments.checkpoint_store.store import VARIABLE, FolderStore
+from bakeoff.experiments.checkpoint_store.training_hook import NoCheckpointStore, keep_in_store
 from bakeoff.foundation.errors import Canceled, ConfigError, TryAgainLater
-from bakeoff.learning.checkpoints.run_folder import Stock
+from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.learning.training.stopping import Stop
 from support.stored_training import RUN, save, steps, training, wait_until
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderStore:
     (tmp_path / "store").mkdir()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "store"))
     monkeypatch.setenv("DVC_ROOT", str(tmp_path))
     monkeypatch.setattr(upload, "RETRY_S", 0.05)
-    return Folder(tmp_path / "store")
+    return FolderStore(tmp_path / "store")
 
 
-def test_work_resumes_on_another_machine(store: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_work_resumes_on_another_machine(store: FolderStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with training(tmp_path / "one") as (work, _):
         run_id = work.run_id
         for step in (10, 20, 30):
@@ -52,7 +52,7 @@ def test_work_resumes_on_another_machine(store: Folder, tmp_path: Path, capfd: p
     assert {path.name for path in (tmp_path / "one" / RUN).iterdir()} == {"1-head", "lease", "lock", "run"}
 
 
-def test_the_manifest_says_what_the_run_is(store: Folder, tmp_path: Path) -> None:
+def test_the_manifest_says_what_the_run_is(store: FolderStore, tmp_path: Path) -> None:
     with training(tmp_path / "one") as (work, _):
         save(work, 10)
         run_id = work.run_id
@@ -62,7 +62,7 @@ def test_the_manifest_says_what_the_run_is(store: Folder, tmp_path: Path) -> Non
 
 
 def test_the_copy_before_is_taken_for_one_that_is_damaged(
-    store: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    store: FolderStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with training(tmp_path / "one") as (work, _):
         for step in (10, 20):
@@ -74,7 +74,7 @@ def test_the_copy_before_is_taken_for_one_that_is_damaged(
     assert "the copy of 1-head/00000020 is not whole" in capfd.readouterr().err
 
 
-def test_a_checkpoint_that_is_as_new_here_stays(store: Folder, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_as_new_here_stays(store: FolderStore, tmp_path: Path) -> None:
     with training(tmp_path / "one") as (work, _):
         save(work, 10)
     with training(tmp_path / "one") as (work, _):
@@ -86,7 +86,7 @@ def test_a_checkpoint_that_is_as_new_here_stays(store: Folder, tmp_path: Path) -
 
 
 def test_what_is_here_and_not_there_is_copied_at_the_start(
-    store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "")
     with training(tmp_path / "one") as (work, _):
@@ -97,25 +97,25 @@ def test_what_is_here_and_not_there_is_copied_at_the_start(
     assert steps(store) == [10]
 
 
-def test_a_run_that_begins_anew_takes_nothing_and_leaves_nothing(store: Folder, tmp_path: Path) -> None:
+def test_a_run_that_begins_anew_takes_nothing_and_leaves_nothing(store: FolderStore, tmp_path: Path) -> None:
     with training(tmp_path / "one") as (work, _):
         save(work, 10)
     with training(tmp_path / "other", fresh=True) as (work, _):
         assert work.newest().arrays is None and steps(store) == []
 
 
-def test_without_a_store_nothing_is_done(store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_store_nothing_is_done(store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE)
 
-    def report(stock: Stock) -> None: ...
+    def report(stock: CheckpointList) -> None: ...
 
     with keep_in_store(tmp_path / RUN, Stop(), {}, Untracked(), fresh=False) as kept:
-        assert isinstance(kept, NoStore) and kept.beside(report) is report and not kept.has_lost()
+        assert isinstance(kept, NoCheckpointStore) and kept.beside(report) is report and not kept.has_lost()
     assert store.names("") == [] and not (tmp_path / RUN).exists()
 
 
 def test_a_second_trainer_is_refused_and_the_first_continues(
-    store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(EXPIRES, "1")
     with training(tmp_path / "one") as (work, kept):
@@ -127,7 +127,7 @@ def test_a_second_trainer_is_refused_and_the_first_continues(
 
 
 def test_a_trainer_whose_lease_is_another_s_stops_and_damages_nothing(
-    store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(EXPIRES, "1")
     stop = Stop()
@@ -149,7 +149,7 @@ def test_a_trainer_whose_lease_is_another_s_stops_and_damages_nothing(
 
 
 def test_a_trainer_that_loses_its_lease_before_the_first_step_says_the_same(
-    store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(EXPIRES, "1")
     stop = Stop()
@@ -162,7 +162,9 @@ def test_a_trainer_that_loses_its_lease_before_the_first_step_says_the_same(
     assert caught.value.exit_code == 75
 
 
-def test_what_the_new_holder_may_need_stays(store: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_new_holder_may_need_stays(
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(EXPIRES, "1")
     stop = Stop()
     with training(tmp_path / "one", stop) as (work, _):
@@ -175,7 +177,7 @@ def test_what_the_new_holder_may_need_stays(store: Folder, tmp_path: Path, monke
 
 
 def test_a_store_that_went_away_costs_no_checkpoint_and_is_used_again(
-    store: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    store: FolderStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with training(tmp_path / "one") as (work, _):
         store._root.rename(tmp_path / "away")
@@ -194,7 +196,7 @@ def test_a_store_that_went_away_costs_no_checkpoint_and_is_used_again(
 
 
 def test_a_store_that_is_gone_at_the_end_is_reported_and_not_waited_for(
-    store: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    store: FolderStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with training(tmp_path / "one") as (work, _):
         store._root.rename(tmp_path / "away")

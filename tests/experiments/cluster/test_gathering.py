@@ -6,9 +6,9 @@ import pytest
 
 from bakeoff.experiments.cluster.ray_training import gather_workers
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
-from bakeoff.learning.training.workers import Place
+from bakeoff.learning.training.workers import WorkerAddress
 
-GIVEN = Place(0, ("10.0.0.1:2222", "10.0.0.2:2222"))
+GIVEN = WorkerAddress(0, ("10.0.0.1:2222", "10.0.0.2:2222"))
 
 
 @pytest.mark.parametrize("on", [None, "", "ray"])

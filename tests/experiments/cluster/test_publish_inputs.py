@@ -10,10 +10,10 @@ from bakeoff.experiments.cluster.fetch_results import ref_of
 from bakeoff.experiments.cluster.mirror_logs import unpack
 from bakeoff.experiments.cluster.publish_inputs import FarSweep, _read_remote_settings, collect_reports, git_remote
 from bakeoff.experiments.cluster.remote_job import pack
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.dvc_experiment import has_needed_files
 from bakeoff.experiments.sweep.job import JobFiles
-from bakeoff.experiments.sweep.manifest import load_manifest
+from bakeoff.experiments.sweep.sweep_manifest import load_manifest
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import WorkspaceError
 from support.made_runs import made

@@ -7,7 +7,7 @@ import pytest
 
 from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict, pack_item
 from bakeoff.dataset.building.worker_tasks import Piece
-from bakeoff.dataset.building.write_shards import Order
+from bakeoff.dataset.building.write_shards import ShardOrder
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.records.shards import ShardWriter
 from bakeoff.dataset.sources.class_folders import ImageFolders
@@ -53,7 +53,7 @@ def test_far_verdicts_and_shards_are_those_of_a_near_node(is_absolute: bool, tmp
     assert excerpts is not None
     near, far = examine_near([dataset], piece), examine_far([dataset], piece, excerpts)
     assert near == far and any(reason for reason, *_ in near)
-    rows, order = pack(tmp_path / "catalogue.db", items, near), Order(TRAIN, 0, 1)
+    rows, order = pack(tmp_path / "catalogue.db", items, near), ShardOrder(TRAIN, 0, 1)
     (tmp_path / "near").mkdir()
     seal = write_near([dataset], rows, order, "recipe", ["cat", "dog"], tmp_path / "near")
     far_seal, files = write_far([dataset], rows, order, "recipe", ["cat", "dog"], excerpts)

@@ -54,7 +54,7 @@ def test_jobs_run_on_the_nodes_and_a_new_launcher_finds_them(workspace: Workspac
 def test_a_job_that_no_node_could_hold_is_refused_with_what_there_is(workspace: Workspace, nodes: Nodes) -> None:
     command = (
         "from bakeoff.experiments.cluster.ray_backend import ray_place\nfrom dataclasses import replace\n"
-        "from bakeoff.experiments.sweep.manifest import find_manifest\n"
+        "from bakeoff.experiments.sweep.sweep_manifest import find_manifest\n"
         "job = replace(find_manifest(None).job(1), memory_bytes=10**15)\n"
         "with ray_place('ray') as place: print(place.refuses(job))"
     )

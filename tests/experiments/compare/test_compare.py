@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from bakeoff.experiments.compare.report_html import write_page
+from bakeoff.experiments.compare.comparison_report import write_page
+from bakeoff.experiments.compare.comparison_table import make_table
 from bakeoff.experiments.compare.run_row import Contender
-from bakeoff.experiments.compare.table import make_table
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import workspace
 from support.made_runs import made
 from support.page_reading import defects_of

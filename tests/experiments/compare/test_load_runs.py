@@ -10,7 +10,7 @@ import pytest
 
 from bakeoff.foundation import workspace
 from bakeoff.tracking.journal.journal import FILE
-from bakeoff.tracking.store.target import Place, target_in
+from bakeoff.tracking.store.target import SyncProgress, target_in
 from support.run_journals import Bakeoff, scores, write_run
 
 TABLES = """
@@ -52,7 +52,7 @@ def arrived(run_id: str, share: float = 1.0) -> None:
     target = target_in(folder)
     assert target is not None
     size = (folder / FILE).stat().st_size
-    Place(int(share * size), run=f"mlflow-{run_id}", created=True).write(folder, target)
+    SyncProgress(int(share * size), run=f"mlflow-{run_id}", created=True).write(folder, target)
 
 
 def values(bakeoff: Bakeoff, *options: str) -> dict[str, float | None]:

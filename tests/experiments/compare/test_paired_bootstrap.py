@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bakeoff.experiments.compare import paired_bootstrap
-from bakeoff.experiments.compare.paired_bootstrap import Difference, compare_scores
+from bakeoff.experiments.compare.paired_bootstrap import PairedDifference, compare_scores
 from bakeoff.learning.metrics.box_matching import Boxes
 from bakeoff.learning.metrics.classification import Answer, ClassificationScore
 from bakeoff.learning.metrics.detection import DetectionScore
@@ -26,7 +26,7 @@ def classifier(right: Sequence[bool], truth: Sequence[int] | None = None) -> Cla
 
 def accuracy(
     a: Sequence[bool], b: Sequence[bool], groups: Sequence[str] | None = None, samples: int = 2000
-) -> Difference:
+) -> PairedDifference:
     names = groups or [str(number) for number in range(len(a))]
     return compare_scores(classifier(a), classifier(b), names, samples).numbers["accuracy"]
 

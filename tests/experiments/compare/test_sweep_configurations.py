@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from bakeoff.experiments.sweep.manifest import JobState
+from bakeoff.experiments.sweep.sweep_manifest import JobState
 from support.made_sweeps import ID, sweep, sweep_job
 from support.run_journals import Bakeoff, scores, write_run
 

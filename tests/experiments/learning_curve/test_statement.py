@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bakeoff.experiments.compare.run_row import SUCCEEDED, Contender
+from bakeoff.experiments.learning_curve.curve_page import write_page
+from bakeoff.experiments.learning_curve.errors_by_size import Measure, Measurements, Point, choose_measure
 from bakeoff.experiments.learning_curve.fit import Interval
-from bakeoff.experiments.learning_curve.measurements import Measure, Measurements, Point, choose_measure
 from bakeoff.experiments.learning_curve.more_steps import Rise, find_rise, measure_rise
 from bakeoff.experiments.learning_curve.networks import choose_network
-from bakeoff.experiments.learning_curve.page import write_page
 from bakeoff.experiments.learning_curve.statement import describe_limits, make_statement
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.tracking.journal.journal import Journal

@@ -8,7 +8,7 @@ import pytest
 from bakeoff.experiments.planning import estimate as estimating
 from bakeoff.experiments.planning.estimate import Estimate, OnDisk, cores_of_each, together
 from bakeoff.experiments.planning.time_estimate import ROUGH
-from bakeoff.learning.plan.settings import Phase, Train
+from bakeoff.learning.plan.train_settings import Phase, Train
 
 
 def test_each_begins_in_its_order_as_soon_as_there_is_a_seat() -> None:

@@ -11,7 +11,7 @@ from bakeoff.experiments.planning.step_time import Pace, pace_key, pace_of, reme
 from bakeoff.learning.lr.decays import Constant, Cosine
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.plan.phases import Span, TrainingPhase
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 
 SPAN = Span("all", first_step=0, steps=100, first_example=0, batch_size=8, rate_factor=1.0)
 LEG = TrainingPhase(SPAN, Constant(0.1), (), "last")

@@ -25,7 +25,7 @@ from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.timings import read_durations
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.plan.phases import Span
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 
 RUNS, UNCHANGED, CACHED = "runs", "unchanged", "from the cache"
 SPAN = Span("all", first_step=0, steps=100, first_example=0, batch_size=8, rate_factor=1.0)

@@ -11,7 +11,7 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking import find_run
 from bakeoff.tracking.journal.journal import Journal
-from bakeoff.tracking.store.target import Place, Target
+from bakeoff.tracking.store.target import SyncProgress, Target
 from support.repository import git
 
 OURS, MLFLOWS = "0f3a1" + "0" * 27, "d36c0" + "6" * 27
@@ -28,7 +28,7 @@ def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 def journal_of(run_id: str, commit: str, **tags: str) -> Journal:
     journal = Journal(run_id)
     TARGET.write(journal.folder)
-    Place(run=MLFLOWS).write(journal.folder, TARGET)
+    SyncProgress(run=MLFLOWS).write(journal.folder, TARGET)
     journal.run("ssd_tiny · cosine · low")
     changes = {"bakeoff.changes_sha256": hashlib.sha256(PATCH.encode()).hexdigest(), "bakeoff.git_dirty": "true"}
     journal.tags({"bakeoff.git_commit": commit, "bakeoff.records_digest": "9c", **changes, **tags})

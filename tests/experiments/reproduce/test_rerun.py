@@ -11,8 +11,8 @@ import yaml
 from bakeoff.app.cli import reproduce as command
 from bakeoff.experiments.reproduce import rerun
 from bakeoff.experiments.reproduce.recorded import Recorded
-from bakeoff.experiments.reproduce.rerun import Attempt, CannotBeTried, make_again
-from bakeoff.experiments.reproduce.verdict import Outcome
+from bakeoff.experiments.reproduce.reproduction_verdict import MatchLevel
+from bakeoff.experiments.reproduce.rerun import CannotBeTried, Reproduction, make_again
 from bakeoff.experiments.reproduce.what_is_missing import Here
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking import find_run
@@ -71,15 +71,15 @@ def first(commit: str) -> Recorded:
     )  # fmt: skip
 
 
-def made_again(first: Recorded, *, until: str = "evaluate", keep: bool = False) -> Attempt:
-    attempt = Attempt(first)
+def made_again(first: Recorded, *, until: str = "evaluate", keep: bool = False) -> Reproduction:
+    attempt = Reproduction(first)
     make_again(attempt, lambda line: None, until=until, tolerance=None, keep=keep)
     return attempt
 
 
 def test_all_stages_that_come_out_the_same_are_identical_and_leave_nothing(first: Recorded, oven: Oven) -> None:
     attempt = made_again(first)
-    assert (attempt.verdict.outcome, attempt.lacks) == (Outcome.IDENTICAL, [])
+    assert (attempt.verdict.outcome, attempt.lacks) == (MatchLevel.IDENTICAL, [])
     assert oven.ran == ["build_records", "render_config", "train", "evaluate"]
     assert not Path(".bakeoff/reproduce").exists()
 
@@ -92,7 +92,7 @@ def test_the_proof_is_not_tracked_and_else_has_the_params_of_then(first: Recorde
 
 @pytest.mark.parametrize("until", ["build_records", "train"])
 def test_it_goes_no_further_than_it_is_told(until: str, first: Recorded, oven: Oven) -> None:
-    assert made_again(first, until=until).verdict.outcome == Outcome.IDENTICAL
+    assert made_again(first, until=until).verdict.outcome == MatchLevel.IDENTICAL
     assert oven.ran[-1] == until
 
 
@@ -108,25 +108,25 @@ def test_what_comes_after_other_records_or_another_config_is_not_run(
 ) -> None:
     oven.made[file] = content
     verdict = made_again(first).verdict
-    assert (verdict.outcome, verdict.stage, oven.ran[-1]) == (Outcome.DIFFERS, stage, stage)
+    assert (verdict.outcome, verdict.stage, oven.ran[-1]) == (MatchLevel.DIFFERS, stage, stage)
 
 
 def test_other_weights_are_evaluated_for_they_may_be_as_good(first: Recorded, oven: Oven) -> None:
     oven.made["models/train/state.json"] = STATE | {"weights_sha256": "6e" * 32}
     verdict = made_again(first).verdict
-    assert (verdict.outcome, verdict.stage, oven.ran[-1]) == (Outcome.WITHIN, "train", "evaluate")
+    assert (verdict.outcome, verdict.stage, oven.ran[-1]) == (MatchLevel.WITHIN, "train", "evaluate")
 
 
 def test_weights_of_another_step_than_those_of_a_stopped_run_are_not_evaluated(first: Recorded, oven: Oven) -> None:
     oven.made["models/train/state.json"] = STATE | {"weights_sha256": "6e" * 32, "step": 6, "steps": 6}
     stopped = replace(first, state=STATE | {"ended_by": "stop", "steps": 6})
-    assert made_again(stopped).verdict.outcome == Outcome.WITHIN
+    assert made_again(stopped).verdict.outcome == MatchLevel.WITHIN
     assert oven.ran[-1] == "train"
 
 
 def test_what_is_missing_is_said_before_anything_runs(first: Recorded, oven: Oven) -> None:
     gone = replace(first, run_yaml=RUN_YAML | {"data": {"path": "data/raw/gone"}})
-    attempt = Attempt(gone)
+    attempt = Reproduction(gone)
     with pytest.raises(CannotBeTried, match=r"^0f0f0: cannot be made again, for something is missing: data/raw/gone: "):
         make_again(attempt, lambda line: None, until="evaluate", tolerance=None, keep=False)
     assert oven.ran == [] and [lack.is_fatal for lack in attempt.lacks] == [True]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from bakeoff.experiments.runs.cleanup import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
+from bakeoff.experiments.runs.cleanup import CleanupRules, named_by, old_runs, other_leftovers, seconds_of, these_runs
 from bakeoff.experiments.runs.list_runs import known_runs
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.errors import WorkspaceError
 from support.made_runs import NOBODY, made
 from support.workspace_copy import environment
@@ -36,32 +36,34 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def fates(runs: Path, rules: Rules, names: dict[str, list[str]] | None = None) -> dict[str, str | None]:
+def fates(runs: Path, rules: CleanupRules, names: dict[str, list[str]] | None = None) -> dict[str, str | None]:
     return {left.path.name: left.stays for left in old_runs(known_runs(), rules, names or {})}
 
 
 def test_by_default_finished_runs_but_the_newest_are_removed(runs: Path) -> None:
-    assert fates(runs, Rules(keep=2)) == {
+    assert fates(runs, CleanupRules(keep=2)) == {
         "going": "is under way", "newest": "of the 2 newest", "done": None, "stopped": "can resume",
         "killed": "can resume", "canceled": None, "older": None,
     }  # fmt: skip
 
 
 def test_rules_must_all_hold(runs: Path) -> None:
-    removed = {name for name, stays in fates(runs, Rules(keep=1, older_than=30 * DAY)).items() if stays is None}
+    removed = {name for name, stays in fates(runs, CleanupRules(keep=1, older_than=30 * DAY)).items() if stays is None}
     assert removed == {"older"}
     removed = {
-        name for name, stays in fates(runs, Rules(keep=0, states=(State.STOPPED, State.FAILED))).items() if not stays
+        name
+        for name, stays in fates(runs, CleanupRules(keep=0, states=(State.STOPPED, State.FAILED))).items()
+        if not stays
     }
     assert removed == {"stopped", "killed"}
-    assert fates(runs, Rules(keep=1, older_than=30 * DAY))["done"] == "too young"
-    assert fates(runs, Rules(states=(State.STOPPED,)))["done"] == "in another state"
+    assert fates(runs, CleanupRules(keep=1, older_than=30 * DAY))["done"] == "too young"
+    assert fates(runs, CleanupRules(states=(State.STOPPED,)))["done"] == "in another state"
 
 
 def test_the_run_behind_the_results_stays_and_runs_of_branches_are_named(runs: Path) -> None:
     names = {"done": ["workspace"], "older": ["main", "tall-kite"]}
-    assert fates(runs, Rules(), names)["done"] == "models/train is its"
-    [older] = [left for left in old_runs(known_runs(), Rules(), names) if left.path.name == "older"]
+    assert fates(runs, CleanupRules(), names)["done"] == "models/train is its"
+    [older] = [left for left in old_runs(known_runs(), CleanupRules(), names) if left.path.name == "older"]
     assert older.stays is None and older.named_by == ("main", "tall-kite")
 
 
@@ -74,26 +76,26 @@ def test_named_runs_are_removed_by_any_rules_unless_they_are_under_way(runs: Pat
 
 def test_a_run_that_an_unfinished_one_continues_stays(runs: Path) -> None:
     made(runs, "child", State.STOPPED, ago=0.5 * DAY, checkpoint=True, parent="done")
-    assert fates(runs, Rules())["done"] == "child continues it"
+    assert fates(runs, CleanupRules())["done"] == "child continues it"
     known = {run.fingerprint: run for run in known_runs()}
     [done] = these_runs([known["done"]], list(known.values()), {})
     assert done.stays == "child continues it"
     both = these_runs([known["done"], known["child"]], list(known.values()), {})
     assert [leftover.stays for leftover in both] == [None, None]
     made(runs, "grown", State.SUCCEEDED, checkpoint=True, parent="older")
-    assert fates(runs, Rules())["older"] is None
+    assert fates(runs, CleanupRules())["older"] is None
 
 
 def test_a_removed_run_is_gone_and_its_size_was_reported(runs: Path) -> None:
     before = sum(file.stat().st_size for file in (runs / "done").rglob("*") if file.is_file())
-    [done] = [left for left in old_runs(known_runs(), Rules(), {}) if left.path.name == "done"]
+    [done] = [left for left in old_runs(known_runs(), CleanupRules(), {}) if left.path.name == "done"]
     assert done.bytes == before > 1000
     assert done.remove() and not (runs / "done").exists()
 
 
 def test_a_run_whose_lock_a_process_holds_is_never_removed(runs: Path) -> None:
     """A run that a process has just resumed stays, whatever its status is."""
-    [done] = [left for left in old_runs(known_runs(), Rules(), {}) if left.path.name == "done"]
+    [done] = [left for left in old_runs(known_runs(), CleanupRules(), {}) if left.path.name == "done"]
     with FileLock(runs / "done/lock"):
         assert not done.remove()
     assert (runs / "done/1-run/00000050").exists()

@@ -11,7 +11,7 @@ import pytest
 from bakeoff.experiments.runs import list_runs as module
 from bakeoff.experiments.runs.list_runs import known_runs, read_run
 from bakeoff.experiments.runs.process_id import Process
-from bakeoff.experiments.runs.status import Failure, Machine, State, write_status
+from bakeoff.experiments.runs.run_status import Failure, ResourceUsage, State, write_status
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.tracking.resolve_name import resolve
 from support.made_runs import NOBODY, made
@@ -75,7 +75,7 @@ def test_a_run_that_was_cut_off_with_the_machine_says_so(tmp_path: Path) -> None
 def test_a_kill_by_the_kernel_for_want_of_memory_is_seen_by_its_counter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = made(tmp_path, "5d1c", process=NOBODY, machine=Machine(5_100_000_000, 1, 1, oom_kills=3))
+    folder = made(tmp_path, "5d1c", process=NOBODY, machine=ResourceUsage(5_100_000_000, 1, 1, oom_kills=3))
     monkeypatch.setattr(module, "oom_kills", lambda: 3)
     failure = read_run(folder).failure
     assert failure and failure.kind == "error"

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from bakeoff.experiments.runs import status_writer as module
-from bakeoff.experiments.runs.status import FILE, State, Status, read_status
+from bakeoff.experiments.runs.run_status import FILE, State, Status, read_status
 from bakeoff.experiments.runs.status_writer import StatusReport, failure_of
 from bakeoff.experiments.runs.time_left import Stretch
 from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater, WorkspaceError

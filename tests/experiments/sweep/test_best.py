@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep import best, git_snapshot
 from bakeoff.experiments.sweep.best import write_results
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_workspace import all_job_workspaces
-from bakeoff.experiments.sweep.manifest import JobState, load_manifest
+from bakeoff.experiments.sweep.sweep_manifest import JobState, load_manifest
 from bakeoff.tracking.results import git
 from support.commands import run_bakeoff
 from support.made_runs import NOBODY, made

@@ -17,12 +17,12 @@ from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 
-from bakeoff.experiments.sweep.backend import Place, ThisMachine
+from bakeoff.experiments.sweep.backend import Backend, ThisMachine
 from bakeoff.experiments.sweep.configurations import Configuration
 from bakeoff.experiments.sweep.hydra_app import FULL_ERROR, Multirun
 from bakeoff.experiments.sweep.hydra_launch import LaunchByHydra, _pass_signals_on
 from bakeoff.experiments.sweep.launcher_settings import Settings
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, load_manifest
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest, load_manifest
 from bakeoff.foundation.errors import BakeoffError, ConfigError
 from bakeoff.foundation.workspace import STOP_FILE, queued
 from support.imports import ROOT
@@ -65,7 +65,7 @@ class Heard:
     def show(self, jobs: Sequence[Any], configurations: int, settings: Settings, *, ask: bool) -> None:
         self.print_line(f"{configurations} configurations")
 
-    def place_at(self, on: str | None) -> AbstractContextManager[Place]:
+    def place_at(self, on: str | None) -> AbstractContextManager[Backend]:
         assert on is None
         return nullcontext(ThisMachine())
 
@@ -80,13 +80,13 @@ class Entered(Multirun):
 
     come_to: Callable[[int], float | None] = staticmethod(lambda seed: 0.5)
 
-    def __init__(self, *overrides: str, resumed: Manifest | None = None, **options: Any) -> None:
+    def __init__(self, *overrides: str, resumed: SweepManifest | None = None, **options: Any) -> None:
         self.heard, self.entered, self.runs = Heard(), list[list[str]](), 0
         self.names: list[str] = []
         super().__init__(self.heard, overrides, options=options, resumed=resumed)
         self._uses_start_folder = False  # there is no snapshot
 
-    def _enter(self, configurations: Sequence[Configuration], manifest: Manifest | None) -> Manifest:
+    def _enter(self, configurations: Sequence[Configuration], manifest: SweepManifest | None) -> SweepManifest:
         self.entered += [list(configuration.overrides) for configuration in configurations]
         self.names += [configuration.name for configuration in configurations]
         known = manifest.jobs if manifest else ()
@@ -96,7 +96,7 @@ class Entered(Multirun):
         ]
         return sweep(*known, *more, overrides=self._overrides)
 
-    def _run(self, manifest: Manifest) -> Manifest:
+    def _run(self, manifest: SweepManifest) -> SweepManifest:
         self.runs += 1
         jobs = []
         for job in manifest.jobs:
@@ -106,7 +106,7 @@ class Entered(Multirun):
         return replace(manifest, jobs=tuple(jobs))
 
 
-def multirun(application: Multirun, *overrides: str) -> Manifest | None:
+def multirun(application: Multirun, *overrides: str) -> SweepManifest | None:
     return application.run(["multirun", *overrides])
 
 
@@ -261,7 +261,7 @@ def test_the_dvc_launcher_is_for_this_application_alone(monkeypatch: pytest.Monk
 class Launched(Entered):
     """A multirun whose jobs the chosen launcher of Hydra really starts."""
 
-    def _run(self, manifest: Manifest) -> Manifest:
+    def _run(self, manifest: SweepManifest) -> SweepManifest:
         assert self._launcher is not None
         manifest.folder.mkdir(parents=True, exist_ok=True)
         manifest.write()
@@ -269,7 +269,7 @@ class Launched(Entered):
         return launch.run()
 
 
-def launched(manifest: Manifest, lines: list[str] | None = None, **rules: bool) -> Manifest:
+def launched(manifest: SweepManifest, lines: list[str] | None = None, **rules: bool) -> SweepManifest:
     application = Launched(*manifest.overrides, resumed=manifest, **rules)
     application.heard.lines = [] if lines is None else lines
     manifest.write()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.experiments.sweep import job as module
 from bakeoff.experiments.sweep.job import make_environment, make_experiment
 from bakeoff.foundation.workspace import journals

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bakeoff.experiments.runs.status import Failure, State
+from bakeoff.experiments.runs.run_status import Failure, State
 from bakeoff.experiments.sweep import job_process
 from bakeoff.experiments.sweep.job_process import Following, is_passing, settle
-from bakeoff.experiments.sweep.manifest import JobState
+from bakeoff.experiments.sweep.sweep_manifest import JobState
 from bakeoff.tracking.results.results import Result
 from support.made_runs import NOBODY, made
 from support.made_sweeps import ID, sweep_job

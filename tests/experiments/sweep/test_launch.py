@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from bakeoff.experiments.runs.list_runs import known_runs
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.backend import JobProcess, ThisMachine
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_workspace import JobWorkspace
-from bakeoff.experiments.sweep.launch import Launch, Rules
-from bakeoff.experiments.sweep.manifest import Attempt, JobState, Manifest, SweepJob, load_manifest
-from bakeoff.experiments.sweep.resources import Seats, Source
+from bakeoff.experiments.sweep.launch import Launch, LaunchOptions
+from bakeoff.experiments.sweep.resources import JobSource, Seats
+from bakeoff.experiments.sweep.sweep_manifest import JobAttempt, JobState, SweepJob, SweepManifest, load_manifest
 from bakeoff.foundation.errors import TakenAway
 from bakeoff.foundation.workspace import STOP_FILE
 from support.made_runs import NOBODY, made
@@ -32,9 +32,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run_launch(manifest: Manifest, lines: list[str] | None = None, rules: Rules | None = None) -> Manifest:
+def run_launch(
+    manifest: SweepManifest, lines: list[str] | None = None, rules: LaunchOptions | None = None
+) -> SweepManifest:
     manifest.write()
-    return Launch(manifest, [].append if lines is None else lines.append, rules or Rules(), Seats(1, 100)).run()
+    return Launch(manifest, [].append if lines is None else lines.append, rules or LaunchOptions(), Seats(1, 100)).run()
 
 
 def test_a_job_that_fails_is_reported_at_once_and_the_others_continue(instead: Instead, place: Path) -> None:
@@ -53,7 +55,7 @@ def test_a_job_that_fails_is_reported_at_once_and_the_others_continue(instead: I
 
 def test_with_fail_fast_no_other_job_begins(instead: Instead) -> None:
     instead({1: "end(3)"})
-    end = run_launch(sweep(sweep_job(1), sweep_job(2)), rules=Rules(fail_fast=True))
+    end = run_launch(sweep(sweep_job(1), sweep_job(2)), rules=LaunchOptions(fail_fast=True))
     assert states(end) == [FAILED, WAITING]
 
 
@@ -63,7 +65,7 @@ def test_only_failures_of_the_passing_kind_are_tried_again(
     monkeypatch.setattr("bakeoff.experiments.sweep.launch.SECONDS_BEFORE_RETRY", 0.0)
     killed_twice = "open('tries', 'a').write('x')\nif len(open('tries').read()) < 3: os.kill(os.getpid(), 9)\nend(0)"
     instead({1: killed_twice, 2: "open('other', 'a').write('x')\nend(3)"})
-    end = run_launch(sweep(sweep_job(1), sweep_job(2)), rules=Rules(retries=2))
+    end = run_launch(sweep(sweep_job(1), sweep_job(2)), rules=LaunchOptions(retries=2))
     assert states(end) == [DONE, FAILED]
     assert [(attempt.state, attempt.why) for attempt in end.job(1).attempts] == [
         (FAILED, "killed"), (FAILED, "killed"), (DONE, None)
@@ -90,7 +92,7 @@ def test_jobs_side_by_side_share_memory_and_cores(instead: Instead, place: Path)
 
     manifest = sweep(*(sweep_job(number, memory_bytes=40) for number in (1, 2, 3)))
     manifest.write()
-    end = Launch(manifest, print_line, Rules(side_by_side=3), Seats(3, 100, (0, 1, 2, 3, 4, 5))).run()
+    end = Launch(manifest, print_line, LaunchOptions(side_by_side=3), Seats(3, 100, (0, 1, 2, 3, 4, 5))).run()
     assert states(end) == [DONE] * 3
     assert seen == [["1.began", "2.began"]]
     assert [(place / f"{number}.began").read_text() for number in (1, 2)] == ["0,1", "2,3"]
@@ -111,7 +113,7 @@ def test_after_ctrl_c_nothing_more_starts(instead: Instead, place: Path) -> None
 
     manifest = sweep(*map(sweep_job, (1, 2, 3)))
     manifest.write()
-    end = Launch(manifest, print_line, Rules(follow=True), Seats(1, 100)).run()
+    end = Launch(manifest, print_line, LaunchOptions(follow=True), Seats(1, 100)).run()
     assert states(end) == [DONE, STOPPED, WAITING]
     assert end.job(2).attempts[-1].why == "stopped by Ctrl-C"
     assert (place / f".bakeoff/sweeps/{ID}/2.log").read_text(encoding="utf-8") == "ready\nsaved\n"
@@ -120,7 +122,7 @@ def test_after_ctrl_c_nothing_more_starts(instead: Instead, place: Path) -> None
 def test_what_an_earlier_launcher_left_is_waited_for_counted_or_run(instead: Instead, place: Path) -> None:
     """One of four jobs is done, one still runs, one ended meanwhile, one was killed."""
     instead({4: "end(0)"})
-    running = (Attempt(1.0),)
+    running = (JobAttempt(1.0),)
     manifest = sweep(
         sweep_job(1, state=DONE),
         *(sweep_job(number, state=JobState.RUNNING, attempts=running) for number in (2, 3, 4)),
@@ -154,26 +156,26 @@ def test_jobs_whose_turn_has_not_come_are_queued_and_can_be_taken_off(instead: I
 
     manifest = sweep(*map(sweep_job, (1, 2, 3)))
     manifest.write()
-    end = Launch(manifest, print_line, Rules(follow=True), Seats(1, 100)).run()
+    end = Launch(manifest, print_line, LaunchOptions(follow=True), Seats(1, 100)).run()
     assert states(end) == [DONE, STOPPED, DONE]
     assert [sorted(names) for names in queued] == [[("-2", "QUEUED"), ("-3", "QUEUED")], []]
     assert list((place / ".bakeoff/queued").iterdir()) == []
 
 
-class OneByOne(Source):
+class OneByOne(JobSource):
     """Gives the next job once there is room for it, and gives up the second as soon as it has started."""
 
     def __init__(self, last: int) -> None:
         self._last, self.seats = last, list[int]()
 
-    def more(self, manifest: Manifest, seats: int) -> list[SweepJob]:
+    def more(self, manifest: SweepManifest, seats: int) -> list[SweepJob]:
         self.seats.append(seats)
         return [sweep_job(len(manifest.jobs) + 1)]
 
-    def is_dry(self, manifest: Manifest) -> bool:
+    def is_dry(self, manifest: SweepManifest) -> bool:
         return len(manifest.jobs) == self._last
 
-    def gives_up(self, manifest: Manifest, job: SweepJob) -> str | None:
+    def gives_up(self, manifest: SweepManifest, job: SweepJob) -> str | None:
         return "worse than others" if job.number == 2 and Path("there").exists() else None
 
 
@@ -186,7 +188,7 @@ def test_jobs_come_while_others_run_and_one_may_be_given_up(instead: Instead) ->
     instead({1: "end(0)", 2: waits, 3: "end(0)"})
     manifest, lines, source = sweep(), list[str](), OneByOne(3)
     manifest.write()
-    end = Launch(manifest, lines.append, Rules(follow=True), Seats(1, 100), source).run()
+    end = Launch(manifest, lines.append, LaunchOptions(follow=True), Seats(1, 100), source).run()
     assert states(end) == states(load_manifest(end.folder)) == [DONE, JobState.PRUNED, DONE]
     assert end.job(2).attempts[-1].why == "worse than others"
     assert "saved" in lines and any(
@@ -216,7 +218,7 @@ def test_of_one_that_is_given_up_the_stages_after_training_are_ended_too(
         if line.startswith("2 of 2: "):
             made(place / ".bakeoff/runs", "ab12", State.STOPPED, experiment=f"{ID}-2", started=4e9, ago=9)
 
-    end = Launch(manifest, print_line, Rules(), Seats(1, 100), OneByOne(2)).run()
+    end = Launch(manifest, print_line, LaunchOptions(), Seats(1, 100), OneByOne(2)).run()
     assert states(end) == [DONE, JobState.PRUNED] and end.job(2).fingerprint == "ab12"
     assert (place / "evaluates").exists() and not JobWorkspace(f"{ID}-2")._clone.exists()
 
@@ -225,7 +227,9 @@ def test_after_a_failure_that_ends_all_none_comes_any_more(instead: Instead) -> 
     instead({1: "end(3)"})
     manifest = sweep()
     manifest.write()
-    assert states(Launch(manifest, [].append, Rules(fail_fast=True), Seats(1, 100), OneByOne(2)).run()) == [FAILED]
+    assert states(Launch(manifest, [].append, LaunchOptions(fail_fast=True), Seats(1, 100), OneByOne(2)).run()) == [
+        FAILED
+    ]
 
 
 def test_a_queue_dies_with_its_sweep(place: Path) -> None:
@@ -280,7 +284,7 @@ def test_a_job_whose_node_was_lost_resumes_elsewhere_without_a_retry(instead: In
     instead({1: "end(0)"})
     manifest, lines = sweep(sweep_job(1), sweep_job(2)), list[str]()
     manifest.write()
-    end = Launch(manifest, lines.append, Rules(), Seats(1, 100), place=Shaky(2)).run()
+    end = Launch(manifest, lines.append, LaunchOptions(), Seats(1, 100), place=Shaky(2)).run()
     assert states(end) == [DONE, FAILED] and end.place == load_manifest(end.folder).place == "shaky"
     assert [(attempt.state, attempt.why) for attempt in end.job(1).attempts] == [
         (STOPPED, "stopped, for its node was lost"), (STOPPED, "stopped, for its node was lost"), (DONE, None)
@@ -294,5 +298,5 @@ def test_a_job_that_ends_every_node_fails_in_the_end(instead: Instead, monkeypat
     instead({1: "os.kill(os.getpid(), 9)"})
     manifest = sweep(sweep_job(1))
     manifest.write()
-    end = Launch(manifest, [].append, Rules(), Seats(1, 100), place=Shaky(9)).run()
+    end = Launch(manifest, [].append, LaunchOptions(), Seats(1, 100), place=Shaky(9)).run()
     assert states(end) == [FAILED] and len(end.job(1).attempts) == 3

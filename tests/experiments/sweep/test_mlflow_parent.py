@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.sweep.manifest import JobState
 from bakeoff.experiments.sweep.mlflow_parent import parent_run, tag_configurations
+from bakeoff.experiments.sweep.sweep_manifest import JobState
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.entries import TagsEntry
 from bakeoff.tracking.journal.journal import Journal, entries, entries_of
 from bakeoff.tracking.store.target import Target, target_in
-from bakeoff.tracking.sync.status import report_interrupted
+from bakeoff.tracking.sync.sync_status import report_interrupted
 from support.made_sweeps import ID, sweep, sweep_job
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from bakeoff.experiments.sweep.best import rank_jobs
-from bakeoff.experiments.sweep.manifest import JobState
 from bakeoff.experiments.sweep.mlflow_parent import list_trials, write_page
-from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.experiments.sweep.search.search_settings import Search
+from bakeoff.experiments.sweep.sweep_manifest import JobState
 from support.made_sweeps import ID, sweep, sweep_job
 from support.page_reading import defects_of
 

@@ -10,10 +10,10 @@ import pytest
 
 from bakeoff.experiments.sweep import git_snapshot
 from bakeoff.experiments.sweep.configurations import Configuration
-from bakeoff.experiments.sweep.manifest import JobState, SweepJob
 from bakeoff.experiments.sweep.plan_jobs import headline_name
+from bakeoff.experiments.sweep.search.search_settings import Search
 from bakeoff.experiments.sweep.search.searching import make_trial
-from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob
 from support.commands import run_bakeoff
 from support.made_sweeps import sweep
 from support.workspace_copy import Workspace, tiny_workspace

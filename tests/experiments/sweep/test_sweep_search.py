@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from bakeoff.experiments.planning.estimate import Estimate
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep import git_snapshot, plan_jobs
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, load_manifest
 from bakeoff.experiments.sweep.mlflow_parent import parent_run
 from bakeoff.experiments.sweep.search import searching
-from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.experiments.sweep.search.search_settings import Search
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest, load_manifest
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.results import git
@@ -154,7 +154,7 @@ def judged(number: int, value: float) -> Any:
     )
 
 
-def searching_sweep(*jobs: Any) -> Manifest:
+def searching_sweep(*jobs: Any) -> SweepManifest:
     manifest = sweep(*jobs, overrides=(OVERRIDE,), search=SEARCH)
     manifest.write()
     return manifest

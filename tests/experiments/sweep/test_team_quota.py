@@ -9,9 +9,9 @@ import pytest
 
 from bakeoff.experiments.runs.cleanup import these_runs
 from bakeoff.experiments.runs.list_runs import known_runs, read_run
-from bakeoff.experiments.runs.status import State, dequeue, write_status
-from bakeoff.experiments.sweep.manifest import JobState, Manifest
-from bakeoff.experiments.sweep.queue import add_sweep, remove_sweep
+from bakeoff.experiments.runs.run_status import State, dequeue, write_status
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest
+from bakeoff.experiments.sweep.sweep_queue import add_sweep, remove_sweep
 from bakeoff.experiments.sweep.team_quota import (
     Account,
     Team,
@@ -48,7 +48,7 @@ def left() -> float:
     return accounts()["the team"].left
 
 
-def queue_sweep(person: str | None = None, **more: object) -> Manifest:
+def queue_sweep(person: str | None = None, **more: object) -> SweepManifest:
     manifest = sweep(sweep_job(1, max_minutes=30.0, **more), person=person)
     manifest.folder.mkdir(parents=True)
     manifest.write()

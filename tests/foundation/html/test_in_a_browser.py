@@ -18,16 +18,16 @@ import pytest
 from dvc_render import VegaRenderer
 from dvc_render.html import render_html
 
-from bakeoff.dataset.records.record import Source
+from bakeoff.dataset.records.record import RecordSource
 from bakeoff.dataset.sources.synthetic_digits import DigitScenes
-from bakeoff.evaluation.header import About
-from bakeoff.evaluation.report_html import Report
-from bakeoff.evaluation.report_html import write_page as write_evaluation
-from bakeoff.experiments.compare.report_html import write_page as write_comparison
+from bakeoff.evaluation.evaluation_report import EvaluationReport
+from bakeoff.evaluation.evaluation_report import write_page as write_evaluation
+from bakeoff.evaluation.header import ReportHeader
+from bakeoff.experiments.compare.comparison_report import write_page as write_comparison
+from bakeoff.experiments.compare.comparison_table import make_table
 from bakeoff.experiments.compare.run_row import Contender
-from bakeoff.experiments.compare.table import make_table
-from bakeoff.experiments.sweep.manifest import JobState
 from bakeoff.experiments.sweep.mlflow_parent import write_page as write_sweep
+from bakeoff.experiments.sweep.sweep_manifest import JobState
 from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.stages.build_records import build_records
 from support.coco_sets import given, true
@@ -45,17 +45,17 @@ pytestmark = [
 ]
 
 
-def evaluation(report: Report, folder: Path) -> Path:
+def evaluation(report: EvaluationReport, folder: Path) -> Path:
     write_evaluation(folder, report)
     return folder / "report.html"
 
 
-def stopped() -> Report:
-    about = About("ssd · cosine · low", {"data": "digest 77ab"}, "This run was stopped.", {"lr.peak": "0.003"})
+def stopped() -> EvaluationReport:
+    about = ReportHeader("ssd · cosine · low", {"data": "digest 77ab"}, "This run was stopped.", {"lr.peak": "0.003"})
     return replace(report_of(detections(), "mAP_50", shown=2), about=about)
 
 
-def weak() -> Report:
+def weak() -> EvaluationReport:
     boxes = [([2.0 * at, 80.0, 2.0 * at + 9, 99.0], 2, 0.5 - at / 100) for at in range(30)]
     score = DetectionScore(("ant", "bee")).update(true((BOX, 1), (FAR, 2)), given(*boxes))
     return report_of(score, "mAP_50", shown=1)
@@ -94,7 +94,7 @@ def search(folder: Path) -> Path:
 
 
 def records(folder: Path) -> Path:
-    source: Source = DigitScenes(train_examples=12, validation_examples=6)
+    source: RecordSource = DigitScenes(train_examples=12, validation_examples=6)
     build_records(source, folder / "records")
     return folder / "records/report.html"
 

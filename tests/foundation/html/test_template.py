@@ -86,9 +86,9 @@ def test_templates_are_loaded_in_a_clone_that_was_moved(tmp_path: Path) -> None:
     "modules",
     [
         "bakeoff.app.cli.compare, bakeoff.experiments.compare.text_json, bakeoff.experiments.compare.select_runs",
-        "bakeoff.experiments.compare.verdict",
+        "bakeoff.experiments.compare.comparison_verdict",
         "bakeoff.experiments.sweep.mlflow_parent", "bakeoff.dataset.building.report_data, bakeoff.stages.build_records",
-        "bakeoff.config.compose.lr_plot", "bakeoff.evaluation.report_html",
+        "bakeoff.config.compose.lr_plot", "bakeoff.evaluation.evaluation_report",
     ],
 )  # fmt: skip
 def test_who_draws_no_page_loads_no_template_engine(modules: str) -> None:

@@ -4,8 +4,8 @@ import pytest
 from google.protobuf import text_format
 
 from bakeoff.config.api_export.messages import name_of, new_message
-from bakeoff.importing.api_config.fields import REASONS, SAME_HERE, Block, Report, shorten
-from bakeoff.importing.api_config.reader import find_places
+from bakeoff.importing.api_config.fields import REASONS, SAME_HERE, Block, ConversionReport, shorten
+from bakeoff.importing.api_config.pipeline_reader import find_places
 
 
 def block_of(text: str) -> Block:
@@ -42,7 +42,7 @@ def test_what_nobody_asked_for_is_reported_unless_it_is_so_here_anyway() -> None
     )
     assert root.inner("train_config").take({"batch": "batch_size"}) == {"batch": 3}
     root.inner("eval_config")
-    report = Report()
+    report = ConversionReport()
     report.drop_unused(root)
     assert report.lines == [
         (1, "graph_rewriter: not carried over: there is no training for quantised weights here"),

@@ -13,7 +13,7 @@ from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.dataset.sources.yolo import Yolo
 from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.detect_format import count, survey_folder
-from bakeoff.importing.datasets.pre_annotate import Place, Proposed, Scene, propose
+from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, Proposed, propose
 from support.drawing import write
 from support.exporters import HEIGHT, WIDTH, boxes_of, picture, voc_xml, yolo_text
 
@@ -21,13 +21,13 @@ LABELS = ("cube", "ball")
 FORMATS = {"voc": PascalVoc(path="x"), "yolo": Yolo(path="x"), "coco": Coco(path="x", annotations="proposals.json")}
 
 
-def find_objects(image: Path) -> Scene:
+def find_objects(image: Path) -> ImageProposals:
     """Find what the exporters drew; nothing in picture 3, and picture 4 cannot be read."""
     number = int(image.stem)
     if number == 4:
         raise DataError("broken JPEG")
     boxes = tuple(Proposed(label, 0.9 - 0.1 * turn, *box) for turn, (label, *box) in enumerate(boxes_of(number)))
-    return Scene(PurePosixPath(image.name), WIDTH, HEIGHT, () if number == 3 else boxes)
+    return ImageProposals(PurePosixPath(image.name), WIDTH, HEIGHT, () if number == 3 else boxes)
 
 
 def draw(folder: Path, count: int = 5) -> None:
@@ -48,7 +48,7 @@ def read_boxes(source: Dataset, root: Path) -> dict[str, list[tuple[object, ...]
 @pytest.mark.parametrize("kind", sorted(FORMATS))
 def test_sources_read_back_what_was_proposed(kind: str, tmp_path: Path) -> None:
     draw(tmp_path)
-    tally = propose(Place(tmp_path, kind, LABELS), find_objects, "run 3")
+    tally = propose(LabelFolder(tmp_path, kind, LABELS), find_objects, "run 3")
     assert (tally.images, tally.boxes, tally.empty, tally.labelled) == (4, 5, 1, 0)
     assert tally.failures == ["images/4.png: broken JPEG"]
     expected = {f"images/{number}.png": [(label, *box) for label, *box in boxes_of(number)] for number in (0, 1, 2)}
@@ -64,7 +64,7 @@ def test_sources_read_back_what_was_proposed(kind: str, tmp_path: Path) -> None:
     survey, _ = survey_folder(tmp_path)
     assert survey.layout.kind == {"voc": "pascal_voc"}.get(kind, kind) and survey.total == 3
     with pytest.raises(DataError, match=r"proposals\.csv: holds earlier proposals; correct those, then move it away$"):
-        Place(tmp_path, kind, LABELS)
+        LabelFolder(tmp_path, kind, LABELS)
 
 
 def test_a_label_that_is_there_stays(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_label_that_is_there_stays(tmp_path: Path) -> None:
         draw(root, 3)
         own = write(root / folder / f"1{'.xml' if kind == 'voc' else '.txt'}", text)
         beside = write(root / f"images/2{own.suffix}", text)
-        tally = propose(Place(root, kind, LABELS), find_objects, "run 3")
+        tally = propose(LabelFolder(root, kind, LABELS), find_objects, "run 3")
         assert (tally.images, tally.labelled) == (1, 2)
         assert (own.read_text("utf-8"), beside.read_text("utf-8")) == (text, text)
         assert sorted(path.name for path in (root / folder).iterdir()) == [f"0{own.suffix}", own.name]
@@ -83,7 +83,7 @@ def test_a_picture_of_a_coco_file_is_labelled(tmp_path: Path) -> None:
     draw(tmp_path, 3)
     tree = {"images": [{"id": 1, "file_name": "1.png"}], "categories": [], "annotations": []}
     write(tmp_path / "result.json", json.dumps(tree))
-    tally = propose(Place(tmp_path, "coco", LABELS), find_objects, "run 3")
+    tally = propose(LabelFolder(tmp_path, "coco", LABELS), find_objects, "run 3")
     assert (tally.images, tally.labelled) == (2, 1)
     proposed = json.loads((tmp_path / "proposals.json").read_text("utf-8"))
     assert [image["file_name"] for image in proposed["images"]] == ["images/0.png", "images/2.png"]
@@ -95,7 +95,7 @@ def test_a_picture_of_a_coco_file_is_labelled(tmp_path: Path) -> None:
 
 def test_a_pascal_voc_file_says_that_it_is_a_proposal(tmp_path: Path) -> None:
     picture(tmp_path / "0.png", 0)
-    propose(Place(tmp_path, "voc", LABELS), find_objects, "run 3")
+    propose(LabelFolder(tmp_path, "voc", LABELS), find_objects, "run 3")
     root = ElementTree.parse(tmp_path / "0.xml").getroot()
     assert (root.findtext("source/annotation"), root.findtext("source/database")) == ("proposal", "run 3")
     assert [node.findtext("score") for node in root.findall("object")] == ["0.9", "0.8"]
@@ -105,13 +105,13 @@ def test_a_pascal_voc_file_says_that_it_is_a_proposal(tmp_path: Path) -> None:
 def test_yolo_keeps_the_order_of_the_classes_that_are_there(tmp_path: Path) -> None:
     draw(tmp_path, 1)
     write(tmp_path / "data.yaml", "names: [goal, ball, cube]\n")
-    propose(Place(tmp_path, "yolo", LABELS), find_objects, "run 3")
+    propose(LabelFolder(tmp_path, "yolo", LABELS), find_objects, "run 3")
     assert [line[0] for line in (tmp_path / "labels/0.txt").read_text("utf-8").splitlines()] == ["1", "2"]
     assert not (tmp_path / "classes.txt").exists()
     write(tmp_path / "data.yaml", "names: [goal, ball]\n")
     (tmp_path / "proposals.csv").unlink()
     with pytest.raises(DataError, match=r"data\.yaml: lacks 'cube', a class of the run; add it at the end$"):
-        Place(tmp_path, "yolo", LABELS)
+        LabelFolder(tmp_path, "yolo", LABELS)
 
 
 def test_a_full_disk_leaves_no_proposal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_a_full_disk_leaves_no_proposal(tmp_path: Path, monkeypatch: pytest.Monk
             raise OSError(28, "No space left on device", str(self))
         return real(self, *arguments, **more)  # type: ignore[call-overload]
 
-    place = Place(tmp_path, "voc", LABELS)
+    place = LabelFolder(tmp_path, "voc", LABELS)
     monkeypatch.setattr(Path, "open", fill)
     with pytest.raises(OSError, match="No space left on device"):
         propose(place, find_objects, "run 3")

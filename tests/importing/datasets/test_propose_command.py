@@ -14,7 +14,7 @@ from support.imports import ROOT
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SavedModel of a detector with opinions."""
     from bakeoff.export.settings import Export
-    from bakeoff.export.tflite_metadata import About
+    from bakeoff.export.tflite_metadata import ModelMetadata
     from bakeoff.export.write_formats import write_files
     from support.lite_files import CLASSES, MODELS, opinionated
 
@@ -22,7 +22,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export")
     files = write_files(
         network, MODELS["detection"], task, CLASSES, Export(formats=("saved_model",)),
-        about=About("test"), representative=lambda: iter(()), folder=folder,
+        about=ModelMetadata("test"), representative=lambda: iter(()), folder=folder,
     )  # fmt: skip
     assert list(files) == ["saved_model"]
     return folder
@@ -34,7 +34,7 @@ def test_labels_are_what_the_model_answers(
     kind: str, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from bakeoff.importing.datasets.detect_format import make_source, survey_folder
-    from bakeoff.inference.predict.model import opened
+    from bakeoff.inference.predict.model_interface import opened
     from bakeoff.inference.predict.read_images import read_image
 
     folder = tmp_path / "data/raw/set"

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bakeoff.dataset.sources.dataset import Split
+from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.layout import FILM
-from bakeoff.importing.datasets.video_frames import Seen, name_film, take_frames
+from bakeoff.importing.datasets.video_frames import KeptFrames, name_film, take_frames
 from support.commands import run_bakeoff
 from support.drawing import encoded, pixels, write
 
@@ -51,8 +51,10 @@ def test_a_picture_of_every_so_many_seconds(tmp_path: Path) -> None:
     for place, number in enumerate((0, 5, 10, 15, 20)):
         shown = np.asarray(Image.open(tmp_path / "out" / names[place]), np.float32)
         assert np.abs(shown - shots[number]).mean() < 12 < np.abs(shown - shots[number + 1]).mean()
-    assert {Split(group=FILM).find_group(f"images/{name}") for name in names} == {"match_12"}
-    assert {Split(group=FILM).find_group(name.replace(".jpg", "_jpg.rf.0a1b.jpg")) for name in names} == {"match_12"}
+    assert {SplitSettings(group=FILM).find_group(f"images/{name}") for name in names} == {"match_12"}
+    assert {SplitSettings(group=FILM).find_group(name.replace(".jpg", "_jpg.rf.0a1b.jpg")) for name in names} == {
+        "match_12"
+    }
 
 
 def test_a_rate_above_the_films_takes_every_frame(tmp_path: Path) -> None:
@@ -71,7 +73,7 @@ def test_frames_that_do_not_change_are_left_out_and_frames_with_motion_are_kept(
 
 
 def test_noise_is_no_difference() -> None:
-    seen, grey = Seen(), pixels(3, 320, 240)[..., 0]
+    seen, grey = KeptFrames(), pixels(3, 320, 240)[..., 0]
     noise = np.random.default_rng(0).normal(0, 3, grey.shape)
     assert seen.add(grey)
     assert not seen.add(np.clip(grey + noise, 0, 255).astype(np.uint8))

@@ -22,12 +22,12 @@ import yaml
 from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError, TryAgainLater
 from bakeoff.importing.weights import download as downloading
-from bakeoff.importing.weights.catalogue import Entry, Page
-from bakeoff.importing.weights.download import Patience
+from bakeoff.importing.weights.download import RetryPolicy
 from bakeoff.importing.weights.fetch import Fetched, Places, _alone, get
+from bakeoff.importing.weights.weights_catalogue import Entry, SourcePage
 
-QUICK = Patience(seconds=0.3, attempts=2, pause=0)
-PAGE = Page("a page", "https://zoo.example/")
+QUICK = RetryPolicy(seconds=0.3, attempts=2, pause=0)
+PAGE = SourcePage("a page", "https://zoo.example/")
 INDEX = b"index of it"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bakeoff.app import cli
 from bakeoff.export.settings import Export
-from bakeoff.export.tflite_metadata import About
+from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import DataError
 from bakeoff.inference.device.device_check import check_file
@@ -30,7 +30,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
         list(write_files(
             network, MODELS[kind], task, CLASSES, Export(formats=formats),  # type: ignore[arg-type]
-            about=About("test"), representative=pixels, folder=folder / kind,
+            about=ModelMetadata("test"), representative=pixels, folder=folder / kind,
         ))  # fmt: skip
     return folder
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.inference.device.device_measurement import measure_on
 from bakeoff.inference.device.host import find_host
-from bakeoff.inference.device.measure import measure_on
 from support.colour_model import write_colour_model
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")

@@ -13,10 +13,10 @@ from bakeoff.dataset.sources.dataset import Part
 from bakeoff.experiments.compare.load_runs import gather
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
-from bakeoff.inference.evaluate.data import Material, _describe_labels, open_material
+from bakeoff.inference.evaluate.evaluation_data import Material, _describe_labels, open_material
 from bakeoff.inference.evaluate.leakage import find_overlap
-from bakeoff.inference.evaluate.models import Candidate, find_candidates
-from bakeoff.inference.evaluate.split_usage import Use, describe_uses, note_use, read_uses
+from bakeoff.inference.evaluate.models import EvaluatedModel, find_candidates
+from bakeoff.inference.evaluate.split_usage import SplitUse, describe_uses, note_use, read_uses
 from bakeoff.inference.predict.select_model import labels_of, trained_in_mlflow
 from bakeoff.tracking.results.run_id import Names
 from support.drawing import write_images
@@ -58,7 +58,7 @@ def test_weights_that_are_nowhere(here: Path) -> None:
 
 def test_files_of_one_name_have_folders_of_their_own() -> None:
     first, second = (
-        Candidate("a/best.weights.h5", Path("best.weights.h5")).name_folder(one) for one in ("12" * 9, "34" * 9)
+        EvaluatedModel("a/best.weights.h5", Path("best.weights.h5")).name_folder(one) for one in ("12" * 9, "34" * 9)
     )
     assert (first, second) == ("best-12121212", "best-34343434")
 
@@ -95,7 +95,7 @@ def test_a_damaged_shard_is_no_proof_that_a_test_is_apart(here: Path) -> None:
 
 
 def test_uses_are_counted_by_what_was_judged(tmp_path: Path) -> None:
-    use = Use("aaaa1111", "aaaa1111 (cnn)", "w1", "data/records", "test", "77ab", "accuracy", 0.5, 0)
+    use = SplitUse("aaaa1111", "aaaa1111 (cnn)", "w1", "data/records", "test", "77ab", "accuracy", 0.5, 0)
     note_use(tmp_path, use)
     note_use(tmp_path, use)
     assert describe_uses(read_uses(tmp_path)) == "looked at 2 times, by 1 model"

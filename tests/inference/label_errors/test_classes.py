@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bakeoff.inference.label_errors.classes import find_wrong_classes, find_wrong_labels
-from bakeoff.inference.label_errors.suspect import Findings
+from bakeoff.inference.label_errors.suspect import LabelErrorFindings
 
 CLASSES = ("cat", "dog", "emu", "fox")
 
@@ -35,7 +35,7 @@ def make_predictions(
 def test_planted_labels_come_first_with_the_class_that_they_should_have() -> None:
     rows, wrong = make_predictions(0)
     findings = find_wrong_classes(rows)
-    assert isinstance(findings, Findings)
+    assert isinstance(findings, LabelErrorFindings)
     assert len(findings.ranking) == 400 == len(set(findings.ranking))
     assert len(set(findings.ranking[:20]) & wrong.keys()) >= 16 and len(set(findings.ranking[:40]) & wrong.keys()) >= 19
     right = [one for one in findings.suspects if one.file in wrong]
@@ -72,7 +72,7 @@ def test_a_class_of_few_is_proposed_for_none_and_named() -> None:
     ]
     meant = {"file": "meant", "truth": "cat", "prediction": "gnu", "score": 0.99, "true_score": 0.0}
     findings = find_wrong_classes([*rows, *odd, meant])
-    assert isinstance(findings, Findings)
+    assert isinstance(findings, LabelErrorFindings)
     assert findings.silences == ("no example is suspected to be gnu: fewer than 5 each",)
     assert "meant" not in {one.file for one in findings.suspects}
 
@@ -96,7 +96,7 @@ def make_several(seed: int, skill: float) -> list[dict[str, Any]]:
 
 def test_of_several_labels_one_is_missing_or_superfluous() -> None:
     findings = find_wrong_labels(make_several(0, 3.0), ("red", "round", "ripe"))
-    assert isinstance(findings, Findings)
+    assert isinstance(findings, LabelErrorFindings)
     kinds = [one.kind for one in findings.suspects]
     assert kinds.count("missing label") >= 8 and kinds.count("superfluous label") >= 8 and len(kinds) <= 26
     first = next(one for one in findings.suspects if one.kind == "missing label")

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from bakeoff.dataset.sources.class_folders import ImageFolders
-from bakeoff.dataset.sources.dataset import Split
+from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.voc import PascalVoc
-from bakeoff.experiments.sweep.manifest import JobState
+from bakeoff.experiments.sweep.sweep_manifest import JobState
 from support.drawing import encoded, voc, write
 from support.made_sweeps import ID, sweep, sweep_job
 from support.prediction_journals import make_records, write_box_run, write_class_run
@@ -45,7 +45,7 @@ def images(here: Path) -> Path:
 
 def _halved(here: Path) -> ImageFolders:
     write(here / "set/val.txt", "".join(f"{number:03d}\n" for number in range(PICTURES)))
-    return ImageFolders(path="set", split=Split(validation_list="val.txt"))
+    return ImageFolders(path="set", split=SplitSettings(validation_list="val.txt"))
 
 
 def test_suspects_are_printed_drawn_and_listed(images: Path, bakeoff: Bakeoff) -> None:

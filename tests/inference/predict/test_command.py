@@ -24,7 +24,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "dvc.yaml").write_text("", encoding="utf-8")
     Image.new("RGB", (30, 20)).save(tmp_path / "photos/a.png")
-    monkeypatch.setattr("bakeoff.inference.predict.model.opened", lambda source: Grey())
+    monkeypatch.setattr("bakeoff.inference.predict.model_interface.opened", lambda source: Grey())
     monkeypatch.setattr("bakeoff.app.cli.predict.load_tensorflow", lambda: None)
     monkeypatch.chdir(tmp_path / "photos")
     return tmp_path

@@ -10,12 +10,12 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.export.settings import Export
-from bakeoff.export.tflite_metadata import About, read_metadata
+from bakeoff.export.tflite_metadata import ModelMetadata, read_metadata
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.inference.predict.light_runtime import small_model, view_of
-from bakeoff.inference.predict.model import opened
+from bakeoff.inference.predict.model_interface import opened
 from bakeoff.inference.predict.select_model import Trained, chosen
 from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.networks.tiles import Tiles
@@ -34,7 +34,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = write_files(
         network, MODELS["detection"], task, CLASSES,
         Export(formats=("saved_model", "float32"), per_class_suppression=True),
-        about=About("test"), representative=lambda: iter(()), folder=folder / "export",
+        about=ModelMetadata("test"), representative=lambda: iter(()), folder=folder / "export",
     )  # fmt: skip
     assert list(files) == ["saved_model", "float32"]
     return folder
@@ -169,7 +169,7 @@ def test_a_photograph_in_tiles_gets_the_same_answers_from_weights_and_every_file
     model = replace(MODELS["detection"], tiles=tiles, suppression=Suppression(min_score=0.5, max_detections=8))
     network.save_weights(tmp_path / "best.weights.h5")
     task, settings = make_task(model, CLASSES), Export(formats=("saved_model", "float32", "onnx"), max_detections=8)
-    noted = {"about": About("test"), "representative": lambda: iter(()), "folder": tmp_path}
+    noted = {"about": ModelMetadata("test"), "representative": lambda: iter(()), "folder": tmp_path}
     assert len(list(write_files(network, model, task, CLASSES, settings, **noted))) == 3
     coarse = np.random.default_rng(2).integers(0, 256, (10, 14, 3), np.uint8)
     photograph = coarse.repeat(19, axis=0).repeat(13, axis=1)  # 190 x 182: nine tiles and the whole

@@ -14,7 +14,7 @@ from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.progress import Bar
 from bakeoff.inference.predict.read_images import read_image, sources
-from bakeoff.inference.predict.run import Tally, Work, format_tally
+from bakeoff.inference.predict.run import FilePredictor, PredictionCounts, format_tally
 from support.built import Build
 from support.drawing import pixels, write_video
 
@@ -59,9 +59,9 @@ def image(path: Path, value: int, size: tuple[int, int] = (40, 20)) -> Path:
     return path
 
 
-def predicted(out: Path, *paths: Path, model: Any = None, **settings: Any) -> Work:
+def predicted(out: Path, *paths: Path, model: Any = None, **settings: Any) -> FilePredictor:
     files = sources([str(path) for path in paths], out)
-    work = Work(model or Lamp(), out, settings.pop("min_score", 0.5), draws=settings.pop("draws", True))
+    work = FilePredictor(model or Lamp(), out, settings.pop("min_score", 0.5), draws=settings.pop("draws", True))
     work.run(files, Bar("predict", work.units(files), "images", None))
     return work
 
@@ -121,10 +121,12 @@ def test_a_film_too_long_to_be_one_clip_is_told(inputs: Path, tmp_path: Path, mo
 
 
 def test_counts_are_in_the_singular_where_there_is_one() -> None:
-    assert format_tally(Lamp(), Tally(1, 1)) == "detection of 2 classes: 1 image, 1 answer"
+    assert format_tally(Lamp(), PredictionCounts(1, 1)) == "detection of 2 classes: 1 image, 1 answer"
     one = type("One", (Longest,), {"labels": ("walk",)})()
-    assert format_tally(one, Tally(1, 3)) == "video of 1 class: 1 clip, 3 answers"
-    assert format_tally(Lamp(), Tally(2000, 0)) == "detection of 2 classes: 2,000 images and frames, 0 answers"
+    assert format_tally(one, PredictionCounts(1, 3)) == "video of 1 class: 1 clip, 3 answers"
+    assert (
+        format_tally(Lamp(), PredictionCounts(2000, 0)) == "detection of 2 classes: 2,000 images and frames, 0 answers"
+    )
 
 
 def test_a_broken_file_is_told_and_passed_over(inputs: Path, tmp_path: Path) -> None:
@@ -288,7 +290,7 @@ def test_objects_of_a_film_are_numbered_through_all_frames(inputs: Path, tmp_pat
         def answer(self, pixels: np.ndarray) -> dict[str, np.ndarray]:
             return super().answer(0 * pixels)
 
-    work = Work(Dark(), tmp_path / "out", 0.5, draws=True, follows_objects=True)
+    work = FilePredictor(Dark(), tmp_path / "out", 0.5, draws=True, follows_objects=True)
     files = sources([str(inputs)], tmp_path / "out")
     assert work.units(files) == 6
     work.run(files, Bar("predict", 6, "images", None))

@@ -9,9 +9,9 @@ import pytest
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.learning.checkpoints.continue_from import hand_over, parent_of, write_identity
 from bakeoff.learning.checkpoints.history import read_history
-from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_folder import RunFolder
 from bakeoff.learning.checkpoints.run_state import TakenFrom
-from bakeoff.learning.plan.settings import EarlyStopping, Train
+from bakeoff.learning.plan.train_settings import EarlyStopping, Train
 from bakeoff.learning.training.loop import Rhythm
 from support.kitchen import Kitchen, curve, digests, noisy, phase
 
@@ -55,7 +55,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def seconds(folder: Path) -> float:
-    with Work(folder, ["all"]) as work:
+    with RunFolder(folder, ["all"]) as work:
         return work.newest().state.seconds
 
 
@@ -65,7 +65,7 @@ def go_on(
     settings = Train(batch_size=4, steps=steps, continue_from=name, **train)
     parent = parent_of(settings, runs)
     assert parent is not None
-    with Work(runs / OTHER, ["all"]) as work:
+    with RunFolder(runs / OTHER, ["all"]) as work:
         return hand_over(parent, work, settings, identity or SETTINGS, [steps])
 
 
@@ -81,7 +81,7 @@ def test_a_run_and_a_longer_one_that_goes_on_equal_one_long_run_to_the_bit(tmp_p
     outcome = second.bake()
     assert digests(whole) == digests(second) != digests(first) and curve(whole) == curve(second)
     assert (outcome.standings, outcome.resumed_at) == (expected.standings, [5])
-    with Work(runs / OTHER, ["all"]) as work:
+    with RunFolder(runs / OTHER, ["all"]) as work:
         assert work.newest().state.parents == (TakenFrom(NAME, 5),)
     assert first.bake().position.step == 5  # is as it was
 
@@ -194,7 +194,7 @@ def test_a_run_that_is_not_there_is_said_with_those_that_are(runs: Path) -> None
 
 def test_a_run_that_is_being_trained_is_refused(runs: Path) -> None:
     message = rf"^train\.continue_from: {NAME} is being trained right now; stop it or wait for it$"
-    with Work(runs / NAME, ["all"]), pytest.raises(WorkspaceError, match=message):
+    with RunFolder(runs / NAME, ["all"]), pytest.raises(WorkspaceError, match=message):
         go_on(runs)
 
 
@@ -209,7 +209,7 @@ def test_later_phases_may_differ_and_earlier_ones_may_not(tmp_path: Path) -> Non
     train = Train(batch_size=4, steps=12, continue_from=NAME)
     parent = parent_of(train, runs)
     assert parent is not None
-    with Work(runs / OTHER, ["head", "whole", "slow"]) as work:
+    with RunFolder(runs / OTHER, ["head", "whole", "slow"]) as work:
         with pytest.raises(ConfigError, match=r"derived\.phases\.0\.first_example 0, here 4"):
             hand_over(parent, work, train, but({"derived.phases.0.first_example": 4}, there), [3, 6, 12])
         other = but({"derived.phases.2.first_example": 4, "derived.phases.1.steps": 4}, there)

@@ -11,34 +11,34 @@ import pytest
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.checkpoints import checkpoint
-from bakeoff.learning.checkpoints.run_folder import SavedState, Stock, Work
-from bakeoff.learning.checkpoints.run_state import Best, Position, RunState, Standing
+from bakeoff.learning.checkpoints.run_folder import CheckpointList, RunFolder, SavedState
+from bakeoff.learning.checkpoints.run_state import Best, PhaseState, Position, RunState
 
 LEGS = ["head", "whole"]
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Iterator[Work]:
-    with Work(tmp_path / "run", LEGS) as work:
+def work(tmp_path: Path) -> Iterator[RunFolder]:
+    with RunFolder(tmp_path / "run", LEGS) as work:
         yield work
 
 
-def save(work: Work, leg: int, step: int, *bests: int, now: bool = True) -> None:
+def save(work: RunFolder, leg: int, step: int, *bests: int, now: bool = True) -> None:
     """A checkpoint that names the steps of the best weights of each leg."""
-    state = RunState(phases=tuple(Standing(Best(best, 0.5)) for best in bests))
+    state = RunState(phases=tuple(PhaseState(Best(best, 0.5)) for best in bests))
     work.save(Position(leg, step), state, lambda: {"w": np.array([leg, step])}, now=now)
 
 
-def files(work: Work) -> list[str]:
+def files(work: RunFolder) -> list[str]:
     names = [path.relative_to(work.folder).as_posix() for path in work.folder.rglob("*") if path.is_file()]
     return sorted(name for name in names if name != "lock")
 
 
-def test_new_work_starts_from_nothing(work: Work) -> None:
+def test_new_work_starts_from_nothing(work: RunFolder) -> None:
     assert work.newest() == SavedState() and work.newest().position == Position(0, 0) and work.newest().arrays is None
 
 
-def test_a_run_goes_on_from_the_latest_leg_and_step(work: Work) -> None:
+def test_a_run_goes_on_from_the_latest_leg_and_step(work: RunFolder) -> None:
     save(work, 0, 900)
     save(work, 1, 1000)
     state = work.newest()
@@ -55,14 +55,14 @@ def test_a_run_says_where_it_goes_on() -> None:
     assert line == "was trained to its end before, in runs/1f; train.fresh: true trains it again"
 
 
-def test_two_checkpoints_stay(work: Work) -> None:
+def test_two_checkpoints_stay(work: RunFolder) -> None:
     for step in (100, 200, 300):
         save(work, 0, step)
     save(work, 1, 400)
     assert files(work) == ["1-head/00000300", "2-whole/00000400"]
 
 
-def test_best_weights_stay_as_long_as_a_checkpoint_names_them(work: Work) -> None:
+def test_best_weights_stay_as_long_as_a_checkpoint_names_them(work: RunFolder) -> None:
     for step in (50, 150, 250):
         work.keep_best(Position(0, step), {"00000": "w"}, {"00000": np.array(step)})
         save(work, 0, step + 50, step)
@@ -75,7 +75,7 @@ def test_best_weights_stay_as_long_as_a_checkpoint_names_them(work: Work) -> Non
 
 def test_every_so_many_steps_a_checkpoint_stays_with_its_best_weights(tmp_path: Path) -> None:
     def train(*steps: int) -> list[str]:
-        with Work(tmp_path / "run", LEGS, keep_every=300) as work:
+        with RunFolder(tmp_path / "run", LEGS, keep_every=300) as work:
             work.newest()
             for step in steps:
                 work.keep_best(Position(0, step - 1), {"00000": "w"}, {"00000": np.array(step)})
@@ -95,14 +95,16 @@ def test_every_so_many_steps_a_checkpoint_stays_with_its_best_weights(tmp_path: 
 def test_a_checkpoint_that_is_to_stay_is_never_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk, real = Event(), checkpoint.write
     monkeypatch.setattr(checkpoint, "write", lambda *given: (disk.wait(10), real(*given)))
-    with Work(tmp_path / "run", LEGS, keep_every=300) as work:
+    with RunFolder(tmp_path / "run", LEGS, keep_every=300) as work:
         for step in (200, 250, 300):
             save(work, 0, step, now=False)
         disk.set()
     assert files(work) == ["1-head/00000200", "1-head/00000300"]
 
 
-def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(work: Work, capsys: pytest.CaptureFixture) -> None:
+def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(
+    work: RunFolder, capsys: pytest.CaptureFixture
+) -> None:
     save(work, 0, 100)
     save(work, 0, 200)
     newest = work.folder / "1-head/00000200"
@@ -114,7 +116,7 @@ def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(work: Work, ca
     assert work.newest().position == Position(0, 200) and warning not in capsys.readouterr().err
 
 
-def test_a_checkpoint_whose_best_weights_are_gone_is_no_better_than_a_damaged_one(work: Work) -> None:
+def test_a_checkpoint_whose_best_weights_are_gone_is_no_better_than_a_damaged_one(work: RunFolder) -> None:
     work.keep_best(Position(0, 100), {"00000": "w"}, {"00000": np.array(1)})
     save(work, 0, 100, 100)
     work.keep_best(Position(0, 200), {"00000": "w"}, {"00000": np.array(2)})
@@ -123,7 +125,7 @@ def test_a_checkpoint_whose_best_weights_are_gone_is_no_better_than_a_damaged_on
     assert work.newest().position == Position(0, 100)
 
 
-def test_if_both_are_damaged_the_run_starts_over(work: Work) -> None:
+def test_if_both_are_damaged_the_run_starts_over(work: RunFolder) -> None:
     for step in (100, 200):
         save(work, 0, step)
         (work.folder / f"1-head/{step:08d}").write_bytes(b"nothing")
@@ -131,28 +133,28 @@ def test_if_both_are_damaged_the_run_starts_over(work: Work) -> None:
 
 
 def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path: Path) -> None:
-    with Work(tmp_path / "run", LEGS) as work:
+    with RunFolder(tmp_path / "run", LEGS) as work:
         save(work, 0, 100)
         (work.folder / "1-head/00000200.partial").write_bytes(b"half")
-    with Work(tmp_path / "run", LEGS) as work:
+    with RunFolder(tmp_path / "run", LEGS) as work:
         assert work.newest().position == Position(0, 100) and files(work) == ["1-head/00000100"]
 
 
 def test_fresh_work_forgets_what_was(tmp_path: Path) -> None:
-    with Work(tmp_path / "run", LEGS) as work:
+    with RunFolder(tmp_path / "run", LEGS) as work:
         save(work, 0, 100)
         before = work.run_id
-    with Work(tmp_path / "run", LEGS, fresh=True) as work:
+    with RunFolder(tmp_path / "run", LEGS, fresh=True) as work:
         assert work.newest() == SavedState() and files(work) == [] and work.run_id != before
 
 
-def test_one_process_at_a_time(work: Work) -> None:
+def test_one_process_at_a_time(work: RunFolder) -> None:
     message = r"/run: another process trains this variant right now; wait for it or stop it$"
-    with pytest.raises(WorkspaceError, match=message), Work(work.folder, LEGS):
+    with pytest.raises(WorkspaceError, match=message), RunFolder(work.folder, LEGS):
         pass
 
 
-def test_training_does_not_wait_for_a_slow_disk(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_does_not_wait_for_a_slow_disk(work: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     disk, real = Event(), checkpoint.write
     monkeypatch.setattr(checkpoint, "write", lambda *given: (disk.wait(10), real(*given)))
     save(work, 0, 100, now=False)
@@ -165,7 +167,7 @@ def test_training_does_not_wait_for_a_slow_disk(work: Work, monkeypatch: pytest.
     assert files(work) == ["1-head/00000100", "1-head/00000400"]
 
 
-def test_a_disk_that_fails_beside_training_fails_the_run(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_beside_training_fails_the_run(work: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*given: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -179,9 +181,9 @@ def test_a_disk_that_fails_beside_training_fails_the_run(work: Work, monkeypatch
 
 
 def test_a_run_keeps_its_id(tmp_path: Path) -> None:
-    with Work(tmp_path / "run", LEGS) as work:
+    with RunFolder(tmp_path / "run", LEGS) as work:
         before = work.run_id
-    with Work(tmp_path / "run", LEGS) as work:
+    with RunFolder(tmp_path / "run", LEGS) as work:
         assert work.run_id == before
 
 
@@ -191,13 +193,13 @@ def test_an_id_that_a_loss_of_power_took_is_replaced_once(tmp_path: Path, left: 
     (tmp_path / "run/run").write_bytes(left)
     ids = set()
     for _ in range(2):
-        with Work(tmp_path / "run", LEGS) as work:
+        with RunFolder(tmp_path / "run", LEGS) as work:
             ids.add(work.run_id)
     [own] = ids
     assert re.fullmatch("[0-9a-f]{32}", own) and (tmp_path / "run/run").read_text() == own
 
 
-def test_what_trackers_were_told_lasts_before_a_checkpoint_counts_it_as_told(work: Work) -> None:
+def test_what_trackers_were_told_lasts_before_a_checkpoint_counts_it_as_told(work: RunFolder) -> None:
     there: list[list[str]] = []
     with work.followed(lambda: there.append(files(work)), lambda stock: None):
         save(work, 0, 100)
@@ -207,9 +209,9 @@ def test_what_trackers_were_told_lasts_before_a_checkpoint_counts_it_as_told(wor
 
 def test_who_follows_hears_of_each_checkpoint_and_first_of_the_one_that_is_there(tmp_path: Path) -> None:
     """With those that stay beyond the newest, and the best weights that each goes with."""
-    heard: list[Stock] = []
+    heard: list[CheckpointList] = []
     for steps in ((100, 200, 300), (400,)):
-        with Work(tmp_path / "run", LEGS, keep_every=100) as work, work.followed(lambda: None, heard.append):
+        with RunFolder(tmp_path / "run", LEGS, keep_every=100) as work, work.followed(lambda: None, heard.append):
             for step in steps:
                 save(work, 0, step)
     folder = tmp_path / "run/1-head"
@@ -226,17 +228,17 @@ def test_a_run_whose_folder_is_removed_ends_in_one_line(tmp_path: Path) -> None:
     message = (
         "/run: was removed while a training worked in it; run the same command again, which trains from the start$"
     )
-    with pytest.raises(WorkspaceError, match=message), Work(tmp_path / "run", LEGS) as work:
+    with pytest.raises(WorkspaceError, match=message), RunFolder(tmp_path / "run", LEGS) as work:
         save(work, 0, 100)
         shutil.rmtree(tmp_path / "run")
         save(work, 0, 200)
 
 
-def test_a_run_is_over_once_its_last_phase_has_ended(work: Work) -> None:
+def test_a_run_is_over_once_its_last_phase_has_ended(work: RunFolder) -> None:
     for ends, is_over in (
         (["steps"], False), (["max_minutes"], True), (["steps", None], False), (["steps", "early_stopping"], True)
     ):  # fmt: skip
-        state = RunState(phases=tuple(Standing(ended_by=end) for end in ends))
+        state = RunState(phases=tuple(PhaseState(ended_by=end) for end in ends))
         work.save(Position(len(ends) - 1, 100), state, dict, now=True)
         state = work.newest()
         assert state.is_over == is_over

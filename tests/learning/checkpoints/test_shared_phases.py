@@ -10,11 +10,11 @@ import pytest
 
 from bakeoff.learning.checkpoints.continue_from import taken_up, write_identity
 from bakeoff.learning.checkpoints.history import read_history
-from bakeoff.learning.checkpoints.run_folder import SAMPLES, Work
+from bakeoff.learning.checkpoints.run_folder import SAMPLES, RunFolder
 from bakeoff.learning.checkpoints.run_state import Position, TakenFrom
 from bakeoff.learning.input.record_reader import BAD_RECORDS
 from bakeoff.learning.plan.phases import TrainingPhase
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 from support.kitchen import Interrupted, Kitchen, curve, digests, noisy, phase
 
 FIRST, SECOND = "5d1c000000000000", "77aa000000000000"
@@ -38,7 +38,7 @@ def take(kitchen: Kitchen, *, fresh: bool = False, **changes: Any) -> tuple[list
     """Let a run take over from its neighbours; return what it says of that, and the step that it would go on from."""
     printed, settings = identity(kitchen.phases, **changes), Train(batch_size=4, steps=9, fresh=fresh)
     ends = [one.span.end_step for one in kitchen.phases]
-    with Work(kitchen.folder, [one.span.name for one in kitchen.phases]) as work:
+    with RunFolder(kitchen.folder, [one.span.name for one in kitchen.phases]) as work:
         remarks = taken_up(None, work, settings, printed, ends)[1]
         step = work.newest().position.step
     write_identity(printed, kitchen.folder)
@@ -95,7 +95,7 @@ def test_another_third_phase_begins_at_the_end_of_the_second_and_ends_as_if_all_
     assert digests(edited) == digests(whole) != digests(first) and curve(edited) == curve(whole)
     taken = [row["step"] for row in read_history(edited.folder) if "train/loss" in row]
     assert taken == list(range(1, 11))
-    with Work(edited.folder, ["head", "all", "slow"]) as work:
+    with RunFolder(edited.folder, ["head", "all", "slow"]) as work:
         state = work.newest().state
     assert state.resumed == (7,) and state.parents == ()
     assert state.lent == (TakenFrom(FIRST, 7),)

@@ -14,8 +14,8 @@ from bakeoff.dataset.records.record import Record
 from bakeoff.foundation.errors import DataError, errors_in_one_line
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.input.batches import evaluation_batches, training_batches
-from bakeoff.learning.input.record_reader import BadRecords, OnBadRecord, Store, plain_errors_of
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import BadRecords, OnBadRecord, RecordReader, plain_errors_of
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
 
 EXAMPLES = 11
@@ -46,31 +46,33 @@ def damage(folder: Path, example: int) -> int:
     return int(offset)
 
 
-def trained_on(store: Store, steps: range, *, batch_size: int = 3, threads: int = 2) -> list[int]:
+def trained_on(store: RecordReader, steps: range, *, batch_size: int = 3, threads: int = 2) -> list[int]:
     """Numbers of the examples, batch after batch."""
     shape = Shape("classification", 8, 1, batch_size=batch_size, decode_threads=threads, prefetch_batches=threads)
     return [int(label) - 1 for batch in training(store, shape, steps) for label in batch["label"]]
 
 
-def training(store: Store, shape: Shape, steps: range) -> tf.data.Dataset:
+def training(store: RecordReader, shape: Shape, steps: range) -> tf.data.Dataset:
     def encode(example: dict) -> dict:
         return {"label": example["label"]}
 
-    return training_batches(store, shape, order=Order(EXAMPLES, 4), steps=steps, augment=Augment(), encode=encode)
+    return training_batches(
+        store, shape, order=ExampleOrder(EXAMPLES, 4), steps=steps, augment=Augment(), encode=encode
+    )
 
 
 @pytest.fixture
-def damaged(split: Split, tmp_path: Path) -> Callable[[OnBadRecord], Store]:
+def damaged(split: Split, tmp_path: Path) -> Callable[[OnBadRecord], RecordReader]:
     """A store of which example 5 is damaged: the third of the second shard."""
     damage(tmp_path, 5)
-    return lambda rule: Store(tmp_path, split, rule)
+    return lambda rule: RecordReader(tmp_path, split, rule)
 
 
 @pytest.mark.parametrize("loop", ["training", "evaluation"])
 def test_damaged_record_is_said_in_one_line_when_its_batch_is_wanted(
     loop: str, split: Split, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    offset, store, given = damage(tmp_path, 5), Store(tmp_path, split), 0
+    offset, store, given = damage(tmp_path, 5), RecordReader(tmp_path, split), 0
     batches = training(store, SHAPE, range(4)) if loop == "training" else evaluation_batches(store, SHAPE)
     place = np.random.default_rng([4, 0]).permutation(EXAMPLES).tolist().index(5) if loop == "training" else 5
     with pytest.raises(SystemExit) as ended, errors_in_one_line(), plain_errors_of(store):
@@ -90,14 +92,16 @@ def test_error_that_is_none_of_the_records_is_not_hidden(split: Split, tmp_path:
         with tf.control_dependencies([tf.debugging.assert_less(example["label"], tf.constant(0, tf.int64))]):
             return {"label": tf.identity(example["label"])}
 
-    store = Store(tmp_path, split)
-    batches = training_batches(store, SHAPE, order=Order(EXAMPLES, 4), steps=range(1), augment=Augment(), encode=encode)
+    store = RecordReader(tmp_path, split)
+    batches = training_batches(
+        store, SHAPE, order=ExampleOrder(EXAMPLES, 4), steps=range(1), augment=Augment(), encode=encode
+    )
     store.failed = "was said before"
     with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed"), plain_errors_of(store):
         list(batches)
 
 
-def test_place_of_a_skipped_record_is_taken_by_the_next_of_the_order(damaged: Callable[[str], Store]) -> None:
+def test_place_of_a_skipped_record_is_taken_by_the_next_of_the_order(damaged: Callable[[str], RecordReader]) -> None:
     orders = [np.random.default_rng([4, epoch]).permutation(EXAMPLES).tolist() for epoch in range(3)]
     expected = []
     for order in orders:
@@ -109,7 +113,7 @@ def test_place_of_a_skipped_record_is_taken_by_the_next_of_the_order(damaged: Ca
 
 
 def test_what_takes_the_place_does_not_depend_on_batch_size_threads_or_first_step(
-    damaged: Callable[[str], Store],
+    damaged: Callable[[str], RecordReader],
 ) -> None:
     whole = trained_on(damaged("skip"), range(8))
     assert trained_on(damaged("skip"), range(5, 8), threads=5) == whole[15:]
@@ -119,7 +123,7 @@ def test_what_takes_the_place_does_not_depend_on_batch_size_threads_or_first_ste
 def test_last_place_of_an_epoch_is_taken_by_its_first_example(split: Split, tmp_path: Path) -> None:
     order = np.random.default_rng([4, 0]).permutation(EXAMPLES).tolist()
     damage(tmp_path, order[-1])
-    [*_, last] = trained_on(Store(tmp_path, split, "skip"), range(1), batch_size=11)
+    [*_, last] = trained_on(RecordReader(tmp_path, split, "skip"), range(1), batch_size=11)
     assert last == order[0]
 
 
@@ -127,7 +131,7 @@ def test_neighbours_in_the_order_may_both_be_damaged(split: Split, tmp_path: Pat
     order = np.random.default_rng([4, 0]).permutation(EXAMPLES).tolist()
     damage(tmp_path, order[1])
     damage(tmp_path, order[2])
-    assert trained_on(Store(tmp_path, split, "skip"), range(1), batch_size=5) == [
+    assert trained_on(RecordReader(tmp_path, split, "skip"), range(1), batch_size=5) == [
         order[0],
         order[3],
         order[3],
@@ -136,13 +140,15 @@ def test_neighbours_in_the_order_may_both_be_damaged(split: Split, tmp_path: Pat
     ]
 
 
-def test_evaluation_goes_on_without_a_skipped_record(damaged: Callable[[str], Store]) -> None:
+def test_evaluation_goes_on_without_a_skipped_record(damaged: Callable[[str], RecordReader]) -> None:
     store = damaged("skip")
     numbers = [batch["number"].numpy().tolist() for batch in evaluation_batches(store, SHAPE)]
     assert numbers == [[0, 1, 2], [3, 4, 6], [7, 8, 9], [10]]
 
 
-def test_skipped_record_is_named_once(damaged: Callable[[str], Store], capfd: pytest.CaptureFixture[str]) -> None:
+def test_skipped_record_is_named_once(
+    damaged: Callable[[str], RecordReader], capfd: pytest.CaptureFixture[str]
+) -> None:
     store = damaged("skip")
     trained_on(store, range(11))
     lines = capfd.readouterr().err.splitlines()
@@ -155,7 +161,7 @@ def test_store_of_which_nothing_is_whole_is_an_error_also_when_bad_records_are_s
     for example in range(EXAMPLES):
         damage(tmp_path, example)
     store, message = (
-        Store(tmp_path, split, "skip"),
+        RecordReader(tmp_path, split, "skip"),
         r"record \d, at byte \d+, is damaged, .*; and so is every other record",
     )
     with pytest.raises(DataError, match=message), plain_errors_of(store):
@@ -172,9 +178,9 @@ def test_every_byte_of_a_record_is_watched(split: Split, tmp_path: Path) -> None
         content[place] ^= 1
         path.write_bytes(content)
         with pytest.raises(DataError, match=rf"/train-00000-of-00003: record 1, at byte {offset}, is damaged"):
-            Store(tmp_path, split).read(np.array([1]))
+            RecordReader(tmp_path, split).read(np.array([1]))
     path.write_bytes(whole)
-    assert Store(tmp_path, split).read(np.array([1])) == [whole[offset : offset + length]]
+    assert RecordReader(tmp_path, split).read(np.array([1])) == [whole[offset : offset + length]]
 
 
 def test_index_of_another_build_is_refused_before_anything_is_read(split: Split, tmp_path: Path) -> None:
@@ -186,13 +192,13 @@ def test_index_of_another_build_is_refused_before_anything_is_read(split: Split,
         r"/index-train-00001-of-00003\.npy: does not fit train-00001-of-00003, so it is of another build; run `dvc"
     )
     with pytest.raises(DataError, match=message):
-        Store(tmp_path, split)
+        RecordReader(tmp_path, split)
 
 
 def test_index_that_is_no_array_is_refused(split: Split, tmp_path: Path) -> None:
     (tmp_path / "index-train-00001-of-00003.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises(DataError, match=r"/index-train-00001-of-00003\.npy: cannot be read \(.*\); run `dvc repro"):
-        Store(tmp_path, split)
+        RecordReader(tmp_path, split)
 
 
 def test_shard_of_another_build_with_the_same_size_is_refused_before_anything_is_read(
@@ -203,7 +209,7 @@ def test_shard_of_another_build_with_the_same_size_is_refused_before_anything_is
     with pytest.raises(
         DataError, match=r"/train-00001-of-00003: holds no record where its index says, so it is of anot"
     ):
-        Store(tmp_path, split)
+        RecordReader(tmp_path, split)
 
 
 def test_skipped_records_are_counted_over_interruptions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

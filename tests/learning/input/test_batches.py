@@ -15,8 +15,8 @@ from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.input.augment.scene import make_key
 from bakeoff.learning.input.batches import evaluation_batches, training_batches
 from bakeoff.learning.input.decode import choose_parser
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.tasks.task import make_task
 from support.task_batches import ANY_PART, CHANGES, CLASSES, EXAMPLES, MODELS, SIZE, Batcher, Batches, taken
 
@@ -26,7 +26,7 @@ def batcher(
     request: pytest.FixtureRequest,
     png: Callable[[np.ndarray], bytes],
     write_train: Callable[..., Split],
-    open_store: Callable[[Path, Split], Store],
+    open_store: Callable[[Path, Split], RecordReader],
     tmp_path: Path,
 ) -> Batcher:
     """Parametrised by the task, indirectly."""
@@ -126,7 +126,7 @@ def test_every_example_is_trained_on_once_an_epoch_though_batches_cross_epochs(u
 
 @in_the_kitchen("classification", "video")
 def test_examples_come_in_the_order_named_with_their_own_pixels(batcher: Batcher) -> None:
-    _, numbers = Order(EXAMPLES, seed=3).at(np.arange(9))
+    _, numbers = ExampleOrder(EXAMPLES, seed=3).at(np.arange(9))
     batches = batcher.training(range(3), seed=3, augment=Augment())
     images = np.concatenate([images for images, _ in batches])
     assert np.concatenate([targets["label"] for _, targets in batches]).tolist() == (numbers + 1).tolist()
@@ -140,7 +140,7 @@ def test_examples_come_in_the_order_named_with_their_own_pixels(batcher: Batcher
 @in_the_kitchen("detection")
 def test_boxes_become_the_targets_of_their_own_image(batcher: Batcher) -> None:
     """Example n has n boxes of class n + 1, so that its targets hold no other class."""
-    _, numbers = Order(EXAMPLES, seed=0).at(np.arange(9))
+    _, numbers = ExampleOrder(EXAMPLES, seed=0).at(np.arange(9))
     batches = batcher.training(range(3), augment=Augment())
     classes = np.concatenate([targets["classes"] for _, targets in batches])
     assert [set(row) - {0} for row in classes] == [{number + 1} if number else set() for number in numbers]
@@ -151,7 +151,7 @@ def test_batch_is_to_the_bit_what_direct_execution_gives(batcher: Batcher, usual
     """Each example changed alone, outside tf.data, by the key of its seed, epoch and number."""
     shape = replace(batcher.shape, **ANY_PART[batcher.task])
     encode = make_task(MODELS[batcher.task], CLASSES).encode
-    epochs, numbers = Order(EXAMPLES, seed=0).at(np.arange(9))
+    epochs, numbers = ExampleOrder(EXAMPLES, seed=0).at(np.arange(9))
     rows = []
     for data, epoch, number in zip(batcher.store.read(numbers), epochs, numbers, strict=True):
         key = make_key(0, epoch=tf.constant(epoch), example=tf.constant(number))
@@ -207,7 +207,7 @@ def test_deterministic_mode_still_reads_ahead(batcher: Batcher, deterministic_op
     batches = training_batches(
         Watched(),  # type: ignore[arg-type]
         replace(batcher.shape, prefetch_batches=4),
-        order=Order(EXAMPLES, 0),
+        order=ExampleOrder(EXAMPLES, 0),
         steps=range(20),
         augment=Augment(),
         encode=lambda example: {"label": example["label"]},

@@ -19,8 +19,8 @@ from bakeoff.learning.input.augment.mosaic import Mosaic
 from bakeoff.learning.input.augment.zoom import Zoom
 from bakeoff.learning.input.batches import first_examples, training_batches
 from bakeoff.learning.input.decode import RATIOS, choose_ratio, decode_frames
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape, View
 from support.changed_pictures import change, distorted, key, rectangle_in, scene
 
@@ -179,7 +179,9 @@ def test_frames_of_a_clip_become_what_each_is_alone() -> None:
 
 
 @pytest.fixture
-def store(write_train: Callable[..., Split], open_store: Callable[[Path, Split], Store], tmp_path: Path) -> Store:
+def store(
+    write_train: Callable[..., Split], open_store: Callable[[Path, Split], RecordReader], tmp_path: Path
+) -> RecordReader:
     """Five photographs of sizes that no ratio divides."""
     records = []
     for number in range(5):
@@ -189,18 +191,20 @@ def store(write_train: Callable[..., Split], open_store: Callable[[Path, Split],
     return open_store(tmp_path, write_train(records, ("a", "b")))
 
 
-def test_batches_are_the_same_for_any_threads_and_from_any_step(store: Store) -> None:
+def test_batches_are_the_same_for_any_threads_and_from_any_step(store: RecordReader) -> None:
     augment = Augment(crop=Crop(min_area=0.3), mosaic=Mosaic(probability=0.5))
     shape = Shape("detection", 32, 1, batch_size=3, decode_threads=2, prefetch_batches=2)
 
     def taken(steps: range, threads: int) -> list[np.ndarray]:
         batches = training_batches(
-            store, Shape("detection", 32, 1, 3, threads, 2), order=Order(5, 3), steps=steps, augment=augment,
+            store, Shape("detection", 32, 1, 3, threads, 2), order=ExampleOrder(5, 3), steps=steps, augment=augment,
             encode=lambda example: {"count": tf.size(example["classes"])},
         )  # fmt: skip
         return [batch["image"] for batch in batches.as_numpy_iterator()]
 
     usual = taken(range(5), 1)
     np.testing.assert_array_equal(taken(range(1, 5), 7), usual[1:])  # both in one graph, which takes seconds to make
-    alone = [example["image"] for example in first_examples(store, shape, order=Order(5, 3), augment=augment, count=3)]
+    alone = [
+        example["image"] for example in first_examples(store, shape, order=ExampleOrder(5, 3), augment=augment, count=3)
+    ]
     np.testing.assert_allclose(np.stack(alone), usual[0], atol=1e-3)  # a graph joins multiplications

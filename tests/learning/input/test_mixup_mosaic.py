@@ -25,8 +25,8 @@ from bakeoff.learning.input.augment.scene import draw, fold_name, make_key, spli
 from bakeoff.learning.input.augment.turn import Turn
 from bakeoff.learning.input.batches import training_batches
 from bakeoff.learning.input.mixup_mosaic import Draw
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.lr.decays import Constant
 from bakeoff.learning.plan.phases import Span, TrainingPhase
@@ -57,13 +57,13 @@ class Kitchen:
     images: list[np.ndarray]
     boxes: list[np.ndarray]  # (2, 4), of the classes 2 * number + 1 and the next
 
-    def store(self) -> Store:
-        return Store(self.folder, self.split, "skip")
+    def store(self) -> RecordReader:
+        return RecordReader(self.folder, self.split, "skip")
 
-    def batches(self, augment: Augment, steps: range, store: Store | None = None, **more: Any) -> Batches:
+    def batches(self, augment: Augment, steps: range, store: RecordReader | None = None, **more: Any) -> Batches:
         shape = replace(SHAPE, **{key: more.pop(key) for key in ("batch_size", "decode_threads") if key in more})
         dataset = training_batches(
-            store or self.store(), shape, order=Order(self.split.examples, SEED), steps=steps, augment=augment,
+            store or self.store(), shape, order=ExampleOrder(self.split.examples, SEED), steps=steps, augment=augment,
             encode=pad, **more,
         )  # fmt: skip
         return list(dataset.as_numpy_iterator())
@@ -193,10 +193,10 @@ def test_mixup_is_a_share_of_each_with_the_boxes_of_both(kitchen: Kitchen) -> No
 
 @pytest.mark.parametrize("alpha", [1.5, 8.0])
 def test_share_of_a_mixup_is_from_the_beta_distribution(alpha: float) -> None:
-    from bakeoff.learning.input.augment.layer import Picture
+    from bakeoff.learning.input.augment.layer import DecodedExample
 
     white, black = (
-        Picture(tf.fill([1, 1, 1, 3], level), tf.zeros([0, 4]), tf.zeros([0], tf.int64)) for level in (1.0, 0.0)
+        DecodedExample(tf.fill([1, 1, 1, 3], level), tf.zeros([0, 4]), tf.zeros([0], tf.int64)) for level in (1.0, 0.0)
     )
     keys = tf.stack([tf.range(2000), tf.zeros([2000], tf.int32)], axis=1)
     mixup = Mixup(alpha=alpha)
@@ -245,7 +245,7 @@ def test_a_kind_of_mixing_draws_by_itself(kitchen: Kitchen) -> None:
 
 
 def test_others_are_drawn_evenly_and_as_often_as_asked() -> None:
-    draw_all = Draw(Order(EXAMPLES, SEED), Augment(mosaic=Mosaic(probability=0.3), mixup=MIXUP))
+    draw_all = Draw(ExampleOrder(EXAMPLES, SEED), Augment(mosaic=Mosaic(probability=0.3), mixup=MIXUP))
     rows = np.array([draw_all.at(epoch, 4) for epoch in range(2000)])
     assert (rows[:, :3] >= 0).all(axis=1).mean() == pytest.approx(0.3, abs=0.04)
     assert ((rows[:, :3] >= 0).sum(axis=1) % 3 == 0).all()
@@ -291,11 +291,11 @@ def test_batches_are_the_same_from_any_step_with_other_sizes_threads_and_shares(
 
 
 def fed(
-    store: Store, steps: range, augment: Augment, span: Span, mixed_steps: int | None, together: int = 1
+    store: RecordReader, steps: range, augment: Augment, span: Span, mixed_steps: int | None, together: int = 1
 ) -> Batches:
     """Return the batches of a phase as a training takes them."""
     feed = Feed(
-        store, Order(EXAMPLES, SEED), augment, pad, lambda size: replace(SHAPE, batch_size=size), together,
+        store, ExampleOrder(EXAMPLES, SEED), augment, pad, lambda size: replace(SHAPE, batch_size=size), together,
         mixed_steps=mixed_steps,
     )  # fmt: skip
     phase = TrainingPhase(span, Constant(1.0), (), "last")

@@ -14,9 +14,9 @@ from bakeoff.dataset.building import write_shards
 from bakeoff.dataset.records.manifest import Split
 from bakeoff.dataset.records.record import Record
 from bakeoff.foundation.errors import DataError
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 
-Open = Callable[[Path, Split], Store]
+Open = Callable[[Path, Split], RecordReader]
 
 
 @pytest.fixture
@@ -81,14 +81,14 @@ def test_missing_file_is_named_with_the_command_that_makes_it(kind: str, split: 
     (tmp_path / lost).unlink()
     message = rf"/{lost}: missing, though the manifest names it; run `dvc repro --force build_records`$"
     with pytest.raises(DataError, match=message):
-        Store(tmp_path, split)
+        RecordReader(tmp_path, split)
 
 
 def test_index_of_another_length_than_the_manifest_says_is_refused(split: Split, tmp_path: Path) -> None:
     index = tmp_path / "index-train-00000-of-00003.npy"
     np.save(index, np.load(index)[:2])
     with pytest.raises(DataError, match=r"index-train-00000-of-00003\.npy: has 2 rows, the manifest says 3; run `dvc"):
-        Store(tmp_path, split)
+        RecordReader(tmp_path, split)
 
 
 def test_shard_that_was_cut_short_is_refused(split: Split, open_store: Open, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_store_that_nobody_uses_any_more_leaves_no_file_open(
     gc.freeze()  # what other tests left is not looked through
     complaints: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", lambda problem: complaints.append(problem.exc_value))
-    store = Store(tmp_path, replace(split))
+    store = RecordReader(tmp_path, replace(split))
     store.read(np.array([0]))
     with warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)

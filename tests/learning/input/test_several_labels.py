@@ -10,8 +10,8 @@ from bakeoff.dataset.records.manifest import Split
 from bakeoff.dataset.records.record import Record
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.input.batches import evaluation_batches, training_batches
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.networks.cnn import ClipCnn, Cnn
 from bakeoff.learning.plan.optimizers import Momentum
@@ -35,12 +35,12 @@ SHAPES = {
 def stores(
     png: Callable[[np.ndarray], bytes],
     write_train: Callable[..., Split],
-    open_store: Callable[[Path, Split], Store],
+    open_store: Callable[[Path, Split], RecordReader],
     tmp_path: Path,
-) -> Callable[[str], Store]:
+) -> Callable[[str], RecordReader]:
     """Records of noise with the labels above, as a store, by task."""
 
-    def store(task: str) -> Store:
+    def store(task: str) -> RecordReader:
         draw = np.random.default_rng(0)
         frames = 2 if task == "video" else 1
         records = [
@@ -60,7 +60,7 @@ def stores(
 
 
 @pytest.mark.parametrize("task", ["classification", "video"])
-def test_batches_hold_a_vector_of_labels(task: str, stores: Callable[[str], Store]) -> None:
+def test_batches_hold_a_vector_of_labels(task: str, stores: Callable[[str], RecordReader]) -> None:
     batches = list(evaluation_batches(stores(task), SHAPES[task]).as_numpy_iterator())
     labels = np.concatenate([batch["labels"] for batch in batches])
     assert labels.dtype == np.float32 and labels.tolist() == VECTORS
@@ -68,12 +68,12 @@ def test_batches_hold_a_vector_of_labels(task: str, stores: Callable[[str], Stor
 
 
 @pytest.mark.parametrize("task", ["classification", "video"])
-def test_network_learns_which_labels_an_example_has(task: str, stores: Callable[[str], Store]) -> None:
+def test_network_learns_which_labels_an_example_has(task: str, stores: Callable[[str], RecordReader]) -> None:
     keras.utils.set_random_seed(0)
     model, shape, store = MODELS[task], SHAPES[task], stores(task)
     network, learned = model.build(3), make_task(model, CLASSES, multi_label=True)
     batches = training_batches(
-        store, shape, order=Order(6, 0), steps=range(80), augment=Augment(), encode=learned.encode
+        store, shape, order=ExampleOrder(6, 0), steps=range(80), augment=Augment(), encode=learned.encode
     )
     step = Step(network, Momentum().build(network), learned)  # which is compiled twice as fast as Adam
     for batch in batches:

@@ -7,7 +7,7 @@ import numpy as np
 
 from bakeoff.dataset.records.manifest import Split
 from bakeoff.dataset.records.record import Record
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.subset import count_share, draw_share
 
 
@@ -22,5 +22,5 @@ def test_a_larger_share_of_a_seed_holds_the_smaller_one() -> None:
 def test_a_store_of_a_share_numbers_its_own_examples(write_train: Callable[..., Split], tmp_path: Path) -> None:
     records = [Record(f"{number}.png", (bytes([number]) * 40,), 8, 8, labels=("a",)) for number in range(6)]
     split = write_train(records, ["a"])
-    whole, part = Store(tmp_path, split), Store(tmp_path, split, only=np.array([1, 4]))
+    whole, part = RecordReader(tmp_path, split), RecordReader(tmp_path, split, only=np.array([1, 4]))
     assert part.examples == 2 and part.names(np.array([1, 0])) == whole.names(np.array([4, 1]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bakeoff.learning.metrics.average_precision import LONG, RECALLS, average_precisions, voc_precisions
-from bakeoff.learning.metrics.box_matching import Boxes, Matches, Table
+from bakeoff.learning.metrics.box_matching import BoxArrays, Boxes, Matches
 from bakeoff.learning.metrics.detection import DetectionScore
 from support.coco_sets import Pairs, by_pycocotools, given, hard_pairs, random_pairs, true
 
@@ -81,7 +81,7 @@ def test_sample_without_true_boxes_has_no_number() -> None:
 
 def numbers(pairs: Pairs) -> dict[str, float]:
     truth, predictions = zip(*pairs, strict=True)
-    return voc_precisions(Table.from_images(predictions).best_first(), Table.from_images(truth))
+    return voc_precisions(BoxArrays.from_images(predictions).best_first(), BoxArrays.from_images(truth))
 
 
 def one_by_one(pairs: Pairs) -> dict[str, float]:

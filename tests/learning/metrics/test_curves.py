@@ -2,32 +2,36 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from bakeoff.learning.metrics.curves import BINS, Curve, Working, calibration_errors, reliability
+from bakeoff.learning.metrics.curves import BINS, PrecisionRecallCurve, Working, calibration_errors, reliability
 
 
 def test_best_threshold_by_hand() -> None:
     """F1 is 2/3 at 0.9, 1/2 at 0.8 and 4/5 at 0.7."""
-    curve = Curve.from_scores(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]), total=2)
+    curve = PrecisionRecallCurve.from_scores(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]), total=2)
     assert curve.f1 == pytest.approx([2 / 3, 1 / 2, 4 / 5])
     assert curve.best() == Working(0.7, 2 / 3, 1.0, 0.8)
 
 
 def test_of_equally_good_thresholds_the_highest_is_the_best() -> None:
     """F1 is 2/3 at 0.9, and 2/3 again at 0.4 with 2 right of 4 given and 2 true."""
-    curve = Curve.from_scores(np.array([0.9, 0.6, 0.5, 0.4]), np.array([True, False, False, True]), total=2)
+    curve = PrecisionRecallCurve.from_scores(
+        np.array([0.9, 0.6, 0.5, 0.4]), np.array([True, False, False, True]), total=2
+    )
     assert curve.f1[[0, 3]] == pytest.approx([2 / 3, 2 / 3])
     assert curve.best() == Working(0.9, 1.0, 0.5, pytest.approx(2 / 3))
 
 
 def test_equal_scores_are_given_together_in_whatever_order_they_come() -> None:
     for order in ([0, 1, 2], [2, 1, 0]):
-        curve = Curve.from_scores(np.array([0.5, 0.5, 0.3])[order], np.array([True, False, True])[order], total=2)
+        curve = PrecisionRecallCurve.from_scores(
+            np.array([0.5, 0.5, 0.3])[order], np.array([True, False, True])[order], total=2
+        )
         assert (curve.thresholds.tolist(), curve.given.tolist(), curve.right.tolist()) == ([0.5, 0.3], [2, 3], [1, 2])
 
 
 def test_nothing_right_has_no_best_threshold() -> None:
-    assert Curve.from_scores(np.array([0.9]), np.array([False]), total=3).best() is None
-    assert Curve.from_scores(np.zeros(0), np.zeros(0, bool), total=3).best() is None
+    assert PrecisionRecallCurve.from_scores(np.array([0.9]), np.array([False]), total=3).best() is None
+    assert PrecisionRecallCurve.from_scores(np.zeros(0), np.zeros(0, bool), total=3).best() is None
 
 
 @pytest.mark.parametrize("decimals", [9, 1])
@@ -35,7 +39,7 @@ def test_rows_equal_scikit_learn_at_each_threshold(decimals: int) -> None:
     draw = np.random.default_rng(0)
     right = draw.random(200) < 0.4
     scores = np.round(np.clip(draw.normal(0.4 + 0.3 * right, 0.2), 0, 1), decimals)
-    for row in Curve.from_scores(scores, right, int(right.sum())).rows()[::10]:
+    for row in PrecisionRecallCurve.from_scores(scores, right, int(right.sum())).rows()[::10]:
         given = scores >= row["threshold"]
         assert row["f1"] == pytest.approx(f1_score(right, given, zero_division=0), abs=1e-4), row
         assert row["precision"] == pytest.approx(precision_score(right, given, zero_division=1), abs=1e-4), row
@@ -43,7 +47,7 @@ def test_rows_equal_scikit_learn_at_each_threshold(decimals: int) -> None:
 
 
 def test_what_was_never_given_counts_as_missed() -> None:
-    curve = Curve.from_scores(np.array([0.9]), np.array([True]), total=4)
+    curve = PrecisionRecallCurve.from_scores(np.array([0.9]), np.array([True]), total=4)
     assert curve.recall.tolist() == [0.25] and curve.f1 == pytest.approx([2 / 5])
     assert curve.rows()[0] == {"threshold": 0.0, "f1": 0.4, "precision": 1.0, "recall": 0.25}
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from bakeoff.foundation.errors import OutOfRange
 from bakeoff.learning.plan.fused_adam import OnePassAdam
 from bakeoff.learning.plan.optimizers import Adam, Momentum, Optimizer, RmsProp
-from bakeoff.learning.plan.settings import EarlyStopping, Train
+from bakeoff.learning.plan.train_settings import EarlyStopping, Train
 from bakeoff.learning.training.step import Step
 from support.slope import Slope, batches, one_weight, sgd, weight_of
 

@@ -15,7 +15,7 @@ from bakeoff.learning.networks.detector_settings import Backbone, DetectionLoss
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
 from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
-from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import in_words
 from bakeoff.learning.pretrained.name_tables import HERE, KINDS, Kind, find_differences, find_names, read_table
 from bakeoff.learning.pretrained.tf_checkpoint import layers_of

@@ -13,8 +13,8 @@ from bakeoff.dataset.records.manifest import Split
 from bakeoff.dataset.records.record import Box, Record
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.input.batches import evaluation_batches, training_batches
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.networks.anchors import Anchors
 from bakeoff.learning.networks.detector_settings import Suppression
@@ -40,8 +40,8 @@ def white(*box: int, size: tuple[int, int]) -> np.ndarray:
 @pytest.fixture
 def store(
     png: Callable[[np.ndarray], bytes], write_train: Callable[..., Split],
-    open_store: Callable[[Path, Split], Store], tmp_path: Path,
-) -> Store:  # fmt: skip
+    open_store: Callable[[Path, Split], RecordReader], tmp_path: Path,
+) -> RecordReader:  # fmt: skip
     """Three pictures of different size with a white rectangle each."""
     records = [
         Record(
@@ -74,7 +74,7 @@ def find_white(views: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 50])
-def test_an_object_on_a_seam_is_detected_once_on_the_whole_picture(store: Store, at_once: int) -> None:
+def test_an_object_on_a_seam_is_detected_once_on_the_whole_picture(store: RecordReader, at_once: int) -> None:
     task = make_task(MODEL, ("a",))
     batches = evaluation_batches(store, replace(SHAPE, batch_size=at_once))
     score = judge(task, {"network": answer_in_tiles(SHAPE.view, find_white)}, batches)["network"]
@@ -84,7 +84,7 @@ def test_an_object_on_a_seam_is_detected_once_on_the_whole_picture(store: Store,
         np.testing.assert_allclose(boxes.corners[0], box, atol=2)  # a pixel of the network is up to 3 of the picture
 
 
-def test_answers_are_those_of_each_tile_merged_whatever_goes_at_once(store: Store, network: keras.Model) -> None:
+def test_answers_are_those_of_each_tile_merged_whatever_goes_at_once(store: RecordReader, network: keras.Model) -> None:
     task = make_task(MODEL, ("a",))
     whole = compile_answer(network, task)
     alone = compile_answer(network, make_task(replace(MODEL, tiles=None), ("a",)))
@@ -103,7 +103,7 @@ def test_answers_are_those_of_each_tile_merged_whatever_goes_at_once(store: Stor
             np.testing.assert_allclose(given[name], again[name], atol=1e-5)
 
 
-def test_the_loss_of_a_picture_is_that_of_its_views_as_one_batch(store: Store, network: keras.Model) -> None:
+def test_the_loss_of_a_picture_is_that_of_its_views_as_one_batch(store: RecordReader, network: keras.Model) -> None:
     task = make_task(MODEL, ("a",))
     answer = compile_answer(network, task, with_losses=True)
     for batch in evaluation_batches(store, SHAPE):
@@ -122,10 +122,15 @@ def test_the_loss_of_a_picture_is_that_of_its_views_as_one_batch(store: Store, n
         np.testing.assert_allclose(counted[:2], [parts["classes"], parts["boxes"]], rtol=1e-3)
 
 
-def test_a_resumed_training_takes_the_same_crops(store: Store) -> None:
+def test_a_resumed_training_takes_the_same_crops(store: RecordReader) -> None:
     def batches(steps: range) -> list[dict[str, np.ndarray]]:
         made = training_batches(
-            store, SHAPE, order=Order(3, 0), steps=steps, augment=Augment(), encode=make_task(MODEL, ("a",)).encode
+            store,
+            SHAPE,
+            order=ExampleOrder(3, 0),
+            steps=steps,
+            augment=Augment(),
+            encode=make_task(MODEL, ("a",)).encode,
         )
         return list(made.as_numpy_iterator())
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.learning.checkpoints.run_state import Standing
+from bakeoff.learning.checkpoints.run_state import PhaseState
 from bakeoff.learning.lr.decays import Cosine
 from bakeoff.learning.networks import weights
 from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.plan.optimizers import Adam
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.training import step as stepping
 from bakeoff.learning.training.loop import Diverged, Rhythm, fit, seed_everything
 from bakeoff.learning.training.step import Calls
@@ -68,7 +68,7 @@ class Run:
             rhythm=rhythm,
             keeper=self,
             ends=Ends.none(),
-            standing=Standing(),
+            standing=PhaseState(),
         )
 
     def log(self, step: int, values: dict[str, float]) -> None:
@@ -84,7 +84,7 @@ class Run:
 
     def keep_best(self, step: int) -> None: ...
 
-    def checkpoint(self, step: int, standing: Standing) -> None:
+    def checkpoint(self, step: int, standing: PhaseState) -> None:
         self.saved.append(step)
 
     def curve(self) -> list[tuple[int, dict[str, float]]]:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from bakeoff.learning.checkpoints.history import read_history
-from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_folder import RunFolder
 from bakeoff.learning.checkpoints.run_state import Best, Position
 from bakeoff.learning.plan.phases import TrainingPhase
-from bakeoff.learning.plan.settings import EarlyStopping
+from bakeoff.learning.plan.train_settings import EarlyStopping
 from bakeoff.learning.tasks.task import Tensors
 from bakeoff.learning.training.loop import Diverged, Rhythm
 from support.kitchen import Interrupted, Kitchen, Ones, bests, curve, digests, noisy, phase
@@ -158,6 +158,6 @@ def test_what_diverges_is_named_and_becomes_no_checkpoint(steps: int, what: str,
     kitchen.feed, kitchen.rhythm = Shock(), Rhythm(log_every=100, validate_every=0, checkpoint_every=1)
     with pytest.raises(Diverged, match=f"^training diverged: {what}"):
         kitchen.bake()
-    with Work(tmp_path, ["all"]) as work:
+    with RunFolder(tmp_path, ["all"]) as work:
         state = work.newest()  # the writer may have left some out, for steps are faster than the disk
         assert 1 <= state.position.step <= 4 and state.arrays is not None and state.arrays["network/00000"] == 0

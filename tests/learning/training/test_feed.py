@@ -11,8 +11,8 @@ from bakeoff.dataset.records.manifest import Split
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.sources.synthetic_digits import SingleDigits
 from bakeoff.learning.input.augment import Augment
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.lr.decays import Constant
 from bakeoff.learning.networks.cnn import Cnn
@@ -22,7 +22,7 @@ from bakeoff.learning.training.setup import Feed
 
 
 def test_a_leg_goes_on_in_the_order_of_examples_where_the_one_before_ended(
-    tmp_path: Path, open_store: Callable[[Path, Split], Store]
+    tmp_path: Path, open_store: Callable[[Path, Split], RecordReader]
 ) -> None:
     store = open_store(tmp_path, write_split(SingleDigits(train_examples=12, side=20), TRAIN, tmp_path))
     read, asked = store.read, []
@@ -35,7 +35,7 @@ def test_a_leg_goes_on_in_the_order_of_examples_where_the_one_before_ended(
     task = Classification(Cnn(input_size=16), [str(digit) for digit in range(10)])
     feed = Feed(
         store,
-        order=Order(12, 5),
+        order=ExampleOrder(12, 5),
         augment=Augment(),
         encode=task.encode,
         shape_of=lambda size: Shape("classification", 16, 1, size, 2, 1),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bakeoff.learning.plan.settings import steps_for
+from bakeoff.learning.plan.train_settings import steps_for
 
 
 def test_steps_are_taken_as_they_are_given() -> None:

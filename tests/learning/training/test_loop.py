@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bakeoff.learning.checkpoints.run_state import Best, Standing
+from bakeoff.learning.checkpoints.run_state import Best, PhaseState
 from bakeoff.learning.lr.decays import Constant, Cosine
 from bakeoff.learning.lr.schedule import Schedule
-from bakeoff.learning.plan.settings import EarlyStopping, Train
+from bakeoff.learning.plan.train_settings import EarlyStopping, Train
 from bakeoff.learning.tasks.task import Tensors
 from bakeoff.learning.training import loop
 from bakeoff.learning.training.loop import Diverged, Rhythm, fit
@@ -35,7 +35,7 @@ class Oven:
         self.rates: list[float] = []
         self.results: Iterator[dict[str, Any]] = iter([])
         self.ends = Ends.none()
-        self.standing = Standing()
+        self.standing = PhaseState()
 
     headline = Slope.headline
 
@@ -57,7 +57,7 @@ class Oven:
     def keep_best(self, step: int) -> None:
         self.calls.append(f"keep {step}")
 
-    def checkpoint(self, step: int, standing: Standing) -> None:
+    def checkpoint(self, step: int, standing: PhaseState) -> None:
         self.calls.append(f"checkpoint {step} best {standing.best.step}")
 
     def bake(self, schedule: Schedule, goodness: list[float], inputs: list[float] | None = None, **how: Any) -> Best:
@@ -74,7 +74,7 @@ class Oven:
             rhythm=self.rhythm,
             keeper=self,
             ends=self.ends,
-            standing=Standing(best or Best()),
+            standing=PhaseState(best or Best()),
         )
         return self.standing.best
 

@@ -6,7 +6,7 @@ import pytest
 
 from bakeoff.foundation.errors import OutOfRange
 from bakeoff.learning.lr.decays import Constant
-from bakeoff.learning.plan.settings import Init, Phase, Train
+from bakeoff.learning.plan.train_settings import Init, Phase, Train
 from bakeoff.learning.run_file.parse import Problems, parse
 from bakeoff.learning.run_file.yaml_file import read_mapping
 from support.imports import ROOT

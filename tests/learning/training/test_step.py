@@ -17,8 +17,8 @@ from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.input.augment.colour import Colour
 from bakeoff.learning.input.augment.zoom import Zoom
 from bakeoff.learning.input.batches import training_batches
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.networks import weights
 from bakeoff.learning.networks.cnn import Cnn
@@ -84,21 +84,21 @@ def test_step_updates_batch_norm_and_prediction_uses_what_it_learned() -> None:
 
 
 @pytest.fixture
-def digits(tmp_path: Path, open_store: Callable[[Path, Split], Store]) -> Store:
+def digits(tmp_path: Path, open_store: Callable[[Path, Split], RecordReader]) -> RecordReader:
     from bakeoff.dataset.building.write_shards import write_split
 
     source = SingleDigits(train_examples=12, side=20)
     return open_store(tmp_path, write_split(source, TRAIN, tmp_path))
 
 
-def trained_digest(store: Store, seed: int, decode_threads: int = 2) -> str:
+def trained_digest(store: RecordReader, seed: int, decode_threads: int = 2) -> str:
     loop.seed_everything(seed, deterministic=True)
     settings = Cnn(input_size=16, width=0.25, dropout=0.3)
     network, task = settings.build(10), Classification(settings, [str(digit) for digit in range(10)])
     upcoming = training_batches(
         store,
         Shape("classification", 16, 1, 4, decode_threads, 2),
-        order=Order(12, seed),
+        order=ExampleOrder(12, seed),
         steps=range(4),
         augment=Augment(zoom=Zoom(smallest=0.7), colour=Colour(brightness=0.2)),
         encode=task.encode,
@@ -110,7 +110,7 @@ def trained_digest(store: Store, seed: int, decode_threads: int = 2) -> str:
     return weights.digest(network)
 
 
-def test_same_seed_gives_the_same_weights_to_the_bit(digits: Store, deterministic_operations: None) -> None:
+def test_same_seed_gives_the_same_weights_to_the_bit(digits: RecordReader, deterministic_operations: None) -> None:
     first = trained_digest(digits, seed=5)
     assert trained_digest(digits, seed=5, decode_threads=4) == first
     assert trained_digest(digits, seed=6) != first

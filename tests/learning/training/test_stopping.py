@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from bakeoff.foundation.errors import OutOfRange
-from bakeoff.learning.plan.settings import EarlyStopping, Patience
+from bakeoff.learning.plan.train_settings import EarlyStopping, Patience
 from bakeoff.learning.training import stopping
 from bakeoff.learning.training.stopping import Clock, TimeLimit
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.history import LogLine, read_history
-from bakeoff.learning.checkpoints.run_state import Best, Position, Standing
+from bakeoff.learning.checkpoints.run_state import Best, PhaseState, Position
 from bakeoff.learning.lr.decays import Cosine
 from bakeoff.learning.networks import weights
 from bakeoff.learning.plan.optimizers import Momentum
@@ -20,7 +20,7 @@ from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.learning.tasks.task import Tensors
 from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.loop import Rhythm
-from bakeoff.learning.training.training import Outcome
+from bakeoff.learning.training.training import TrainingResult
 from support.kitchen import Interrupted, Kitchen, Ones, bests, curve, digests, noisy, phase
 from support.slope import batches, weight_of
 
@@ -76,8 +76,8 @@ def test_the_average_begins_anew_with_each_leg(tmp_path: Path) -> None:
 
 
 def test_the_best_of_two_equal_legs_is_the_earlier_one() -> None:
-    def outcome(*bests: Best) -> Outcome:
-        return Outcome([Standing(best) for best in bests], Position(1, 6), [])
+    def outcome(*bests: Best) -> TrainingResult:
+        return TrainingResult([PhaseState(best) for best in bests], Position(1, 6), [])
 
     assert outcome(Best(3, 0.5), Best(6, 0.5)).best_position == Position(0, 3)
     assert outcome(Best(3, None), Best(6, 0.1)).best_position == Position(1, 6)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_folder import RunFolder
 from bakeoff.learning.checkpoints.run_state import Position
 from support.workspace_copy import environment
 
@@ -15,15 +15,15 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from bakeoff.foundation.errors import errors_in_one_line
-from bakeoff.learning.checkpoints.run_folder import Work
-with errors_in_one_line(), Work(Path(sys.argv[1]), ["head"]) as work:
+from bakeoff.learning.checkpoints.run_folder import RunFolder
+with errors_in_one_line(), RunFolder(Path(sys.argv[1]), ["head"]) as work:
     print(work.newest().position.step)
 """
 
 
 @pytest.fixture
 def trained(tmp_path: Path) -> Path:
-    with Work(tmp_path / "run", ["head"]) as work:
+    with RunFolder(tmp_path / "run", ["head"]) as work:
         for step in (100, 200):
             facts = {"phases": [{"best": {"step": 0, "value": None}}]}
             work.save(Position(0, step), facts, lambda step=step: {"w": np.full(9, step)}, now=True)

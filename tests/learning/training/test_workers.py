@@ -15,11 +15,11 @@ from bakeoff.experiments.runs.worker_processes import gather
 from bakeoff.foundation.errors import ConfigError, OutOfRange
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.input.batches import training_batches
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
-from bakeoff.learning.plan.settings import Train
-from bakeoff.learning.training.workers import CLUSTER, Place, describe_parts, place_of
+from bakeoff.learning.plan.train_settings import Train
+from bakeoff.learning.training.workers import CLUSTER, WorkerAddress, describe_parts, place_of
 
 ADDRESSES = ("10.0.0.1:2222", "10.0.0.2:2222")
 
@@ -31,8 +31,11 @@ def cluster(index: object = 1, kind: str = "worker", **more: list[str]) -> str:
 
 def test_tf_config_gives_the_place_and_a_place_gives_tf_config() -> None:
     place = place_of({CLUSTER: cluster(1)})
-    assert place == Place(1, ADDRESSES) and place.count == 2
-    assert [place_of(place.environment(rank)) for rank in (0, 1)] == [Place(0, ADDRESSES), Place(1, ADDRESSES)]
+    assert place == WorkerAddress(1, ADDRESSES) and place.count == 2
+    assert [place_of(place.environment(rank)) for rank in (0, 1)] == [
+        WorkerAddress(0, ADDRESSES),
+        WorkerAddress(1, ADDRESSES),
+    ]
     assert place_of({}) is place_of({CLUSTER: ""}) is None
 
 
@@ -46,17 +49,17 @@ def test_a_tf_config_of_another_kind_is_refused(text: str) -> None:
 
 def test_the_number_of_workers_is_that_of_tf_config() -> None:
     with pytest.raises(ConfigError, match=r"^train\.workers: must be 2, the number of workers in TF_CONFIG, got 3$"):
-        with gather(3, Place(0, ADDRESSES)):
+        with gather(3, WorkerAddress(0, ADDRESSES)):
             pass
-    with gather(2, Place(0, ADDRESSES)) as place:
-        assert place == Place(0, ADDRESSES)
+    with gather(2, WorkerAddress(0, ADDRESSES)) as place:
+        assert place == WorkerAddress(0, ADDRESSES)
     with gather(1, None) as place:
         assert place is None
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_parts_of_all_workers_are_the_batch_and_nobody_reads_what_others_read(
-    count: int, tmp_path: Path, open_store: Callable[[Path, Split], Store]
+    count: int, tmp_path: Path, open_store: Callable[[Path, Split], RecordReader]
 ) -> None:
     store = open_store(tmp_path, write_split(SingleDigits(train_examples=12, side=20), TRAIN, tmp_path))
     read, asked = store.read, list[int]()
@@ -69,8 +72,8 @@ def test_the_parts_of_all_workers_are_the_batch_and_nobody_reads_what_others_rea
 
     def images(share: tuple[int, int]) -> list[np.ndarray]:
         batches = training_batches(
-            store, Shape("classification", 16, 1, 6, 2, 1), order=Order(12, 5), steps=range(1, 5), first_example=5,
-            augment=Augment(), encode=lambda example: {}, share=share,
+            store, Shape("classification", 16, 1, 6, 2, 1), order=ExampleOrder(12, 5), steps=range(1, 5),
+            first_example=5, augment=Augment(), encode=lambda example: {}, share=share,
         )  # fmt: skip
         return [batch["image"].numpy() for batch in batches]
 

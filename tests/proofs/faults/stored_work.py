@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bakeoff.experiments.checkpoint_store.copies import copies, fetch
 from bakeoff.experiments.checkpoint_store.lease import EXPIRES, LEASES
-from bakeoff.experiments.checkpoint_store.store import VARIABLE, Store, open_store
+from bakeoff.experiments.checkpoint_store.store import VARIABLE, CheckpointStore, open_store
 from proofs.faults.kills import SETTINGS, VARIANTS, curve, prepared, trained
 from proofs.faults.s3_store import Bucket
 from support.extra_packages import extra_packages, python_path
@@ -109,7 +109,7 @@ def killed_in_another_clone(first: Workspace, place: Path, chance: random.Random
     return was_alive
 
 
-def leftovers(store: Store) -> list[str]:
+def leftovers(store: CheckpointStore) -> list[str]:
     """Return what the store has beside at most two whole copies of each run and one lease that was given back."""
     names, wrong = store.names(""), []
     for run in sorted({name.partition("/")[0] for name in names}):
@@ -127,7 +127,7 @@ def leftovers(store: Store) -> list[str]:
     return wrong
 
 
-def compare(first: Workspace, last: Workspace, whole: Workspace, store: Store) -> list[str]:
+def compare(first: Workspace, last: Workspace, whole: Workspace, store: CheckpointStore) -> list[str]:
     state, expected = last.state(), whole.state()
     print(f"uninterrupted {expected['weights_sha256']}\nthrough store {state['weights_sha256']}", flush=True)
     print(f"went on after steps {state['resumed_at_steps']}", flush=True)
@@ -151,7 +151,7 @@ def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, *, steps: 
         return compare(first, last, whole, open_store(named))
 
 
-def contents(store: Store) -> dict[str, str]:
+def contents(store: CheckpointStore) -> dict[str, str]:
     return {name: hashlib.sha256(store.read(name)).hexdigest() for name in store.names("")}
 
 

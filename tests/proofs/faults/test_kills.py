@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.runs.status import read_status
+from bakeoff.experiments.runs.run_status import read_status
 from proofs.faults.kills import curve, killed, prepared, repeated, trained
 from proofs.faults.repros import compare_repros
 from support.workspace_copy import Workspace

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.checkpoint_store.store import VARIABLE, Folder, open_store
+from bakeoff.experiments.checkpoint_store.store import VARIABLE, FolderStore, open_store
 from bakeoff.foundation.errors import TryAgainLater, WorkspaceError
 from proofs.faults.s3_store import Bucket
 from proofs.faults.stored_work import CLIENT, frozen_and_thawed, lost_and_gone_on
@@ -37,7 +37,7 @@ def test_a_frozen_trainer_finds_its_lease_gone(tmp_path: Path, s3: bool) -> None
 
 
 @pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderStore]:
     """A store on a small disk of its own."""
     folder = tmp_path / "store"
     folder.mkdir()
@@ -47,18 +47,20 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
     monkeypatch.setenv(VARIABLE, str(folder))
     monkeypatch.setenv("DVC_ROOT", str(tmp_path))
     monkeypatch.setattr("bakeoff.experiments.checkpoint_store.upload.RETRY_S", 0.1)
-    yield Folder(folder)
+    yield FolderStore(folder)
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def fill(disk: Folder, left: int) -> Path:
+def fill(disk: FolderStore, left: int) -> Path:
     ballast = Path(disk.shown, "ballast")
     free = os.statvfs(disk.shown).f_bavail * os.statvfs(disk.shown).f_frsize
     ballast.write_bytes(bytes(free - left))
     return ballast
 
 
-def test_a_store_that_gets_full_loses_nothing(disk: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_store_that_gets_full_loses_nothing(
+    disk: FolderStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     with training(tmp_path / "one") as (work, _):
         save(work, 10)
         wait_until(lambda: steps(disk) == [10])
@@ -74,7 +76,7 @@ def test_a_store_that_gets_full_loses_nothing(disk: Folder, tmp_path: Path, capf
     assert printed.count("\n") == 1 and not list(Path(disk.shown).rglob("*.partial"))
 
 
-def test_a_store_that_is_full_at_the_start_begins_nothing(disk: Folder, tmp_path: Path) -> None:
+def test_a_store_that_is_full_at_the_start_begins_nothing(disk: FolderStore, tmp_path: Path) -> None:
     ballast = fill(disk, 0)
     with pytest.raises(TryAgainLater, match="is full .*free some space there, or unset"), training(tmp_path / "one"):
         pass
@@ -85,7 +87,7 @@ def test_a_store_that_is_full_at_the_start_begins_nothing(disk: Folder, tmp_path
 
 
 def test_a_store_that_may_only_be_read_is_refused_or_said(
-    disk: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    disk: FolderStore, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     remount = ["mount", "-o", "remount,{}", disk.shown]
     with training(tmp_path / "one") as (work, _):

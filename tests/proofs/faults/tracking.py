@@ -192,7 +192,7 @@ def eight(folder: Path) -> list[str]:
     sync = [
         sys.executable,
         "-c",
-        "from bakeoff.tracking.sync.status import sync; import sys; sys.exit(not sync(None, print))",
+        "from bakeoff.tracking.sync.sync_status import sync; import sys; sys.exit(not sync(None, print))",
     ]
     subprocess.run(sync, cwd=folder, env=shared, check=True)
     runs = contents(f"sqlite:///{folder}/mlflow.db")

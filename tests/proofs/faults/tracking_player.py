@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.tracking import tracker
 
 CHECKPOINT_EVERY = 40

@@ -10,7 +10,7 @@ import tensorflow as tf
 from bakeoff.learning.input.augment_and_resize import resample_whole
 from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from bakeoff.learning.networks.ssd_multibox import SsdMultibox
-from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import load_first_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
 from bakeoff.learning.tasks.detection import Detection

@@ -14,7 +14,7 @@ from bakeoff.learning.networks.backbones import feature_maps
 from bakeoff.learning.networks.detector_settings import Backbone, Convolutions, DetectionLoss
 from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from bakeoff.learning.networks.ssd_multibox import SsdMultibox
-from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import load_first_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
 from proofs.official.environment import run_there

@@ -23,7 +23,7 @@ from bakeoff.dataset.sources.synthetic_digits import SingleDigits
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.learning.input.batches import evaluation_batches
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.tasks.classification import Classification
@@ -48,7 +48,12 @@ class Kitchen:
     """A classifier that is validated, on 11 digits, with the callbacks that show it."""
 
     def __init__(
-        self, folder: Path, store: Store, drawn: list[int], looked_at: list[int] | None = None, most_bytes: int = 10**9
+        self,
+        folder: Path,
+        store: RecordReader,
+        drawn: list[int],
+        looked_at: list[int] | None = None,
+        most_bytes: int = 10**9,
     ) -> None:
         self.folder, self.out = folder, folder / "out"
         self.task = Classification(Cnn(input_size=16, width=0.25), DIGITS)
@@ -100,11 +105,11 @@ class Kitchen:
 
 
 @pytest.fixture
-def store(tmp_path: Path, open_store: Callable[[Path, Split], Store]) -> Store:
+def store(tmp_path: Path, open_store: Callable[[Path, Split], RecordReader]) -> RecordReader:
     return open_store(tmp_path, write_split(SingleDigits(train_examples=11, side=20), TRAIN, tmp_path))
 
 
-def test_the_examples_drawn_are_those_asked_for_at_each_look(store: Store, tmp_path: Path) -> None:
+def test_the_examples_drawn_are_those_asked_for_at_each_look(store: RecordReader, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [0, 5, 10])
     wanted = [batch["image"].numpy() for batch in kitchen.validate._batches]
     expected = np.concatenate(wanted)[[0, 5, 10]]
@@ -115,7 +120,7 @@ def test_the_examples_drawn_are_those_asked_for_at_each_look(store: Store, tmp_p
         assert sheet.size == (3 * (256 + 12) + 12, 256 + 2 * 20 + 2 * 12)
 
 
-def test_part_of_the_validation_set_is_the_same_part_each_time(store: Store, tmp_path: Path) -> None:
+def test_part_of_the_validation_set_is_the_same_part_each_time(store: RecordReader, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [8], looked_at=[1, 4, 8])
     everything = Kitchen(tmp_path, store, [])
     every = np.concatenate([batch["label"].numpy() for batch in everything.validate._batches])
@@ -126,7 +131,7 @@ def test_part_of_the_validation_set_is_the_same_part_each_time(store: Store, tmp
     assert len(kitchen.pictures.images) == 1
 
 
-def test_sheets_of_looks_that_were_taken_back_stay_behind(store: Store, tmp_path: Path) -> None:
+def test_sheets_of_looks_that_were_taken_back_stay_behind(store: RecordReader, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [3])
     for step in range(1, 5):
         kitchen.look(step, 0.5)
@@ -136,7 +141,9 @@ def test_sheets_of_looks_that_were_taken_back_stay_behind(store: Store, tmp_path
     assert sorted(file.name for file in (tmp_path / "out/samples").iterdir()) == ["00000001.jpg", "00000002.jpg"]
 
 
-def test_sheets_of_all_looks_stay_while_there_is_room_then_evenly_spread_ones(store: Store, tmp_path: Path) -> None:
+def test_sheets_of_all_looks_stay_while_there_is_room_then_evenly_spread_ones(
+    store: RecordReader, tmp_path: Path
+) -> None:
     scores = [0.1, 0.2, 0.9, *[0.3] * 14]  # the third is the best
     (tmp_path / "roomy").mkdir()
     roomy = Kitchen(tmp_path / "roomy", store, [3])
@@ -157,7 +164,7 @@ def test_sheets_of_all_looks_stay_while_there_is_room_then_evenly_spread_ones(st
     assert seen[8] == [1, 2, 3, 4, 6, 8, 9] and seen[16] == [1, 3, 4, 8, 12, 16, 17]
 
 
-def test_three_sheets_stay_however_little_room_there_is(store: Store, tmp_path: Path) -> None:
+def test_three_sheets_stay_however_little_room_there_is(store: RecordReader, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [3], most_bytes=1)
     for step, accuracy in enumerate((0.1, 0.3, 0.9, 0.9, 0.2, 0.4), start=1):
         kitchen.look(step, accuracy)
@@ -166,7 +173,7 @@ def test_three_sheets_stay_however_little_room_there_is(store: Store, tmp_path: 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks of an open file which it is")
 def test_a_sheet_is_on_the_disk_before_a_checkpoint_counts_on_it(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: RecordReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kitchen, fsync = Kitchen(tmp_path, store, [3]), os.fsync
     synced: dict[str, int] = {}
@@ -181,7 +188,7 @@ def test_a_sheet_is_on_the_disk_before_a_checkpoint_counts_on_it(
     assert synced[str(sheet)] == sheet.stat().st_size > 0 and str(sheet.parent) in synced
 
 
-def test_a_look_that_was_broken_off_leaves_nothing_on_the_next_sheet(store: Store, tmp_path: Path) -> None:
+def test_a_look_that_was_broken_off_leaves_nothing_on_the_next_sheet(store: RecordReader, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [0, 10])
     watch = kitchen.pictures.watch
 
@@ -196,7 +203,7 @@ def test_a_look_that_was_broken_off_leaves_nothing_on_the_next_sheet(store: Stor
     assert len(kitchen.pictures.images) == 2
 
 
-def test_without_samples_nothing_is_drawn(store: Store, tmp_path: Path) -> None:
+def test_without_samples_nothing_is_drawn(store: RecordReader, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [])
     kitchen.look(1, 0.5)
     kitchen.end()
@@ -210,7 +217,7 @@ def everything(kitchen: Kitchen) -> list[bytes]:
 
 
 def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_nothing(
-    store: Store, tmp_path: Path
+    store: RecordReader, tmp_path: Path
 ) -> None:
     kitchen = Kitchen(tmp_path, store, [0, 10])
     before = everything(kitchen)
@@ -235,7 +242,7 @@ def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_noth
     assert values[f"activations/{last}"].histo.max == pytest.approx(logits.max(), rel=1e-5)
 
 
-def test_histograms_of_gradients_are_written_if_they_are_wanted(store: Store, tmp_path: Path) -> None:
+def test_histograms_of_gradients_are_written_if_they_are_wanted(store: RecordReader, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, store, [])
     kitchen.gradients = {"kernel": np.array([[1.0, -2.0], [0.5, 0.0]])}
     with closing(kitchen.events()) as events:

@@ -16,7 +16,7 @@ from bakeoff.tracking.journal import journal as module
 from bakeoff.tracking.journal.entries import KINDS, MetricsEntry, TagsEntry, format_line, parse_line
 from bakeoff.tracking.journal.journal import FILE, Journal, entries
 from bakeoff.tracking.store.stored_run import journaled_in_full
-from bakeoff.tracking.store.target import Place, Target, is_sent, place_in, target_in
+from bakeoff.tracking.store.target import SyncProgress, Target, is_sent, place_in, target_in
 
 NAMES = st.text(max_size=8)
 JSON = st.recursive(
@@ -104,7 +104,7 @@ def test_any_place_in_any_journal_is_one_from_which_can_be_sent(
         (folder / f"sent-{target.key}.json").write_bytes(text)
         (folder / "target.json").write_bytes(text)
         sent = place_in(folder, target)
-        assert isinstance(sent, Place) and 0 <= sent.offset <= len(content)
+        assert isinstance(sent, SyncProgress) and 0 <= sent.offset <= len(content)
         assert is_sent(folder, target) == (sent.offset >= len(content))
         assert target_in(folder) is None or target_in(folder).uri  # type: ignore[union-attr]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.weight_source import origin_of
 from bakeoff.tracking.results.lineage import (
     FILE,

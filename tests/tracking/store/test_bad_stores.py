@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.tracking.journal.journal import Journal
-from bakeoff.tracking.store.target import Place, Target, place_in
+from bakeoff.tracking.store.target import SyncProgress, Target, place_in
 from bakeoff.tracking.sync import watch
 
 with warnings.catch_warnings():
@@ -28,7 +28,7 @@ with warnings.catch_warnings():
 
     load_mlflow()
     from bakeoff.tracking.sync.send_all import Courier
-    from bakeoff.tracking.sync.status import sync
+    from bakeoff.tracking.sync.sync_status import sync
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 
@@ -263,7 +263,7 @@ def test_the_id_of_another_projects_run_leads_to_a_run_of_ones_own(journal: Jour
     client = connect(target.uri)
     theirs = client.create_run(client.create_experiment("theirs")).info.run_id
     target.write(journal.folder)
-    Place(offset=0, run=theirs, created=True).write(journal.folder, target)
+    SyncProgress(offset=0, run=theirs, created=True).write(journal.folder, target)
     assert Courier(target).send([journal.folder])
     assert client.get_run(theirs).data.metrics == {} and place_in(journal.folder, target).run != theirs
     assert arrived(store) == [(1, 0.5)]

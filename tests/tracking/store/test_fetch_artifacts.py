@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.config.track import Mlflow, Untracked
+from bakeoff.config.track_settings import Mlflow, Untracked
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.tracking.journal.artifacts import kept_weights
 from bakeoff.tracking.journal.journal import Journal

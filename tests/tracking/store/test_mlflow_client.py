@@ -24,7 +24,7 @@ from support.workspace_copy import environment
 TRACK = """
 import sys
 from bakeoff.tracking import tracker
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 copy = tracker.start(Mlflow(wait_s=float(sys.argv[3])), sys.argv[1], {"a": "tag"})
 with copy.ending():
     copy.params({"lr": {"peak": 0.5}, "name": sys.argv[1]})
@@ -92,7 +92,7 @@ target = Target("sqlite:///a.db", "bakeoff")
     "code",
     [
         "from bakeoff.tracking.sync.process import send_until_done as act; act(target)",
-        "from bakeoff.tracking.sync import status; status._sync(target, None, print, anew=False)",
+        "from bakeoff.tracking.sync import sync_status; sync_status._sync(target, None, print, anew=False)",
         "from bakeoff.tracking.store.mlflow_client import open_store; open_store(target)",
         "from bakeoff.tracking.store.read_runs import Server; Server(target.uri)",
         "from bakeoff.tracking.store.fetch_artifacts import fetch_file; fetch_file(target.uri, 'm', 'n')",

@@ -36,7 +36,7 @@ def test_two_runs_at_once_arrive_whole_in_postgresql(tmp_path: Path) -> None:
         for run_id, folder in zip(ids, folders, strict=True)
     ]
     assert [player.wait() for player in players] == [0, 0]
-    sync = "import sys; from bakeoff.tracking.sync.status import sync; sys.exit(not sync(None, print))"
+    sync = "import sys; from bakeoff.tracking.sync.sync_status import sync; sys.exit(not sync(None, print))"
     for folder in folders:
         assert subprocess.run([sys.executable, "-c", sync], cwd=folder, env=variables).returncode == 0
     stored = contents(URI)

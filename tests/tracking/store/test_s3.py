@@ -9,13 +9,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.tracking.journal.artifacts import exported_model, kept_weights
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.fetch_artifacts import fetch_weights
 from bakeoff.tracking.store.target import Target, place_in
 from bakeoff.tracking.sync.send_all import Courier
-from bakeoff.tracking.sync.status import sync
+from bakeoff.tracking.sync.sync_status import sync
 from proofs.faults.s3_store import PACKAGES
 from support.extra_packages import extra_packages
 

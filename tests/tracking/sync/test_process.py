@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from bakeoff.tracking.journal.journal import FILE, Journal
-from bakeoff.tracking.store.target import Place, Target, list_unsent, place_in
+from bakeoff.tracking.store.target import SyncProgress, Target, list_unsent, place_in
 from bakeoff.tracking.sync import process
 from bakeoff.tracking.sync.process import is_running, leave_request, sender_lock
 
@@ -30,7 +30,7 @@ class Courier:
             type(self).failures -= 1
             return False
         for folder in folders:
-            Place(offset=(folder / FILE).stat().st_size).write(folder, self.target)
+            SyncProgress(offset=(folder / FILE).stat().st_size).write(folder, self.target)
         return True
 
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import pytest
 
-from bakeoff.config.track import Mlflow, Track, Untracked
-from bakeoff.learning.checkpoints.run_folder import Stock
+from bakeoff.config.track_settings import Mlflow, Track, Untracked
+from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.tracking.journal.entries import CheckpointEntry
 from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.store.target import Target, place_in, takes_checkpoints_here
@@ -320,7 +320,7 @@ def test_telling_that_fails_ends_no_training_and_is_the_journals_trouble(
     monkeypatch.setattr("bakeoff.tracking.tracker.report_checkpoints", fail)
     journal = Journal(RUN)
     tracker = Tracker(RUN, Mlflow(), journal)
-    tracker.checkpoint(Stock(Path(), 10, (), (), {}))
+    tracker.checkpoint(CheckpointList(Path(), 10, (), (), {}))
     assert str(journal.trouble) == "no more inodes"
     journal.close()
 

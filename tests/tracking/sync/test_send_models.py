@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.artifacts import exported_model, kept_weights
 from bakeoff.tracking.journal.journal import Journal, entries
@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     from mlflow import MlflowClient
 
     from bakeoff.tracking.sync.send_run import Delivery
-    from bakeoff.tracking.sync.status import sync
+    from bakeoff.tracking.sync.sync_status import sync
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 STATE = {"step": 6, "best_step": 4}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.artifacts import kept_weights
 from bakeoff.tracking.journal.journal import Journal

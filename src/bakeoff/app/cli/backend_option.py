@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 
 if TYPE_CHECKING:
-    from bakeoff.experiments.sweep.backend import Place
+    from bakeoff.experiments.sweep.backend import Backend
 
 HERE = (None, "local")
 SLURM = "slurm"
@@ -60,7 +60,7 @@ def choose_launcher(on: str | None, overrides: Sequence[str]) -> tuple[str, ...]
 
 
 @contextmanager
-def place_at(on: str | None) -> Iterator["Place"]:
+def place_at(on: str | None) -> Iterator["Backend"]:
     """Give the place where jobs run, connected as long as the block runs."""
     from bakeoff.experiments.sweep.backend import ThisMachine
 

@@ -11,10 +11,10 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
+    from bakeoff.experiments.compare.comparison_verdict import ComparisonVerdict
     from bakeoff.experiments.compare.load_runs import Gathered
-    from bakeoff.experiments.compare.paired_bootstrap import Difference
+    from bakeoff.experiments.compare.paired_bootstrap import PairedDifference
     from bakeoff.experiments.compare.run_row import Contender
-    from bakeoff.experiments.compare.verdict import Verdict
 
 SAMPLES, FEWEST, MOST = 2000, 100, 100_000
 HEAD = ("", "A", "B", "B less A", "95 % interval", "B better in", "better")
@@ -39,10 +39,10 @@ def add_to(commands: Any) -> None:
 
 
 def show_verdict(arguments: argparse.Namespace) -> None:
+    from bakeoff.experiments.compare.comparison_verdict import judge
     from bakeoff.experiments.compare.examples import find_examples
     from bakeoff.experiments.compare.load_runs import gather
     from bakeoff.experiments.compare.select_runs import require_judged
-    from bakeoff.experiments.compare.verdict import judge
 
     if not FEWEST <= arguments.samples <= MOST:
         raise WorkspaceError(f"--samples: must be between {FEWEST} and {MOST:,}, got {arguments.samples}")
@@ -78,8 +78,8 @@ def find_maker(contender: "Contender", gathered: "Gathered") -> "Contender":
     return gathered.fill(made)[0] if made else contender
 
 
-def _print_verdict(verdict: "Verdict", on: str | None) -> None:
-    from bakeoff.experiments.compare.table import find_differing_keys
+def _print_verdict(verdict: "ComparisonVerdict", on: str | None) -> None:
+    from bakeoff.experiments.compare.comparison_table import find_differing_keys
 
     keys, _ = find_differing_keys([verdict.a, verdict.b])
     for letter, one in (("A", verdict.a), ("B", verdict.b)):
@@ -100,7 +100,7 @@ def _print_verdict(verdict: "Verdict", on: str | None) -> None:
         print_line(f"too few examples to judge by: {', '.join(verdict.too_few)}")
 
 
-def _sentences(verdict: "Verdict", on: str | None) -> Iterator[str]:
+def _sentences(verdict: "ComparisonVerdict", on: str | None) -> Iterator[str]:
     one = verdict.difference
     words = {"A": "A is better", "B": "B is better"}.get(one.better or "", "no difference shown")
     why = "" if one.better else ", which holds 0"
@@ -112,7 +112,7 @@ def _sentences(verdict: "Verdict", on: str | None) -> Iterator[str]:
     yield f"{drawn}, drawn {verdict.differences.samples:,} times; what another seed of training would do is not in it"
 
 
-def _rows(differences: Mapping[str, "Difference"]) -> list[tuple[str, ...]]:
+def _rows(differences: Mapping[str, "PairedDifference"]) -> list[tuple[str, ...]]:
     return [
         (
             name, f"{one.a:.3f}", f"{one.b:.3f}", f"{one.value:+.3f}", _ends(one),
@@ -122,7 +122,7 @@ def _rows(differences: Mapping[str, "Difference"]) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def _ends(one: "Difference") -> str:
+def _ends(one: "PairedDifference") -> str:
     return f"{one.low:+.3f} to {one.high:+.3f}"
 
 

@@ -6,17 +6,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.app.cli.table import terminal_width
 from bakeoff.app.cli.terminal import RUN
+from bakeoff.app.cli.terminal_table import terminal_width
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError, choices
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
+    from bakeoff.experiments.compare.comparison_table import ComparisonTable
     from bakeoff.experiments.compare.group_seeds import SweepConfiguration
     from bakeoff.experiments.compare.load_runs import Gathered
     from bakeoff.experiments.compare.run_row import Contender
-    from bakeoff.experiments.compare.table import Table
     from bakeoff.tracking.store.read_runs import Wanted
 
 NEWEST = 20
@@ -53,7 +53,7 @@ def add_to(commands: Any) -> None:
 
 
 def show_comparison(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.compare.table import make_table
+    from bakeoff.experiments.compare.comparison_table import make_table
     from bakeoff.experiments.compare.text_json import as_tree, format_lines, format_markdown, wrap
 
     _require_sense(arguments)
@@ -61,7 +61,7 @@ def show_comparison(arguments: argparse.Namespace) -> None:
     table = make_table(contenders, arguments.metric, all_keys=arguments.all_keys)
     setbacks = _describe_setbacks(arguments, gathered, contenders)
     if arguments.html:
-        from bakeoff.experiments.compare.report_html import write_page
+        from bakeoff.experiments.compare.comparison_report import write_page
 
         write_page(arguments.html, table, setbacks)
         print_line(f"{len(contenders)} runs: {arguments.html}")
@@ -84,8 +84,8 @@ def _describe_setbacks(arguments: argparse.Namespace, gathered: "Gathered", cont
     if len(arguments.which) != 2 or len(contenders) != 2 or any(one.seeds for one in contenders):
         return []
     from bakeoff.app.cli.better import find_maker
+    from bakeoff.experiments.compare.comparison_verdict import describe_setbacks
     from bakeoff.experiments.compare.examples import find_examples
-    from bakeoff.experiments.compare.verdict import describe_setbacks
 
     on, address = arguments.on, gathered.target.address
     try:
@@ -145,7 +145,7 @@ def _select(
 ) -> tuple[list["Contender"], str | None]:
     """Return the runs that are named, those of a sweep, or the newest; and what a search sought."""
     from bakeoff.experiments.compare import select_runs
-    from bakeoff.experiments.compare.table import may_be_shown
+    from bakeoff.experiments.compare.comparison_table import may_be_shown
 
     wanted = _choose_numbers(asked)
     if arguments.which:
@@ -169,7 +169,7 @@ def _name_a_sweep(arguments: argparse.Namespace) -> None:
     """`compare sweep-20260102-030405` is `compare --sweep sweep-20260102-030405`."""
     if len(arguments.which) != 1:
         return
-    from bakeoff.experiments.sweep.manifest import all_ids
+    from bakeoff.experiments.sweep.sweep_manifest import all_ids
 
     if arguments.which[0] in all_ids():
         [arguments.sweep] = arguments.which
@@ -182,7 +182,7 @@ def _list_configurations(sweep: str) -> tuple[list["SweepConfiguration"], str | 
     There are none of a sweep of another workspace.
     """
     from bakeoff.experiments.compare.group_seeds import SweepConfiguration
-    from bakeoff.experiments.sweep.manifest import JobState, all_ids, load_manifest
+    from bakeoff.experiments.sweep.sweep_manifest import JobState, all_ids, load_manifest
 
     if sweep not in all_ids():
         return [], None
@@ -209,7 +209,7 @@ def require_metric(name: str, contenders: list["Contender"]) -> None:
         raise WorkspaceError(f"--metric: no run has {name!r}; {choices(name, known)}")
 
 
-def _remarks(table: "Table", *, all_keys: bool) -> list[str]:
+def _remarks(table: "ComparisonTable", *, all_keys: bool) -> list[str]:
     marks = []
     if any(cell.is_best for column in table.columns for cell in column.cells):
         marks.append("* the best")
@@ -227,7 +227,7 @@ def _remarks(table: "Table", *, all_keys: bool) -> list[str]:
     return notes
 
 
-def _overlap(table: "Table") -> bool:
+def _overlap(table: "ComparisonTable") -> bool:
     """The intervals of the first two, of the metric that stands first."""
     numbers = [cell.number for cell in table.metrics[0].cells[:2]] if table.metrics else []
     ends = [(one.low, one.high) for one in numbers if one and one.low is not None and one.high is not None]

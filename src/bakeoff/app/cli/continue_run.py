@@ -14,7 +14,7 @@ from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.config.track import Mlflow
+    from bakeoff.config.track_settings import Mlflow
     from bakeoff.tracking.fetch_checkpoints import StoredWork
 
 NAMED = 5  # differences
@@ -67,7 +67,7 @@ def track_settings(params: Path, conf: Path) -> "Mlflow":
     """Return the store that params.yaml names."""
     from bakeoff.config.compose.compose import compose
     from bakeoff.config.compose.whole_run import GROUPS
-    from bakeoff.config.track import Mlflow
+    from bakeoff.config.track_settings import Mlflow
     from bakeoff.learning.run_file.parse import parse_kind
 
     composed = compose(params, conf)
@@ -117,14 +117,14 @@ def refuse_other_training(itself: Mapping[str, Any], rendered: Mapping[str, Any]
 def newest_whole(work: "StoredWork", folder: Path) -> tuple[str, int, list[Path]]:
     """Fetch the newest checkpoint that is whole; return its name, its step and the files, what it needs first."""
     from bakeoff.learning.checkpoints.checkpoint import Damaged
-    from bakeoff.tracking.fetch_checkpoints import NotThere
+    from bakeoff.tracking.fetch_checkpoints import MissingCheckpoint
 
     waiting = work.checkpoints
     while waiting:
         tried = waiting.pop(0)
         try:
             return tried.name, tried.step, work.fetch(tried, folder)
-        except (Damaged, NotThere) as error:
+        except (Damaged, MissingCheckpoint) as error:
             message = str(error).removeprefix(f"{folder.as_posix()}/")
             if not waiting:
                 raise WorkspaceError(f"run {work.short}: no checkpoint in MLflow is whole: {message}") from None

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.app.cli.internal_sweep import add_sweep_options, train_or_resume
 from bakeoff.app.cli.predict import from_here
-from bakeoff.app.cli.table import print_wrapped
 from bakeoff.app.cli.terminal import print_columns
+from bakeoff.app.cli.terminal_table import print_wrapped
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.experiments.learning_curve.measurements import Measurements
+    from bakeoff.experiments.learning_curve.errors_by_size import Measurements
     from bakeoff.experiments.learning_curve.statement import Statement
-    from bakeoff.experiments.sweep.manifest import Manifest
+    from bakeoff.experiments.sweep.sweep_manifest import SweepManifest
 
 SHARES = "0.12,0.25,0.5,1"
 SEEDS = 3
@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
 
 
 def show_curve(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.sweep.manifest import find_manifest
+    from bakeoff.experiments.sweep.sweep_manifest import find_manifest
 
     if arguments.show is not None and arguments.resume is not None:
         raise WorkspaceError("--show: must stand without --resume")
@@ -72,12 +72,12 @@ def _make_overrides(arguments: argparse.Namespace) -> list[str]:
     return make_overrides(variant.whole(), shares, arguments.seeds, arguments.same)
 
 
-def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
+def _show(manifest: "SweepManifest", arguments: argparse.Namespace) -> None:
     from bakeoff.experiments.compare.load_runs import gather
-    from bakeoff.experiments.learning_curve.measurements import gather_measurements
+    from bakeoff.experiments.learning_curve.curve_page import write_page
+    from bakeoff.experiments.learning_curve.errors_by_size import gather_measurements
     from bakeoff.experiments.learning_curve.more_steps import find_rise
     from bakeoff.experiments.learning_curve.networks import find_network
-    from bakeoff.experiments.learning_curve.page import write_page
     from bakeoff.experiments.learning_curve.statement import describe_limits, make_statement
 
     gathered = gather()
@@ -105,7 +105,7 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     print_line(f"the curve: {os.path.relpath(page)}")
 
 
-def _as_tree(manifest: "Manifest", measurements: "Measurements", statement: "Statement") -> dict[str, Any]:
+def _as_tree(manifest: "SweepManifest", measurements: "Measurements", statement: "Statement") -> dict[str, Any]:
     measure, last = measurements.measure, measurements.levels[-1]
     twice = statement.curves.predict(2 * last.examples) if statement.curves else None
     ends = sorted(map(measure.value, (twice.low, twice.high))) if twice else None

@@ -15,7 +15,7 @@ def add_to(commands: Any) -> None:
 
 
 def _examine(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.runs.doctor import examine
+    from bakeoff.experiments.runs.diagnosis import examine
 
     findings = examine(Path.cwd())
     print_columns(findings.rows)

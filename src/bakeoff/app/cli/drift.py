@@ -42,8 +42,8 @@ def show_drift(arguments: argparse.Namespace) -> None:
     require_pictures(trained, called)
     stores = open_records(trained, called)
     load_tensorflow()
-    from bakeoff.inference.drift.drift import FEWEST, compare_with_all, join_samples, rank_foreign
-    from bakeoff.inference.drift.report_html import describe, write_drift
+    from bakeoff.inference.drift.drift_report import describe, write_drift
+    from bakeoff.inference.drift.drift_statistics import FEWEST, compare_with_all, join_samples, rank_foreign
     from bakeoff.inference.drift.samples import MOST, read_folder, read_records, take_sample
     from bakeoff.inference.predict.features import FeatureExtractor
 

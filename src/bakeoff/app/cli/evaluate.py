@@ -10,7 +10,7 @@ from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.tf_loading import load_tensorflow
 
 if TYPE_CHECKING:
-    from bakeoff.inference.evaluate.evaluate import Verdict
+    from bakeoff.inference.evaluate.model_evaluation import EvaluationResult
 
 SPLITS = ("train", "validation", "test")  # as the records have them, whose file takes long to load
 TEST = SPLITS[-1]
@@ -40,14 +40,14 @@ def evaluate_models(arguments: argparse.Namespace) -> None:
 
     candidates = find_candidates(arguments.which)
     load_tensorflow()
-    from bakeoff.inference.evaluate.evaluate import judge_candidate
+    from bakeoff.inference.evaluate.model_evaluation import judge_candidate
 
     for candidate in candidates:
         show_verdict(judge_candidate(candidate, arguments.data, arguments.split, allow_overlap=arguments.allow_overlap))
 
 
-def show_verdict(verdict: "Verdict") -> None:
-    from bakeoff.evaluation.report_html import summarize_metrics
+def show_verdict(verdict: "EvaluationResult") -> None:
+    from bakeoff.evaluation.evaluation_report import summarize_metrics
     from bakeoff.inference.evaluate.split_usage import describe_uses
 
     material, name = verdict.material, verdict.candidate.name

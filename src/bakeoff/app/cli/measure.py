@@ -13,8 +13,8 @@ from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
+    from bakeoff.inference.device.device_measurement import Parity
     from bakeoff.inference.device.host import Host
-    from bakeoff.inference.device.measure import Parity
 
 MAIN = workspace.EXPORTED / "model.tflite"
 COUNT, CALLS, THREADS = 20, 100, 1
@@ -54,8 +54,8 @@ def measure_file(arguments: argparse.Namespace) -> None:
         raise ConfigError(f"--as: must be letters, digits, '.', '-' and '_', got {arguments.device!r}")
     if arguments.file is None or not (arguments.images or arguments.fit):
         workspace.enter()
+    from bakeoff.inference.device.device_measurement import find_images, measure_on
     from bakeoff.inference.device.host import find_host
-    from bakeoff.inference.device.measure import find_images, measure_on
 
     path = Path(arguments.file or MAIN)
     host = find_host(arguments.on, arguments.python or ("python3" if arguments.on else sys.executable))

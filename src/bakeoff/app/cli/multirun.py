@@ -14,10 +14,10 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, errors_in_one_line
 
 if TYPE_CHECKING:
-    from bakeoff.experiments.sweep.backend import Place
+    from bakeoff.experiments.sweep.backend import Backend
     from bakeoff.experiments.sweep.launcher_settings import Settings
-    from bakeoff.experiments.sweep.manifest import Manifest
-    from bakeoff.experiments.sweep.plan_jobs import Job
+    from bakeoff.experiments.sweep.plan_jobs import PlannedJob
+    from bakeoff.experiments.sweep.sweep_manifest import SweepManifest
 
 OTHER_CONF = ("config_path", "config_name", "config_dir")
 
@@ -26,23 +26,23 @@ class Terminal:
     def print_line(self, line: str) -> None:
         print_while_heard(line)
 
-    def show(self, jobs: "Sequence[Job]", configurations: int, settings: "Settings", *, ask: bool) -> None:
+    def show(self, jobs: "Sequence[PlannedJob]", configurations: int, settings: "Settings", *, ask: bool) -> None:
         show_jobs(jobs, configurations)
         sum_of_all = show_sum([job.estimate for job in jobs], settings.jobs or 1)
         if ask and not settings.dry_run:
             require_yes(sum_of_all, sure=settings.yes)
 
-    def place_at(self, on: str | None) -> "AbstractContextManager[Place]":
+    def place_at(self, on: str | None) -> "AbstractContextManager[Backend]":
         return place_at(on)
 
 
 def run_multirun(
     overrides: Sequence[str],
     options: Mapping[str, Any],
-    resumed: "Manifest | None" = None,
+    resumed: "SweepManifest | None" = None,
     *,
     only_queues: bool = False,
-) -> "Manifest | None":
+) -> "SweepManifest | None":
     """Run the application on overrides as `bakeoff sweep` has them: a key with a value needs no `++`."""
     from bakeoff.experiments.sweep.configurations import set_or_add
     from bakeoff.experiments.sweep.hydra_app import Multirun

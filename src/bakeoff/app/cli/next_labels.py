@@ -15,7 +15,7 @@ from bakeoff.foundation.tf_loading import load_tensorflow
 if TYPE_CHECKING:
     import numpy as np
 
-    from bakeoff.inference.active_learning.near_duplicates import Known
+    from bakeoff.inference.active_learning.known_images import KnownImages
     from bakeoff.inference.active_learning.unlabelled_pool import Watcher
 
 COUNT, MIN_SCORE = 50, 0.5
@@ -62,10 +62,10 @@ def choose_next(arguments: argparse.Namespace) -> None:
     import numpy as np
 
     from bakeoff.inference.active_learning.choose import choose_pictures
-    from bakeoff.inference.active_learning.near_duplicates import Known
+    from bakeoff.inference.active_learning.known_images import KnownImages
     from bakeoff.inference.active_learning.unlabelled_pool import Watcher, read_pool
 
-    watcher, known = Watcher(trained), Known()
+    watcher, known = Watcher(trained), KnownImages()
     features = _read_training(watcher, known)
     with progress("next", len(tree.images), "images") as bar:
         pool = read_pool(folder, tree.images, watcher, known, min_score=arguments.min_score, advance=bar.advance)
@@ -106,7 +106,7 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise DataError(f"{arguments.folder}: no such folder")
 
 
-def _read_training(watcher: "Watcher", known: "Known") -> "np.ndarray":
+def _read_training(watcher: "Watcher", known: "KnownImages") -> "np.ndarray":
     """Without records the pictures are told from each other alone, which is said."""
     import numpy as np
 

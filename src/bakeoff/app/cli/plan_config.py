@@ -8,15 +8,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.app.cli.predict import from_here
-from bakeoff.app.cli.table import print_folded, print_wrapped
 from bakeoff.app.cli.terminal import RUN, print_columns
+from bakeoff.app.cli.terminal_table import print_folded, print_wrapped
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import format_duration, format_names, format_size
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.config.compose.variant import Variant
+    from bakeoff.config.compose.variant import ResolvedVariant
     from bakeoff.experiments.planning.plan import Plan, PlannedPhase
 
 CLASSES_SHOWN = 12
@@ -170,7 +170,7 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
     print_columns([("", *names), *((pair.key, _as_text(pair.one), _as_text(pair.other)) for pair in pairs)])
 
 
-def _read_variant(overrides: list[str]) -> "Variant":
+def _read_variant(overrides: list[str]) -> "ResolvedVariant":
     from bakeoff.config.compose.variant import read_variant
 
     facts = workspace.facts()

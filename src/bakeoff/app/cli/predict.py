@@ -13,7 +13,7 @@ from bakeoff.foundation.progress import print_line, progress
 from bakeoff.foundation.tf_loading import load_tensorflow
 
 if TYPE_CHECKING:
-    from bakeoff.inference.predict.model import Model
+    from bakeoff.inference.predict.model_interface import Model
     from bakeoff.inference.predict.select_model import Trained
 
 SOME_FAILED = 1
@@ -60,7 +60,7 @@ def predict_paths(arguments: argparse.Namespace) -> None:
     if not 0 <= arguments.min_score <= 1:
         raise WorkspaceError(f"--min-score: must be between 0 and 1, got {arguments.min_score:g}")
     from bakeoff.inference.predict.read_images import sources
-    from bakeoff.inference.predict.run import PICTURES, Work, format_tally, make_own_folder, require_own_folder
+    from bakeoff.inference.predict.run import PICTURES, FilePredictor, format_tally, make_own_folder, require_own_folder
     from bakeoff.inference.predict.select_model import chosen
 
     require_own_folder(arguments.out)
@@ -70,7 +70,7 @@ def predict_paths(arguments: argparse.Namespace) -> None:
     model = _open(source)
     if arguments.track and model.task != "detection":
         raise WorkspaceError(f"--track: must have a detector, {called} is for {model.task}")
-    work = Work(
+    work = FilePredictor(
         model, arguments.out, arguments.min_score, draws=not arguments.no_pictures, follows_objects=arguments.track
     )
     with progress("predict", work.units(files), "images") as bar:
@@ -92,7 +92,7 @@ def _open(source: "Path | Trained") -> "Model":
 
         return Small(source)
     load_tensorflow()
-    from bakeoff.inference.predict.model import opened
+    from bakeoff.inference.predict.model_interface import opened
 
     return opened(source)
 

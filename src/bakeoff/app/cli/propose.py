@@ -11,8 +11,8 @@ from bakeoff.foundation.progress import print_line, progress
 from bakeoff.foundation.tf_loading import load_tensorflow
 
 if TYPE_CHECKING:
-    from bakeoff.importing.datasets.pre_annotate import Scene
-    from bakeoff.inference.predict.model import Model
+    from bakeoff.importing.datasets.pre_annotate import ImageProposals
+    from bakeoff.inference.predict.model_interface import Model
 
 FORMATS = ("voc", "coco", "yolo")
 MIN_SCORE = 0.5
@@ -53,13 +53,13 @@ def propose_labels(arguments: argparse.Namespace) -> None:
     is_file = path.exists() and not (path / "dvc.yaml").is_file()
     source, called = chosen(path if is_file else None, None if is_file else arguments.model)
     load_tensorflow()
-    from bakeoff.importing.datasets.pre_annotate import Place, propose
-    from bakeoff.inference.predict.model import opened
+    from bakeoff.importing.datasets.pre_annotate import LabelFolder, propose
+    from bakeoff.inference.predict.model_interface import opened
 
     model = opened(source)
     if model.task != "detection":
         raise DataError(f"{called}: must be a detector, is for {model.task}")
-    place = Place(arguments.folder, arguments.format, model.labels)
+    place = LabelFolder(arguments.folder, arguments.format, model.labels)
     with progress("propose", len(place.list_images()), "images") as bar:
         tally = propose(place, lambda image: _predict(model, image, arguments.min_score), called, bar.advance)
     for failure in tally.failures:
@@ -77,9 +77,9 @@ def propose_labels(arguments: argparse.Namespace) -> None:
         sys.exit(SOME_FAILED)
 
 
-def _predict(model: "Model", path: Path, min_score: float) -> "Scene":
+def _predict(model: "Model", path: Path, min_score: float) -> "ImageProposals":
     """Return the boxes that a model finds in a picture, from a score on, best first."""
-    from bakeoff.importing.datasets.pre_annotate import Proposed, Scene
+    from bakeoff.importing.datasets.pre_annotate import ImageProposals, Proposed
     from bakeoff.inference.predict.output_formats import image_row, rows_of
     from bakeoff.inference.predict.read_images import read_image
 
@@ -94,4 +94,4 @@ def _predict(model: "Model", path: Path, min_score: float) -> "Scene":
         if row["score"] >= min_score and width > 0 and height > 0:
             right, bottom = round(left + width, 2), round(top + height, 2)
             boxes.append(Proposed(row["category"], row["score"], left, top, right, bottom))
-    return Scene(PurePosixPath(path.name), image["width"], image["height"], tuple(boxes))
+    return ImageProposals(PurePosixPath(path.name), image["width"], image["height"], tuple(boxes))

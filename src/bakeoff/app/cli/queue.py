@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
 
 def _add(arguments: argparse.Namespace) -> None:
     from bakeoff.experiments.sweep.configurations import SplitOverrides
-    from bakeoff.experiments.sweep.queue import add_sweep
+    from bakeoff.experiments.sweep.sweep_queue import add_sweep
     from bakeoff.experiments.sweep.team_quota import lock_minutes, require_minutes_to_resume
 
     overrides = sweep.read_question(arguments)
@@ -59,8 +59,8 @@ def _add(arguments: argparse.Namespace) -> None:
 
 
 def _start(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.sweep.manifest import one_launcher
-    from bakeoff.experiments.sweep.queue import QueueRun
+    from bakeoff.experiments.sweep.sweep_manifest import one_launcher
+    from bakeoff.experiments.sweep.sweep_queue import QueueRun
 
     rules = sweep.read_rules(arguments, again=False, queued=True)
     require_place(arguments.on, is_queue=True)
@@ -74,8 +74,8 @@ def _start(arguments: argparse.Namespace) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.sweep.manifest import load_manifest
-    from bakeoff.experiments.sweep.queue import list_queued_sweeps
+    from bakeoff.experiments.sweep.sweep_manifest import load_manifest
+    from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps
 
     rows = [("", "sweep", "jobs", "question")]
     for place, sweep_id in enumerate(list_queued_sweeps(), 1):
@@ -88,7 +88,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _remove(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.sweep.queue import find_queued_sweep, list_queued_sweeps, remove_sweep
+    from bakeoff.experiments.sweep.sweep_queue import find_queued_sweep, list_queued_sweeps, remove_sweep
 
     if bool(arguments.which) == arguments.all:
         raise WorkspaceError("queue remove: must be given either ids of sweeps or --all; `bakeoff queue list` has them")

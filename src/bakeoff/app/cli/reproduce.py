@@ -9,7 +9,7 @@ from bakeoff.app.cli.terminal import RUN, end_as_by_ctrl_c
 from bakeoff.foundation.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from bakeoff.experiments.reproduce.rerun import Attempt
+    from bakeoff.experiments.reproduce.rerun import Reproduction
 
 DIFFERS = 1
 JSON_VERSION = 1
@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
 def make_again(arguments: argparse.Namespace) -> None:
     from bakeoff.experiments.reproduce import rerun
     from bakeoff.experiments.reproduce.recorded import recorded
-    from bakeoff.experiments.reproduce.verdict import Outcome
+    from bakeoff.experiments.reproduce.reproduction_verdict import MatchLevel
     from bakeoff.tracking.restored_results import reconcile
 
     if arguments.tolerance is not None and not arguments.tolerance >= 0:
@@ -43,7 +43,7 @@ def make_again(arguments: argparse.Namespace) -> None:
 
     end_as_by_ctrl_c()
     reconcile()
-    attempt = rerun.Attempt(recorded(arguments.which))
+    attempt = rerun.Reproduction(recorded(arguments.which))
     print_line(f"{attempt.recorded.called}: {attempt.recorded.variant}, run {attempt.recorded.run_id or 'unknown'}")
     for remark in attempt.recorded.remarks:
         print_line(f"note: {remark}")
@@ -63,11 +63,11 @@ def make_again(arguments: argparse.Namespace) -> None:
         print_line(f"MLflow gets it as run {run_id}, with the tag bakeoff.reproduction_of")
     if arguments.json:
         print(_as_json(attempt, None))
-    if verdict.outcome == Outcome.DIFFERS:
+    if verdict.outcome == MatchLevel.DIFFERS:
         sys.exit(DIFFERS)
 
 
-def _as_json(attempt: "Attempt", why_not: str | None) -> str:
+def _as_json(attempt: "Reproduction", why_not: str | None) -> str:
     verdict = None if why_not else attempt.verdict
     tree = {
         "version": JSON_VERSION,

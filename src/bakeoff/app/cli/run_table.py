@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterator, Sequence
 
-from bakeoff.app.cli.table import fit, fold
+from bakeoff.app.cli.terminal_table import fit, fold
 from bakeoff.experiments.runs.list_runs import KnownRun
-from bakeoff.experiments.runs.status import State, Status
+from bakeoff.experiments.runs.run_status import State, Status
 from bakeoff.foundation.formatting import format_duration, format_size
 from bakeoff.learning.metrics.names import BY_HEADLINE
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.app.cli.table import terminal_width, wrap
 from bakeoff.app.cli.terminal import RUN
+from bakeoff.app.cli.terminal_table import terminal_width, wrap
 from bakeoff.foundation.progress import SECONDS_BETWEEN_LINES, print_line
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def add_to(commands: Any) -> None:
 def show_status(arguments: argparse.Namespace) -> None:
     from bakeoff.app.cli.run_table import hint, run_lines, table_lines
     from bakeoff.experiments.runs.list_runs import known_runs
-    from bakeoff.tracking.sync.status import report_interrupted
+    from bakeoff.tracking.sync.sync_status import report_interrupted
 
     report_interrupted()
     fingerprint = None

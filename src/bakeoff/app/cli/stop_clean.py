@@ -34,7 +34,7 @@ def add_stop(commands: Any) -> None:
 
 
 def stop_runs(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.runs.status import State
+    from bakeoff.experiments.runs.run_status import State
 
     runs = _choose(arguments.which, everything=arguments.all)
     for run in runs:
@@ -82,7 +82,7 @@ def _wait_for(run: "KnownRun") -> "KnownRun":
 
 
 def add_clean(commands: Any) -> None:
-    from bakeoff.experiments.runs.status import State
+    from bakeoff.experiments.runs.run_status import State
 
     clean = commands.add_parser("clean")
     add = clean.add_argument
@@ -123,9 +123,16 @@ def clean_up(arguments: argparse.Namespace) -> None:
 
 
 def _find(arguments: argparse.Namespace) -> list["Leftover"]:
-    from bakeoff.experiments.runs.cleanup import Rules, named_by, old_runs, other_leftovers, seconds_of, these_runs
+    from bakeoff.experiments.runs.cleanup import (
+        CleanupRules,
+        named_by,
+        old_runs,
+        other_leftovers,
+        seconds_of,
+        these_runs,
+    )
     from bakeoff.experiments.runs.list_runs import known_runs
-    from bakeoff.experiments.runs.status import State
+    from bakeoff.experiments.runs.run_status import State
     from bakeoff.tracking.resolve_name import resolve
 
     runs, names = [run for run in known_runs() if not run.waits], named_by()
@@ -138,7 +145,7 @@ def _find(arguments: argparse.Namespace) -> list["Leftover"]:
     if arguments.keep is not None and arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
     age = seconds_of(arguments.older_than) if arguments.older_than else 0.0
-    rules = Rules(
+    rules = CleanupRules(
         keep=1 if arguments.keep is None else arguments.keep,
         older_than=age,
         states=tuple(State(state) for state in arguments.state or ()),
@@ -149,7 +156,7 @@ def _find(arguments: argparse.Namespace) -> list["Leftover"]:
 
 def _in_store(chosen: list["KnownRun"] | None, runs: list["KnownRun"], age: float) -> list["Leftover"]:
     """Return what the store of work in flight has of the runs that were chosen, or of all by the rules."""
-    from bakeoff.experiments.checkpoint_store.list_runs import stored_runs, these_stored
+    from bakeoff.experiments.checkpoint_store.run_copies import stored_runs, these_stored
     from bakeoff.experiments.checkpoint_store.store import VARIABLE, open_store
 
     if not (named := os.environ.get(VARIABLE)):

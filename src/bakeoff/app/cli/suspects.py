@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.app.cli.internal_sweep import add_sweep_options, train_or_resume
-from bakeoff.app.cli.table import print_fitted
 from bakeoff.app.cli.terminal import RUN
+from bakeoff.app.cli.terminal_table import print_fitted
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.inference.label_errors.rank import Listing
+    from bakeoff.inference.label_errors.rank import LabelErrorReport
 
 FORMATS = ("voc", "coco")
 REMARKS, SHOWN = 10, 100
@@ -104,7 +104,7 @@ def _find_runs(arguments: argparse.Namespace) -> list[str]:
     if arguments.folds is None and arguments.resume is None and arguments.sweep is None:
         return list(arguments.which)
     from bakeoff.experiments.sweep.folds import FOLD
-    from bakeoff.experiments.sweep.manifest import find_manifest
+    from bakeoff.experiments.sweep.sweep_manifest import find_manifest
 
     manifest = find_manifest(arguments.sweep or arguments.resume or None)
     others = [job.name for job in manifest.jobs if FOLD not in job.varied]
@@ -118,7 +118,7 @@ def _find_runs(arguments: argparse.Namespace) -> list[str]:
     return [job.experiment for job in manifest.jobs]
 
 
-def _print_suspects(listing: "Listing") -> None:
+def _print_suspects(listing: "LabelErrorReport") -> None:
     quality = f": {listing.findings.quality}" if listing.findings else ""
     print_line(
         f"suspects: {len(listing.suspects):,} in {len(listing.rows):,} examples, {listing.held_out.source}{quality}"
@@ -133,8 +133,8 @@ def _print_suspects(listing: "Listing") -> None:
             print_line(f"  and {len(listing.suspects) - REMARKS:,} more; --html FILE shows them, --csv FILE lists them")
 
 
-def _write(arguments: argparse.Namespace, listing: "Listing") -> None:
-    from bakeoff.inference.label_errors.page import write_page
+def _write(arguments: argparse.Namespace, listing: "LabelErrorReport") -> None:
+    from bakeoff.inference.label_errors.suspects_page import write_page
     from bakeoff.inference.label_errors.tables import write_proposals, write_table
 
     if arguments.html:

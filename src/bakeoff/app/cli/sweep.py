@@ -16,8 +16,8 @@ from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.experiments.sweep.launch import Rules
-    from bakeoff.experiments.sweep.manifest import Manifest
+    from bakeoff.experiments.sweep.launch import LaunchOptions
+    from bakeoff.experiments.sweep.sweep_manifest import SweepManifest
 
 COMMAND = re.compile(r"[a-z]+")  # an override has a = or a ~
 
@@ -105,18 +105,18 @@ def read_question(arguments: argparse.Namespace) -> tuple[str, ...]:
     return (*(load_overrides(Path(arguments.file)) if arguments.file else ()), *arguments.overrides)
 
 
-def read_rules(arguments: argparse.Namespace, **more: bool) -> "Rules":
-    from bakeoff.experiments.sweep.launch import Rules
+def read_rules(arguments: argparse.Namespace, **more: bool) -> "LaunchOptions":
+    from bakeoff.experiments.sweep.launch import LaunchOptions
 
     for option, number, least in (("--jobs", arguments.jobs, 1), ("--retries", arguments.retries, 0)):
         if number is not None and number < least:
             raise WorkspaceError(f"{option}: must be {least} or more, got {number}")
     is_one = arguments.jobs == 1 or (arguments.jobs is None and arguments.on in HERE)
     follow = arguments.follow or (is_one and not arguments.quiet)
-    return Rules(arguments.jobs, follow, arguments.fail_fast, arguments.retries, **more)
+    return LaunchOptions(arguments.jobs, follow, arguments.fail_fast, arguments.retries, **more)
 
 
-def plan_sweep(arguments: argparse.Namespace, overrides: tuple[str, ...]) -> "Manifest | None":
+def plan_sweep(arguments: argparse.Namespace, overrides: tuple[str, ...]) -> "SweepManifest | None":
     """Return a sweep that was shown, confirmed and written down; None if no more than that is wanted."""
     if arguments.search is not None:
         return plan_search(arguments, overrides, arguments.until)
@@ -149,7 +149,7 @@ def _read_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def _resume(arguments: argparse.Namespace) -> None:
     from bakeoff.experiments.sweep.configurations import SplitOverrides
     from bakeoff.experiments.sweep.git_snapshot import changed_since, format_files
-    from bakeoff.experiments.sweep.manifest import find_manifest
+    from bakeoff.experiments.sweep.sweep_manifest import find_manifest
     from bakeoff.experiments.sweep.team_quota import require_minutes_to_resume
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
@@ -186,10 +186,10 @@ def _resume(arguments: argparse.Namespace) -> None:
         _launch(manifest, read_rules(arguments), arguments.on)
 
 
-def _launch(manifest: "Manifest", rules: "Rules", on: str | None) -> None:
+def _launch(manifest: "SweepManifest", rules: "LaunchOptions", on: str | None) -> None:
     from bakeoff.experiments.sweep.launch import launch_of
-    from bakeoff.experiments.sweep.manifest import load_manifest, one_launcher
     from bakeoff.experiments.sweep.mlflow_parent import report_to_mlflow
+    from bakeoff.experiments.sweep.sweep_manifest import load_manifest, one_launcher
 
     end_as_by_ctrl_c()
     with one_launcher(manifest.folder), place_at(on) as place:

@@ -8,22 +8,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from bakeoff.app.cli.command_table import COMMANDS
-from bakeoff.app.cli.table import print_fitted, print_wrapped
 from bakeoff.app.cli.terminal import confirm, print_columns
+from bakeoff.app.cli.terminal_table import print_fitted, print_wrapped
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import INTERRUPTED, WorkspaceError, choices
 from bakeoff.foundation.formatting import format_duration, format_size
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.experiments.sweep.manifest import JobState, Manifest
+    from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest
 
 SOME_FAILED = 1
 OF_SWEEPS = "of sweeps that have started: bakeoff sweep list, show [ID], best [ID], prune [ID]; each has a --help"
-Run: TypeAlias = Callable[["Manifest", argparse.Namespace], None]
+RunCommand: TypeAlias = Callable[["SweepManifest", argparse.Namespace], None]
 
 
-def finish(manifest: "Manifest | None") -> None:
+def finish(manifest: "SweepManifest | None") -> None:
     """Show what came of a sweep, if it began, and leave with the exit code that says how its jobs are."""
     if manifest is None:
         return
@@ -42,7 +42,7 @@ def finish(manifest: "Manifest | None") -> None:
     leave_by(manifest.states)
 
 
-def _say_how_it_ended(manifest: "Manifest") -> None:
+def _say_how_it_ended(manifest: "SweepManifest") -> None:
     """The best of a search, and why it ended if that was before all its trials."""
     from bakeoff.experiments.sweep.best import find_best
 
@@ -55,7 +55,7 @@ def _say_how_it_ended(manifest: "Manifest") -> None:
 
 def leave_by(states: Set["JobState"]) -> None:
     """With the exit code that says how the jobs are."""
-    from bakeoff.experiments.sweep.manifest import JobState
+    from bakeoff.experiments.sweep.sweep_manifest import JobState
 
     left = {state for state in states if not state.is_final}
     if left - {JobState.FAILED}:
@@ -93,14 +93,14 @@ def refuse_command(name: str) -> NoReturn:
     raise WorkspaceError(f"{name}: must be an override such as lr=cosine,exponential, or {choices(name, ALL_COMMANDS)}")
 
 
-def _run_on_one(run: "Run", arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.sweep.manifest import find_manifest
+def _run_on_one(run: "RunCommand", arguments: argparse.Namespace) -> None:
+    from bakeoff.experiments.sweep.sweep_manifest import find_manifest
 
     run(find_manifest(arguments.id), arguments)
 
 
 def _list() -> None:
-    from bakeoff.experiments.sweep.manifest import all_ids, load_manifest
+    from bakeoff.experiments.sweep.sweep_manifest import all_ids, load_manifest
 
     rows = [("sweep", "began", "jobs", "question")]
     for name in all_ids():
@@ -113,7 +113,7 @@ def _list() -> None:
         print_fitted(rows, narrow="question")
 
 
-def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
+def _show(manifest: "SweepManifest", arguments: argparse.Namespace) -> None:
     print_wrapped(f"{manifest.id}: {' '.join(manifest.overrides)}")
     if manifest.note:
         print_wrapped(manifest.note)
@@ -127,7 +127,7 @@ def _show(manifest: "Manifest", arguments: argparse.Namespace) -> None:
     print_fitted([head, *rows], less=("attempts", "experiment"), narrow="configuration")
 
 
-def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
+def _best(manifest: "SweepManifest", arguments: argparse.Namespace) -> None:
     from bakeoff.experiments.sweep.best import apply_configuration, require_best
 
     job = require_best(manifest)
@@ -141,7 +141,7 @@ def _best(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         print_line("--apply takes it into the workspace")
 
 
-def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
+def _prune(manifest: "SweepManifest", arguments: argparse.Namespace) -> None:
     from bakeoff.experiments.sweep.best import find_prunable
 
     if arguments.keep < 0:
@@ -162,7 +162,7 @@ def _prune(manifest: "Manifest", arguments: argparse.Namespace) -> None:
         print_line(f"nothing was removed; --yes removes {wanted}")
 
 
-ON_ONE_SWEEP: dict[str, tuple[str, Run]] = {  # an example of each, and what it runs
+ON_ONE_SWEEP: dict[str, tuple[str, RunCommand]] = {  # an example of each, and what it runs
     "show": ("sweep-20260102-030405", _show),
     "best": ("--apply", _best),
     "prune": ("--keep 2", _prune),

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bakeoff.app.cli.table import print_fitted, print_wrapped
 from bakeoff.app.cli.terminal import confirm, print_columns
+from bakeoff.app.cli.terminal_table import print_fitted, print_wrapped
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.formatting import format_duration, format_size
@@ -13,10 +13,10 @@ from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.experiments.planning.estimate import Estimate, Together
-    from bakeoff.experiments.sweep.manifest import Manifest
-    from bakeoff.experiments.sweep.plan_jobs import Job
-    from bakeoff.experiments.sweep.search.settings import Search
+    from bakeoff.experiments.sweep.plan_jobs import PlannedJob
+    from bakeoff.experiments.sweep.search.search_settings import Search
     from bakeoff.experiments.sweep.search.space import Space
+    from bakeoff.experiments.sweep.sweep_manifest import SweepManifest
 
 SECONDS_UNASKED = 3600.0
 TRIALS = 20
@@ -57,7 +57,7 @@ def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
         arguments.no_pruning = True if not search.prunes else None
 
 
-def plan_search(arguments: argparse.Namespace, overrides: Sequence[str], until: str | None) -> "Manifest | None":
+def plan_search(arguments: argparse.Namespace, overrides: Sequence[str], until: str | None) -> "SweepManifest | None":
     """Return a search that was shown, confirmed and written down; None if no more than that is wanted."""
     from bakeoff.experiments.sweep.plan_jobs import begin, minutes_of
     from bakeoff.experiments.sweep.team_quota import require_minutes
@@ -93,7 +93,7 @@ def require_yes(sum_of_all: "Together", *, sure: bool) -> None:
             raise WorkspaceError(f"sweep: takes about {about}, so it must be confirmed; --yes begins it")
 
 
-def show_jobs(jobs: Sequence["Job"], configurations: int) -> None:
+def show_jobs(jobs: Sequence["PlannedJob"], configurations: int) -> None:
     rows = [("", "configuration", "variant", "steps", "time", "stages")]
     for job in jobs:
         seconds = job.estimate.seconds
@@ -110,7 +110,7 @@ def show_jobs(jobs: Sequence["Job"], configurations: int) -> None:
     print_line(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
 
 
-def _show_warnings(jobs: Iterable["Job"]) -> None:
+def _show_warnings(jobs: Iterable["PlannedJob"]) -> None:
     for warning in dict.fromkeys(warning for job in jobs for warning in job.warnings):
         print_wrapped(f"warning: {warning}")
 
@@ -135,7 +135,7 @@ class SearchPlan:
 
         from bakeoff.experiments.sweep.configurations import MOST_AT_ALL, MOST_CONFIGURATIONS
         from bakeoff.experiments.sweep.plan_jobs import headline_name, preflight, stages_of
-        from bakeoff.experiments.sweep.search.settings import Search
+        from bakeoff.experiments.sweep.search.search_settings import Search
         from bakeoff.experiments.sweep.search.space import parse_space
 
         # What costs nothing to know is checked first.
@@ -148,7 +148,7 @@ class SearchPlan:
         if trials > most:
             raise ConfigError(f"--trials: must be at most {most:,}, got {trials:,}")
         self.space: Space = parse_space(overrides, workspace.CONF)
-        self.corners: list[Job] = preflight(self.space.corners(), until=until)
+        self.corners: list[PlannedJob] = preflight(self.space.corners(), until=until)
         middle = self.corners[0]
         headline = headline_name(middle.derived)
         metric = given.metric or headline
@@ -163,7 +163,7 @@ class SearchPlan:
         self._require_metric(headline)
 
     def _require_metric(self, headline: str) -> None:
-        from bakeoff.experiments.sweep.search.settings import require_metric
+        from bakeoff.experiments.sweep.search.search_settings import require_metric
 
         search, middle = self.search, self.corners[0]
         require_metric(search.metric, headline)
@@ -207,8 +207,8 @@ class SearchPlan:
 
     def show_first(self) -> None:
         """Suggestions that wait for no result: TPE's own first ones are drawn at random."""
-        from bakeoff.experiments.sweep.manifest import SweepJob
         from bakeoff.experiments.sweep.search.study import suggest
+        from bakeoff.experiments.sweep.sweep_manifest import SweepJob
 
         jobs: list[SweepJob] = []
         for number in range(1, min(SHOWN, self.search.trials) + 1):

@@ -9,7 +9,7 @@ from bakeoff.foundation.progress import print_line
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 
 if TYPE_CHECKING:
-    from bakeoff.tracking.sync.status import Standing
+    from bakeoff.tracking.sync.sync_status import SyncStatus
 
 NOT_ALL_SENT = 1
 
@@ -32,7 +32,7 @@ def add_track(commands: Any) -> None:
 
 def show_status(arguments: argparse.Namespace) -> None:
     from bakeoff.tracking.restored_results import reconcile
-    from bakeoff.tracking.sync.status import standings
+    from bakeoff.tracking.sync.sync_status import standings
 
     reconcile()
     known = standings()
@@ -44,7 +44,7 @@ def show_status(arguments: argparse.Namespace) -> None:
 
 def send_all(arguments: argparse.Namespace) -> None:
     from bakeoff.tracking.restored_results import reconcile
-    from bakeoff.tracking.sync.status import standings, sync
+    from bakeoff.tracking.sync.sync_status import standings, sync
 
     reconcile()
     arrived = sync(arguments.uri, print_line, anew=arguments.anew)
@@ -53,11 +53,11 @@ def send_all(arguments: argparse.Namespace) -> None:
         sys.exit(NOT_ALL_SENT)
 
 
-def _row(standing: "Standing") -> tuple[str, ...]:
+def _row(standing: "SyncStatus") -> tuple[str, ...]:
     unsent = f"{standing.unsent:,} lines" if standing.unsent else "-"
     return (standing.run_id[:SHOWN_OF_ID], standing.name, standing.target.shown, unsent, standing.place.trouble or "")
 
 
-def _count(known: list["Standing"]) -> str:
+def _count(known: list["SyncStatus"]) -> str:
     whole = sum(standing.is_sent for standing in known)
     return f"{len(known)} {'run' if len(known) == 1 else 'runs'}, {whole} sent whole"

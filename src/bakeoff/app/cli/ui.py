@@ -29,7 +29,7 @@ def open_ui(arguments: argparse.Namespace) -> None:
     """Run MLflow's server until Ctrl-C."""
     from bakeoff.tracking.restored_results import reconcile
     from bakeoff.tracking.store.target import store_file
-    from bakeoff.tracking.sync.status import send_beside, sync
+    from bakeoff.tracking.sync.sync_status import send_beside, sync
 
     reconcile()
     if store_file().is_file():

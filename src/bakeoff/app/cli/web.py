@@ -32,11 +32,11 @@ def serve(arguments: argparse.Namespace) -> None:
         raise ConfigError(f"--port: must be between 1 and 65535, got {arguments.port}")
     from bakeoff.app.web.app import bind, make_server
     from bakeoff.app.web.safe_paths import own_folder
-    from bakeoff.app.web.security import Door, read_token
+    from bakeoff.app.web.security import ServerAddress, read_token
 
     place = bind(arguments.host, arguments.port, range(FIRST_PORT, FIRST_PORT + PORTS))
     token = None if _is_own(arguments.host) else read_token(own_folder("token"))
-    door = Door(arguments.host, place.getsockname()[1], token)
+    door = ServerAddress(arguments.host, place.getsockname()[1], token)
     print_line(f"bakeoff web: {door.address}  (Ctrl-C ends it)")
     if token:
         print_line(

@@ -12,9 +12,9 @@ from bakeoff.foundation.formatting import format_names, format_size
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.importing.weights.catalogue import Entry
-    from bakeoff.importing.weights.demo_weights import Drawn
+    from bakeoff.importing.weights.demo_weights import DemoWeights
     from bakeoff.importing.weights.fetch import Fetched
+    from bakeoff.importing.weights.weights_catalogue import Entry
 
 ZOO = workspace.WEIGHTS / "zoo"
 
@@ -32,8 +32,8 @@ def add_to(commands: Any) -> None:
 
 
 def show_list(arguments: argparse.Namespace) -> None:
-    from bakeoff.importing.weights.catalogue import read_catalogue
     from bakeoff.importing.weights.demo_weights import DRAWN
+    from bakeoff.importing.weights.weights_catalogue import read_catalogue
 
     entries = list(read_catalogue().values())
     if arguments.json:
@@ -68,9 +68,9 @@ def _is_here(name: str) -> bool:
 
 
 def get_weights(arguments: argparse.Namespace) -> None:
-    from bakeoff.importing.weights.catalogue import find_entry, read_catalogue
     from bakeoff.importing.weights.demo_weights import DRAWN
     from bakeoff.importing.weights.fetch import MIRROR, Places, get
+    from bakeoff.importing.weights.weights_catalogue import find_entry, read_catalogue
 
     if arguments.name in DRAWN:
         _make(DRAWN[arguments.name])
@@ -86,7 +86,7 @@ def get_weights(arguments: argparse.Namespace) -> None:
         print_line(line)
 
 
-def _make(drawn: "Drawn") -> None:
+def _make(drawn: "DemoWeights") -> None:
     from bakeoff.importing.weights.demo_weights import make_drawn
 
     folder = ZOO / drawn.name

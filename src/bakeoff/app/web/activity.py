@@ -5,22 +5,22 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
-from bakeoff.app.web.background_commands import Errand
+from bakeoff.app.web.background_commands import BackgroundCommand
 from bakeoff.app.web.responses import plain, show_page
-from bakeoff.app.web.safe_paths import NotThere
+from bakeoff.app.web.safe_paths import NotFound
 from bakeoff.foundation.html import template
 
 SHOWN = 3  # on every page
 
 
-def find_errand(name: str) -> Errand:
+def find_errand(name: str) -> BackgroundCommand:
     errand = background_commands.load(name)
     if errand is None:
-        raise NotThere(f"{name!r}: no such errand; it may have been removed")
+        raise NotFound(f"{name!r}: no such errand; it may have been removed")
     return errand
 
 
-def answer_with(errand: Errand) -> Response:
+def answer_with(errand: BackgroundCommand) -> Response:
     """Return the address of the page that shows an errand, for a script."""
     return JSONResponse({"errand": errand.id, "goto": f"/activity/{errand.id}"})
 

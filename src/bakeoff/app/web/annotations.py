@@ -15,9 +15,9 @@ from typing import Any
 
 from filelock import FileLock
 
-from bakeoff.app.web.boxes import Box, make_voc, parse_boxes, parse_size, read_boxes, require_class
+from bakeoff.app.web.pixel_boxes import PixelBox, make_voc, parse_boxes, parse_size, read_boxes, require_class
 from bakeoff.app.web.responses import Conflict
-from bakeoff.app.web.safe_paths import NotThere, own_folder, require_file, require_inside
+from bakeoff.app.web.safe_paths import NotFound, own_folder, require_file, require_inside
 from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
@@ -29,13 +29,13 @@ MOST_CLASSES = 500
 CLASSES_FROM = 300  # labels, for their classes, where no classes.txt lists them
 
 
-class Folder:
+class AnnotationFolder:
     """A folder of data/raw/ whose pictures are labelled."""
 
     def __init__(self, name: str) -> None:
         self.name, self.root = name, require_inside(workspace.RAW, name)
         if "/" in name or not self.root.is_dir():
-            raise NotThere(f"{self.root.as_posix()}: no such folder")
+            raise NotFound(f"{self.root.as_posix()}: no such folder")
         self._has_images = (self.root / IMAGES).is_dir()
 
     def list_frames(self) -> list[str]:
@@ -62,10 +62,10 @@ class Folder:
         return sorted(path for path, _ in list_files(self.root, IGNORED) if not path.endswith(".xml"))
 
     def picture(self, frame: str) -> Path:
-        """Return the file of a picture. Raises NotThere."""
+        """Return the file of a picture. Raises NotFound."""
         path = require_file(self.root, frame)
         if path.suffix.lower() not in IMAGE_SUFFIXES:
-            raise NotThere(f"{frame}: is no picture")
+            raise NotFound(f"{frame}: is no picture")
         return path
 
     def annotation(self, frame: str) -> Path:
@@ -150,7 +150,7 @@ class Folder:
                 write_whole(self.root / CLASSES, "".join(f"{one}\n" for one in [*known, label]))
         return self.list_classes()
 
-    def propose(self, proposals: Mapping[str, Sequence[Box]]) -> None:
+    def propose(self, proposals: Mapping[str, Sequence[PixelBox]]) -> None:
         """Add proposals to pictures; those that wait there already are replaced."""
         with self._lock():
             self._write_proposals({**self._proposals(), **proposals})
@@ -163,15 +163,15 @@ class Folder:
         folder.mkdir(parents=True, exist_ok=True)
         return FileLock(folder / hashlib.sha256(self.name.encode()).hexdigest()[:16])
 
-    def _proposals(self) -> dict[str, list[Box]]:
+    def _proposals(self) -> dict[str, list[PixelBox]]:
         try:
             tree = json.loads((self.root / COCO_FILE).read_text(encoding="utf-8"))
             labels = {one["id"]: one["name"] for one in tree["categories"]}
             frames = {one["id"]: one["file_name"] for one in tree["images"]}
-            proposals: dict[str, list[Box]] = {}
+            proposals: dict[str, list[PixelBox]] = {}
             for one in tree["annotations"]:
                 left, top, wide, high = one["bbox"]
-                box = Box(labels[one["category_id"]], left, top, left + wide, top + high, one.get("score"))
+                box = PixelBox(labels[one["category_id"]], left, top, left + wide, top + high, one.get("score"))
                 proposals.setdefault(frames[one["image_id"]], []).append(box)
             return proposals
         except FileNotFoundError:
@@ -179,7 +179,7 @@ class Folder:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{self.root / COCO_FILE}: cannot be read ({error}); move it away") from None
 
-    def _write_proposals(self, proposals: Mapping[str, Sequence[Box]]) -> None:
+    def _write_proposals(self, proposals: Mapping[str, Sequence[PixelBox]]) -> None:
         """Write the proposals. Without any, the files are removed, so that a model may propose anew."""
         frames = [frame for frame, boxes in proposals.items() if boxes]
         if not frames:

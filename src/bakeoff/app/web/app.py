@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from bakeoff.app.web import activity, comparing, dataset_pages, labels, runs, train_form, uploads
-from bakeoff.app.web.responses import Refused, show_fault, show_missing, show_problem, show_static
-from bakeoff.app.web.security import Door, Guard
+from bakeoff.app.web import activity, comparing, dataset_pages, label_pages, runs, train_form, uploads
+from bakeoff.app.web.responses import BadRequest, show_fault, show_missing, show_problem, show_static
+from bakeoff.app.web.security import Guard, ServerAddress
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
 
 SECONDS_TO_FINISH = 1  # of a server that ends while pages listen
@@ -25,11 +25,11 @@ Parts = dict[str, str]  # HTML by the id of its element
 PartsReader = Callable[[], Parts]
 
 
-def make_app(door: Door) -> Starlette:
+def make_app(door: ServerAddress) -> Starlette:
     """Return the page of the workspace that this process stands in."""
     routes = [
-        *runs.ROUTES, *comparing.ROUTES, *train_form.ROUTES, *dataset_pages.ROUTES, *uploads.ROUTES, *labels.ROUTES,
-        *activity.ROUTES,
+        *runs.ROUTES, *comparing.ROUTES, *train_form.ROUTES, *dataset_pages.ROUTES, *uploads.ROUTES,
+        *label_pages.ROUTES, *activity.ROUTES,
         Route("/events", send_events), Route("/static/{name}", show_static),
     ]  # fmt: skip
     handlers = {BakeoffError: show_problem, OSError: show_fault, 404: show_missing, 405: show_missing}
@@ -53,7 +53,7 @@ def bind(host: str, port: int | None, ports: range) -> socket.socket:
     raise WorkspaceError(f"{host}: {tried} taken or not allowed; choose another with --port, or another --host")
 
 
-def make_server(door: Door) -> uvicorn.Server:
+def make_server(door: ServerAddress) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             make_app(door), log_level="warning", timeout_graceful_shutdown=SECONDS_TO_FINISH,
@@ -75,7 +75,7 @@ async def send_events(request: Request) -> Response:
         "activity": activity.strip_parts,
     }
     if kind not in readers:
-        raise Refused(f"of: must be one of {', '.join(readers)}")
+        raise BadRequest(f"of: must be one of {', '.join(readers)}")
     first = await run_in_threadpool(readers[kind])  # raises at once if something is wrong
     events = _follow(request, readers[kind], first)
     return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})

@@ -24,9 +24,9 @@ from typing import Any
 
 from filelock import FileLock
 
-from bakeoff.app.web.safe_paths import NotThere, own_folder
+from bakeoff.app.web.safe_paths import NotFound, own_folder
 from bakeoff.experiments.runs.cleanup import is_held_file
-from bakeoff.experiments.sweep.manifest import LOCK
+from bakeoff.experiments.sweep.sweep_manifest import LOCK
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import write_whole
@@ -42,7 +42,7 @@ PROGRAMS = {"bakeoff": ("-m", "bakeoff"), "dvc": ("-m", "bakeoff.foundation.dvc"
 
 
 @dataclass(frozen=True)
-class Errand:
+class BackgroundCommand:
     id: str
     title: str
     commands: tuple[tuple[str, ...], ...]
@@ -74,7 +74,7 @@ class Errand:
         return lines[-1].strip() if lines else ""
 
 
-def find(key: str, command: Sequence[str]) -> Errand | None:
+def find(key: str, command: Sequence[str]) -> BackgroundCommand | None:
     """Return the errand that a key began, or one under way that runs this command."""
     runs = (one for one in list_recent() if one.is_of(key) or (one.state == "runs" and tuple(command) in one.commands))
     return next(runs, None)
@@ -82,13 +82,13 @@ def find(key: str, command: Sequence[str]) -> Errand | None:
 
 def folder_of(errand: str) -> Path:
     if not NAME.fullmatch(errand):
-        raise NotThere(f"{errand!r}: no such errand")
+        raise NotFound(f"{errand!r}: no such errand")
     return own_folder("errands") / errand
 
 
 def begin(
     key: str, title: str, commands: Sequence[Sequence[str]], *, notes: Sequence[str] = (), after: str = ""
-) -> Errand:
+) -> BackgroundCommand:
     """Begin an errand; one with the same key, or one under way with the same commands, is returned instead.
 
     So a double click, the Back button and a second tab begin nothing twice. What has failed begins again.
@@ -102,7 +102,7 @@ def begin(
             if other.is_of(key) or (other.state == "runs" and other.commands == wanted):
                 return other
         _remove_old()
-        errand = Errand(f"{time.strftime('%Y%m%d-%H%M%S')}-{key}", title, wanted, time.time(), "runs",
+        errand = BackgroundCommand(f"{time.strftime('%Y%m%d-%H%M%S')}-{key}", title, wanted, time.time(), "runs",
                         tuple(notes), after)  # fmt: skip
         folder = folder_of(errand.id)
         folder.mkdir()
@@ -111,16 +111,16 @@ def begin(
         return errand
 
 
-def begin_queue() -> Errand | None:
+def begin_queue() -> BackgroundCommand | None:
     """Run the queue, unless somebody runs it or nothing is in line."""
-    from bakeoff.experiments.sweep.queue import list_queued_sweeps
+    from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps
 
     if not list_queued_sweeps() or is_held_file(workspace.queue() / LOCK):
         return None
     return begin(f"queue-{time.time_ns()}", RUN_THE_QUEUE, [QUEUE])
 
 
-def list_recent(most: int = KEPT) -> list[Errand]:
+def list_recent(most: int = KEPT) -> list[BackgroundCommand]:
     """List errands, the newest first."""
     root = own_folder("errands")
     names = [path.name for path in root.iterdir() if NAME.fullmatch(path.name)] if root.is_dir() else []
@@ -128,14 +128,16 @@ def list_recent(most: int = KEPT) -> list[Errand]:
     return [errand for errand in errands if errand is not None]
 
 
-def load(errand: str) -> Errand | None:
+def load(errand: str) -> BackgroundCommand | None:
     folder = folder_of(errand)
     try:
         tree: dict[str, Any] = json.loads((folder / ERRAND).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     commands = tuple(tuple(command) for command in tree.pop("commands"))
-    return Errand(**{**tree, "commands": commands, "notes": tuple(tree["notes"]), "state": _state(folder, tree)})
+    return BackgroundCommand(
+        **{**tree, "commands": commands, "notes": tuple(tree["notes"]), "state": _state(folder, tree)}
+    )
 
 
 def _state(folder: Path, tree: dict[str, Any]) -> str:

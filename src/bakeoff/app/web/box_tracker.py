@@ -7,8 +7,8 @@ from types import ModuleType
 
 import numpy as np
 
-from bakeoff.app.web.boxes import Box
-from bakeoff.dataset.building.image_check import Refused, check_image, encode_stored, read_image
+from bakeoff.app.web.pixel_boxes import PixelBox
+from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, read_image
 from bakeoff.foundation.errors import DataError, WorkspaceError
 
 SURE = 0.5  # correlation with how it looked in the frame before, from which on a box is carried
@@ -31,7 +31,7 @@ def load_opencv() -> ModuleType:
     return module
 
 
-def carry(boxes: Sequence[Box], pictures: Sequence[Path]) -> Iterator[list[Box]]:
+def carry(boxes: Sequence[PixelBox], pictures: Sequence[Path]) -> Iterator[list[PixelBox]]:
     """Yield the boxes in each picture after the first, each with how sure it is; end where none is left."""
     cv2 = load_opencv()
     frame = _read(cv2, pictures[0])
@@ -58,20 +58,20 @@ def _read(cv2: ModuleType, path: Path) -> np.ndarray:
     try:
         data = read_image(path)
         jpeg = encode_stored(data, check_image(data, None), None)
-    except Refused as error:
+    except RejectedItem as error:
         raise DataError(f"{path.name}: {error}") from None
     pixels: np.ndarray = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
     return pixels
 
 
-def _begin(cv2: ModuleType, frame: np.ndarray, box: Box) -> "cv2.TrackerCSRT":  # type: ignore[name-defined]  # noqa: F821
+def _begin(cv2: ModuleType, frame: np.ndarray, box: PixelBox) -> "cv2.TrackerCSRT":  # type: ignore[name-defined]  # noqa: F821
     tracker = cv2.TrackerCSRT_create()
     sides = (round(box.xmin), round(box.ymin), round(box.xmax - box.xmin), round(box.ymax - box.ymin))
     tracker.init(frame, tuple(max(2, side) if number > 1 else side for number, side in enumerate(sides)))
     return tracker
 
 
-def _crop(cv2: ModuleType, frame: np.ndarray, box: Box) -> np.ndarray:
+def _crop(cv2: ModuleType, frame: np.ndarray, box: PixelBox) -> np.ndarray:
     """Return what is in a box, small and grey."""
     height, width = frame.shape[:2]
     left, top = min(int(box.xmin), width - 1), min(int(box.ymin), height - 1)
@@ -81,7 +81,7 @@ def _crop(cv2: ModuleType, frame: np.ndarray, box: Box) -> np.ndarray:
     return pixels
 
 
-def _place(before: Box, rectangle: Sequence[float], shape: Sequence[int]) -> Box | None:
+def _place(before: PixelBox, rectangle: Sequence[float], shape: Sequence[int]) -> PixelBox | None:
     """Return where a box is now; None if it has left the picture or changed its size too much."""
     left, top, wide, high = map(float, rectangle)
     right, bottom = min(left + wide, shape[1]), min(top + high, shape[0])
@@ -91,4 +91,4 @@ def _place(before: Box, rectangle: Sequence[float], shape: Sequence[int]) -> Box
     if any(max(now, was) > GROWTH * max(1.0, min(now, was)) for now, was in sides) or seen < SEEN * wide * high:
         return None
     corners = (round(value, 2) for value in (seen_left, seen_top, right, bottom))
-    return Box(before.label, *corners)
+    return PixelBox(before.label, *corners)

@@ -37,10 +37,10 @@ def show_comparison(request: Request) -> Response:
 @plain
 def show_table(request: Request) -> Response:
     """Return the page that `bakeoff compare --html` writes."""
+    from bakeoff.experiments.compare.comparison_report import write_page
+    from bakeoff.experiments.compare.comparison_table import make_table
     from bakeoff.experiments.compare.load_runs import gather
-    from bakeoff.experiments.compare.report_html import write_page
     from bakeoff.experiments.compare.select_runs import select_named
-    from bakeoff.experiments.compare.table import make_table
 
     ids = [run.run_id for run in map(find_run, _names(request))]
     with TemporaryDirectory() as folder:

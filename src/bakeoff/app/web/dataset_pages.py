@@ -19,8 +19,8 @@ from bakeoff.app.web.datasets import (
     recall_contents,
 )
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of, texts_of
-from bakeoff.app.web.safe_paths import NotThere, require_inside
-from bakeoff.dataset.building.image_check import Refused, check_image, encode_stored, read_image
+from bakeoff.app.web.safe_paths import NotFound, require_inside
+from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, read_image
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, DataError
 from bakeoff.foundation.html import template
@@ -77,7 +77,7 @@ def show_picture(request: Request) -> Response:
     name, text = request.path_params["name"], request.path_params["number"]
     pictures = recall_contents(name).pictures  # of the page that shows it
     if not text.isdecimal() or len(text) > 9 or int(text) >= len(pictures):
-        raise NotThere(f"{name}: has no picture {text}")
+        raise NotFound(f"{name}: has no picture {text}")
     picture = pictures[int(text)]
     return answer_with_picture(require_inside(picture.root, picture.path), SIDE)
 
@@ -87,7 +87,7 @@ def answer_with_picture(path: Path, side: int | None) -> Response:
         data = read_image(path)
         checked = check_image(data, side)
         jpeg = encode_stored(data, checked, side)
-    except Refused as error:
+    except RejectedItem as error:
         raise DataError(f"{path.name}: {error}") from None
     headers = {"cache-control": "private, max-age=3600", "x-size": f"{checked.width}x{checked.height}"}
     return Response(jpeg, media_type="image/jpeg", headers=headers)
@@ -96,7 +96,7 @@ def answer_with_picture(path: Path, side: int | None) -> Response:
 @plain
 def show_records(request: Request) -> Response:
     if not workspace.RECORDS_PAGE.is_file():
-        raise NotThere("no records have been built yet; `dvc repro build_records` builds them")
+        raise NotFound("no records have been built yet; `dvc repro build_records` builds them")
     return show_report(workspace.RECORDS_PAGE)
 
 
@@ -118,7 +118,7 @@ def bring_in(request: Request, tree: Tree) -> Response:
     return answer_with(background_commands.begin(key, f"Import {path.name}", [command], after="/data"))
 
 
-def _take_frames(tree: Tree, key: str, path: Path, own: str) -> background_commands.Errand:
+def _take_frames(tree: Tree, key: str, path: Path, own: str) -> background_commands.BackgroundCommand:
     if not is_video(path):
         raise DataError(f"{path.name}: must be a zip, a folder or a film")
     every = text_of(tree, "every") or "1"

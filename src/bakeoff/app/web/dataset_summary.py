@@ -23,7 +23,7 @@ FORMAT = 1  # of these files
 
 
 @dataclass(frozen=True)
-class Picture:
+class DatasetImage:
     """An image of a dataset with its ground truth."""
 
     root: Path
@@ -35,9 +35,9 @@ class Picture:
 
 
 @dataclass
-class Contents:
+class DatasetSummary:
     survey: Survey
-    pictures: list[Picture] = field(default_factory=list)
+    pictures: list[DatasetImage] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
 
     @property
@@ -45,7 +45,7 @@ class Contents:
         return [side for side in (*SPLITS, UNSAID) if self.survey.images[side]]
 
 
-def keep(name: str, stamp: str, contents: Contents) -> None:
+def keep(name: str, stamp: str, contents: DatasetSummary) -> None:
     """Write it down; a disk without room for it has it listed anew the next time."""
     survey, roots = contents.survey, list(dict.fromkeys(picture.root.as_posix() for picture in contents.pictures))
     tree = {
@@ -63,7 +63,7 @@ def keep(name: str, stamp: str, contents: Contents) -> None:
         write_whole(folder / f"{name}.json", json.dumps(tree))
 
 
-def recall(name: str, stamp: str) -> Contents | None:
+def recall(name: str, stamp: str) -> DatasetSummary | None:
     """Return what was kept of exactly these files."""
     tree = parse_json(read_text(own_folder("contents") / f"{name}.json"))
     if tree.get("stamp") != stamp:
@@ -75,9 +75,9 @@ def recall(name: str, stamp: str) -> Contents | None:
         survey.classes, (survey.rejected, survey.ignored) = tree["classes"], tree["counts"]
         roots = [Path(root) for root in tree["roots"]]
         pictures = [
-            Picture(roots[root], path, side, tuple(map(tuple, boxes)), tuple(labels), in_shares)
+            DatasetImage(roots[root], path, side, tuple(map(tuple, boxes)), tuple(labels), in_shares)
             for root, path, side, boxes, labels, in_shares in tree["pictures"]
         ]
-        return Contents(survey, pictures, list(tree["rejected"]))
+        return DatasetSummary(survey, pictures, list(tree["rejected"]))
     except (KeyError, TypeError, ValueError, IndexError):
         return None

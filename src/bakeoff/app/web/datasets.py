@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bakeoff.app.web.dataset_summary import FORMAT, Contents, Picture, keep, recall
-from bakeoff.app.web.safe_paths import NotThere
+from bakeoff.app.web.dataset_summary import FORMAT, DatasetImage, DatasetSummary, keep, recall
+from bakeoff.app.web.safe_paths import NotFound
 from bakeoff.config.compose.option_lookup import PRESET
 from bakeoff.dataset.sources.dataset import Item, part_folders
 from bakeoff.dataset.sources.paths import make_printable
@@ -26,7 +26,7 @@ LINE = re.compile(r"^data:.*\n(?:[ \t]+.*\n|\n(?=[ \t]))*", re.MULTILINE)
 
 FOLDERS = ("path", "validation_path", "test_path")  # keys of an option
 
-_last: dict[str, Contents] = {}  # by name
+_last: dict[str, DatasetSummary] = {}  # by name
 
 
 def list_names() -> list[str]:
@@ -34,9 +34,9 @@ def list_names() -> list[str]:
 
 
 def option_of(name: str) -> dict[str, Any]:
-    """Return the content of an option's file. Raises NotThere."""
+    """Return the content of an option's file. Raises NotFound."""
     if name not in list_names():
-        raise NotThere(f"{FOLDER.as_posix()}/{name}.yaml: no such option")
+        raise NotFound(f"{FOLDER.as_posix()}/{name}.yaml: no such option")
     return read_mapping(FOLDER / f"{name}.yaml")
 
 
@@ -58,7 +58,7 @@ def list_unread_folders() -> list[str]:
     return [path.name for path in folders if not any(path in (one, *one.parents) for one in read)]
 
 
-def read_contents(name: str) -> Contents:
+def read_contents(name: str) -> DatasetSummary:
     """Return the contents of a dataset, or raise why it cannot be listed. They are listed again only after a file
     changed.
     """
@@ -69,13 +69,13 @@ def read_contents(name: str) -> Contents:
     return _list_contents(name, _stamp(FOLDER / f"{name}.yaml", roots))
 
 
-def recall_contents(name: str) -> Contents:
+def recall_contents(name: str) -> DatasetSummary:
     """Return the contents that were listed last, without checking whether files have changed since."""
     return _last[name] if name in _last else read_contents(name)
 
 
 @lru_cache(maxsize=16)
-def _list_contents(name: str, stamp: str) -> Contents:
+def _list_contents(name: str, stamp: str) -> DatasetSummary:
     """Return what was listed when the files were as they are now, by this server or one before; else list them."""
     contents = recall(name, stamp)
     if contents is None:
@@ -85,11 +85,11 @@ def _list_contents(name: str, stamp: str) -> Contents:
     return contents
 
 
-def _list_anew(name: str) -> Contents:
+def _list_anew(name: str) -> DatasetSummary:
     tree = option_of(name)
     kind, path = tree.pop("kind"), tree.pop("path")
     layout = Layout(kind, kind, tree)
-    contents = Contents(Survey(layout))
+    contents = DatasetSummary(Survey(layout))
     source = make_source(layout, path)
     for part in part_folders(source):
         root = part.dataset.folder()
@@ -103,11 +103,11 @@ def _list_anew(name: str) -> Contents:
     return contents
 
 
-def _note(contents: Contents, root: Path, item: Item, trouble: str | None, side: str) -> None:
+def _note(contents: DatasetSummary, root: Path, item: Item, trouble: str | None, side: str) -> None:
     if trouble and not item.ignored and len(contents.rejected) < MOST_REJECTED:
         contents.rejected.append(make_printable(f"{item.name}: {trouble}"))
     elif not trouble and item.media == "image":
-        contents.pictures.append(Picture(root, item.path, side, item.boxes, item.labels, item.in_shares))
+        contents.pictures.append(DatasetImage(root, item.path, side, item.boxes, item.labels, item.in_shares))
 
 
 def _stamp(option: Path, roots: Sequence[Path]) -> str:

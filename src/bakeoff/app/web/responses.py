@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from bakeoff.app.web.safe_paths import NotThere
+from bakeoff.app.web.safe_paths import NotFound
 from bakeoff.foundation.errors import BakeoffError, name_fault
 from bakeoff.foundation.html import template
 
@@ -72,17 +72,17 @@ async def read_json(request: Request) -> Tree:
     async for piece in request.stream():
         content += piece
         if len(content) > MOST_JSON:
-            raise Refused(f"a request must have at most {MOST_JSON:,} bytes")
+            raise BadRequest(f"a request must have at most {MOST_JSON:,} bytes")
     try:
         tree = json.loads(content or b"{}")
     except (ValueError, RecursionError):
-        raise Refused("a request must be JSON; reload the page") from None
+        raise BadRequest("a request must be JSON; reload the page") from None
     if not isinstance(tree, dict):
-        raise Refused("a request must be an object of JSON; reload the page")
+        raise BadRequest("a request must be an object of JSON; reload the page")
     return tree
 
 
-class Refused(BakeoffError):
+class BadRequest(BakeoffError):
     """A request that no page of this version sends."""
 
 
@@ -90,14 +90,14 @@ def text_of(tree: Mapping[str, Any], key: str, default: str = "") -> str:
     """Return a text of a request, without blanks around it."""
     value = tree.get(key, default)
     if not isinstance(value, str):
-        raise Refused(f"{key}: must be a text, got {type(value).__name__}; reload the page")
+        raise BadRequest(f"{key}: must be a text, got {type(value).__name__}; reload the page")
     return value.strip()
 
 
 def texts_of(tree: Mapping[str, Any], key: str) -> list[str]:
     value = tree.get(key, [])
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise Refused(f"{key}: must be a list of texts; reload the page")
+        raise BadRequest(f"{key}: must be a list of texts; reload the page")
     return value
 
 
@@ -107,7 +107,7 @@ def wants_json(request: Request) -> bool:
 
 async def show_problem(request: Request, error: Exception) -> Response:
     """Return a message about what is wrong: as a page, or as JSON for a script."""
-    code = 404 if isinstance(error, NotThere) else 409 if isinstance(error, Conflict) else 400
+    code = 404 if isinstance(error, NotFound) else 409 if isinstance(error, Conflict) else 400
     if wants_json(request):
         more = error.tree if isinstance(error, Conflict) else {}
         return JSONResponse({"problem": str(error), **more}, code)
@@ -138,5 +138,5 @@ def show_static(request: Request) -> Response:
     files = {path.name: path for path in (*STATIC.iterdir(), template.FOLDER / template.STYLE)}
     path = files.get(name)
     if path is None or path.suffix not in TYPES:
-        raise NotThere(f"/static/{name}: no such file")
+        raise NotFound(f"/static/{name}: no such file")
     return Response(path.read_bytes(), media_type=TYPES[path.suffix], headers={"cache-control": "no-cache"})

@@ -15,12 +15,12 @@ from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with, strip_parts
-from bakeoff.app.web.curves import draw_curves, headline_of
+from bakeoff.app.web.curve_drawings import draw_curves, headline_of
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of
 from bakeoff.app.web.robot_zip import pack
-from bakeoff.app.web.safe_paths import NotThere, require_file, require_inside
+from bakeoff.app.web.safe_paths import NotFound, require_file, require_inside
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs, read_run
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.team_quota import Account, count_minutes, load_team
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
@@ -94,7 +94,7 @@ def find_run(name: str) -> KnownRun:
     for run in known_runs():
         if run.status and run.status.experiment == name:
             return run
-    raise NotThere(f"{name}: no such run; it may have been removed")
+    raise NotFound(f"{name}: no such run; it may have been removed")
 
 
 def list_parts() -> dict[str, str]:
@@ -160,7 +160,7 @@ def show_run(request: Request) -> Response:
 def show_sheet(request: Request) -> Response:
     run, name = find_run(request.path_params["name"]), request.path_params["sheet"]
     if not SHEET.fullmatch(name):
-        raise NotThere(f"{name}: no such sheet of pictures")
+        raise NotFound(f"{name}: no such sheet of pictures")
     path = require_file(run.folder / SAMPLES, name)
     return FileResponse(path, media_type="image/jpeg", headers={"cache-control": "max-age=86400"})
 
@@ -169,7 +169,7 @@ def show_sheet(request: Request) -> Response:
 def show_evaluation(request: Request) -> Response:
     path = report_of(find_run(request.path_params["name"]))
     if not path.is_file():
-        raise NotThere("this run has not been evaluated; `dvc repro` does that")
+        raise NotFound("this run has not been evaluated; `dvc repro` does that")
     return show_report(path)
 
 
@@ -186,7 +186,7 @@ def lead_to_mlflow(request: Request) -> Response:
     run = find_run(request.path_params["name"])
     mlflow_id = run.names.mlflow_id
     if not mlflow_id:
-        raise NotThere("MLflow does not know this run (yet); `bakeoff track sync` tells it")
+        raise NotFound("MLflow does not know this run (yet); `bakeoff track sync` tells it")
     for port in MLFLOW_PORTS:
         if _is_mlflow(port):
             return RedirectResponse(f"http://127.0.0.1:{port}/#/runs/{mlflow_id}", 303)

@@ -12,7 +12,7 @@ DRIVE = re.compile(r"^[A-Za-z]:")
 OWN = "web"  # the page's own folder below .bakeoff/
 
 
-class NotThere(DataError):
+class NotFound(DataError):
     """Nothing has the name that was asked for."""
 
 
@@ -37,8 +37,8 @@ def require_inside(root: Path, name: str) -> Path:
 
 
 def require_file(root: Path, name: str) -> Path:
-    """Return the path of a file below a folder. Raises NotThere if there is none."""
+    """Return the path of a file below a folder. Raises NotFound if there is none."""
     path = require_inside(root, name)
     if not path.is_file():
-        raise NotThere(f"{(root / name).as_posix()}: no such file")
+        raise NotFound(f"{(root / name).as_posix()}: no such file")
     return path

@@ -36,7 +36,7 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Door:
+class ServerAddress:
     """Where the page is reached, and by what token; without one it is for this machine alone."""
 
     host: str
@@ -78,7 +78,7 @@ def read_token(file: Path) -> str:
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, door: Door) -> None:
+    def __init__(self, app: ASGIApp, door: ServerAddress) -> None:
         self._app, self._door = app, door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

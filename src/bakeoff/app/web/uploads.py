@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bakeoff.app.web.responses import Conflict, Refused, plain
+from bakeoff.app.web.responses import BadRequest, Conflict, plain
 from bakeoff.app.web.safe_paths import own_folder, require_inside
 from bakeoff.foundation.errors import DataError, WorkspaceError, is_disk_full
 from bakeoff.importing.datasets.copying import KEPT_FREE
@@ -27,7 +27,7 @@ SECONDS_KEPT = 86_400.0
 
 def folder_of(key: str) -> Path:
     if not KEY.fullmatch(key):
-        raise Refused("an upload must have a key of 8 to 64 letters and digits; reload the page")
+        raise BadRequest("an upload must have a key of 8 to 64 letters and digits; reload the page")
     return own_folder("uploads") / key
 
 
@@ -42,7 +42,7 @@ def _place(request: Request) -> tuple[Path, Path]:
 def _number(request: Request, name: str) -> int:
     text = request.query_params.get(name, "")
     if not text.isdecimal() or len(text) > 15:
-        raise Refused(f"{name}: must be a whole number; reload the page")
+        raise BadRequest(f"{name}: must be a whole number; reload the page")
     return int(text)
 
 

@@ -11,7 +11,7 @@ from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from bakeoff.learning.networks.ssd_multibox import SsdMultibox
 
-Detector: TypeAlias = Ssd | SsdFpn | SsdMultibox
+SsdDetector: TypeAlias = Ssd | SsdFpn | SsdMultibox
 
 OWN_TYPE = "bakeoff_ssd"
 PYRAMIDS = {  # that API's names under TensorFlow 2; under TensorFlow 1 they lack `_keras`
@@ -57,12 +57,12 @@ RANKED_BY = {"both": "BOTH", "classes": "CLASSIFICATION", "boxes": "LOCALIZATION
 SUPPRESSION = {"min_score": "score_threshold", "max_overlap": "iou_threshold", "max_detections": "max_total_detections"}
 
 
-def is_known(network: object) -> TypeGuard[Detector]:
+def is_known(network: object) -> TypeGuard[SsdDetector]:
     """Return whether that API has such a detector. A user's own class is none, even if it builds on one of these."""
-    return type(network) in get_args(Detector)
+    return type(network) in get_args(SsdDetector)
 
 
-def describe_model(network: Detector, num_classes: int, *, count_background: bool) -> Tree:
+def describe_model(network: SsdDetector, num_classes: int, *, count_background: bool) -> Tree:
     counted = "The number of labels: that API adds the background itself."
     if count_background:
         counted = "One more than labels (export.count_background): an output that nothing will use."
@@ -89,7 +89,7 @@ def describe_model(network: Detector, num_classes: int, *, count_background: boo
     return {"ssd": ssd}
 
 
-def _describe_extractor(network: Detector) -> Tree:
+def _describe_extractor(network: SsdDetector) -> Tree:
     if isinstance(network, Ssd):
         return _describe_own_extractor(network)
     if isinstance(network, SsdMultibox):
@@ -139,7 +139,7 @@ def _describe_levels(network: Ssd | SsdFpn) -> Tree:
     return {"min_level": min(levels), "max_level": max(levels)}
 
 
-def _describe_anchors(network: Detector) -> Tree:
+def _describe_anchors(network: SsdDetector) -> Tree:
     ratios = {"aspect_ratios": network.anchors.aspect_ratios}
     if isinstance(network, SsdMultibox):
         return {MAP_ANCHORS: {"num_layers": network.num_maps} | pick(network.anchors, MULTIBOX_ANCHORS) | ratios}
@@ -148,7 +148,7 @@ def _describe_anchors(network: Detector) -> Tree:
     return {LEVEL_ANCHORS: _describe_levels(network) | scales | ratios}
 
 
-def _describe_heads(network: Detector) -> Tree:
+def _describe_heads(network: SsdDetector) -> Tree:
     if isinstance(network, Ssd):
         heads: Tree = {
             "depth": network.pyramid_channels,

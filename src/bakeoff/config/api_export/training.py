@@ -3,12 +3,12 @@
 import re
 
 from bakeoff.config.api_export.augmentation import describe_augmentation, explain_augmentation
+from bakeoff.config.api_export.learning_rate import describe_schedule
 from bakeoff.config.api_export.messages import Noted, Tree
-from bakeoff.config.api_export.schedule import describe_schedule
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.learning.plan.optimizers import Adam, Momentum, Optimizer, RmsProp
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
-from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.plan.train_settings import Init
 
 VALIDATE_EVERY = "bakeoff: train.validate_every_steps"  # a comment's words: that API evaluates by the clock
 LENGTH = "The run's length is for the command line (--num_train_steps); export.num_steps: true says it here."

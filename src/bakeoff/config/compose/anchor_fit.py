@@ -24,7 +24,7 @@ SMALL, LARGE = (0.0, 0.1, 0.25), (0.75, 0.9, 1.0)  # quantiles of the boxes' sid
 
 
 @runtime_checkable
-class Anchored(Protocol):
+class StridedDetector(Protocol):
     """A detector with anchors on maps of these strides; a detector of one's own need not state them."""
 
     input_size: int
@@ -35,7 +35,7 @@ class Anchored(Protocol):
 
 
 def advise(model: object, boxes: np.ndarray) -> str | None:
-    if not isinstance(model, Anchored) or not isinstance(model.anchors, AnyAnchors):
+    if not isinstance(model, StridedDetector) or not isinstance(model.anchors, AnyAnchors):
         return None
     anchors, input_size, strides = model.anchors, model.input_size, model.strides
     if len(boxes) > MOST_BOXES:

@@ -38,15 +38,15 @@ MOST_SECONDS = 300.0  # for one size
 
 
 @dataclass(frozen=True)
-class Trial:
+class BatchSizeTrial:
     batch_size: int
     peak_bytes: int | None  # None: it did not fit, or was ended when it went over the budget
 
 
 @dataclass(frozen=True)
-class Choice:
+class BatchSizeChoice:
     batch_size: int
-    trials: tuple[Trial, ...]
+    trials: tuple[BatchSizeTrial, ...]
 
     def peak_bytes(self) -> int:
         return next(trial.peak_bytes or 0 for trial in self.trials if trial.batch_size == self.batch_size)
@@ -84,29 +84,34 @@ def ladder(most: int, multiple_of: int = 1) -> list[int]:
     return sorted(fitting - {0})
 
 
-def search(rungs: Sequence[int], budget: int, tries: Tries, expected: Callable[[int], int]) -> Choice | None:
+def search(rungs: Sequence[int], budget: int, tries: Tries, expected: Callable[[int], int]) -> BatchSizeChoice | None:
     """Return the largest rung whose peak is within the budget, or None; `expected` says where to begin.
 
     Climbs, because within one process peaks only grow: first to where half of what is left would be taken, then by
     the line through what was measured.
     """
-    trials: list[Trial] = []
+    trials: list[BatchSizeTrial] = []
     fits, fails = -1, len(rungs)  # indexes of rungs
     half = (expected(0) + budget) // 2
     at = max((place for place, size in enumerate(rungs) if expected(size) <= half), default=0)
     while fails - fits > 1:
         peak = tries.peak(rungs[at])
         peak = peak if peak is not None and peak <= budget else None
-        trials.append(Trial(rungs[at], peak))
+        trials.append(BatchSizeTrial(rungs[at], peak))
         fits, fails = (at, fails) if peak is not None else (fits, at)
         at = _next_rung(rungs, trials, budget, fits, fails, expected)
         if at == fits:
             break
-    return Choice(rungs[fits], tuple(trials)) if fits >= 0 else None
+    return BatchSizeChoice(rungs[fits], tuple(trials)) if fits >= 0 else None
 
 
 def _next_rung(
-    rungs: Sequence[int], trials: Sequence[Trial], budget: int, fits: int, fails: int, expected: Callable[[int], int]
+    rungs: Sequence[int],
+    trials: Sequence[BatchSizeTrial],
+    budget: int,
+    fits: int,
+    fails: int,
+    expected: Callable[[int], int],
 ) -> int:
     """Return the highest that should fit, above what is known to; that itself, if no higher one should."""
     measured = [(trial.batch_size, trial.peak_bytes) for trial in trials if trial.peak_bytes is not None]
@@ -120,8 +125,12 @@ def _next_rung(
     return max(above, default=fits if len(measured) > 1 else min(fits + 1, fails - 1))
 
 
-def kept_choice(path: Path, find: Callable[[], Choice]) -> Choice:
-    return find_once(path, lambda tree: Choice(tree["batch_size"], tuple(Trial(**one) for one in tree["trials"])), find)
+def kept_choice(path: Path, find: Callable[[], BatchSizeChoice]) -> BatchSizeChoice:
+    return find_once(
+        path,
+        lambda tree: BatchSizeChoice(tree["batch_size"], tuple(BatchSizeTrial(**one) for one in tree["trials"])),
+        find,
+    )
 
 
 def evidence_name(*deciding: Any) -> str:
@@ -131,7 +140,7 @@ def evidence_name(*deciding: Any) -> str:
     return f"batch-{hashlib.sha256(evidence.encode()).hexdigest()[:16]}.json"
 
 
-def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept_in: Path) -> Choice | None:
+def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept_in: Path) -> BatchSizeChoice | None:
     """Return it for a variant that is rendered with batches of 1. None without an example; raises NothingFits."""
     split = read_manifest(records).splits[TRAIN]
     sizes = (split.examples, split.decoded_bytes, sum(shard.bytes for shard in split.shards))
@@ -142,7 +151,7 @@ def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept
     )  # fmt: skip
     rungs = ladder(split.examples, multiple_of=smallest.train.device_number or 1)
 
-    def find() -> Choice:
+    def find() -> BatchSizeChoice:
         with ChildTries(smallest, records, limits.bytes) as tries:
             choice = search(rungs, limits.bytes, tries, lambda size: estimate(load, size))
         if choice is not None:

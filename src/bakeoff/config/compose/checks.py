@@ -25,7 +25,7 @@ from bakeoff.learning.networks import NETWORKS
 from bakeoff.learning.networks.network import Network, Pretrained, select, unmatched
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.phases import Span
-from bakeoff.learning.plan.settings import Init, Train
+from bakeoff.learning.plan.train_settings import Init, Train
 from bakeoff.learning.pretrained.weight_source import KEY, RUN_ID, find_place, origin_of
 from bakeoff.learning.run_file.parse import Problems
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.config.compose.fast_compose import PRIMARY, NotPlain, lists_groups_only, merge, merge_option, require_plain
-from bakeoff.config.compose.option_lookup import EXPERIMENT, Choice, Chooser, Layer
+from bakeoff.config.compose.option_lookup import EXPERIMENT, Chooser, ChosenOption, ConfigLayer
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.run_file.parse import Problems
-from bakeoff.learning.run_file.yaml_file import Document, Place, read_mapping
+from bakeoff.learning.run_file.yaml_file import Document, KeyPath, read_mapping
 
 
 class Composed:
@@ -18,15 +18,17 @@ class Composed:
     def __init__(self, params: Path) -> None:
         self.tree: dict[str, Any] = {}
         self.problems = Problems(self.place_of)
-        self.chosen: dict[str, Choice] = {}
+        self.chosen: dict[str, ChosenOption] = {}
         self.preset: str | None = None
-        self.user_layers: tuple[Layer, ...] = (Layer(params, Document({}, {}), ()),)  # command line, params.yaml
+        self.user_layers: tuple[ConfigLayer, ...] = (
+            ConfigLayer(params, Document({}, {}), ()),
+        )  # command line, params.yaml
 
     def changed_params(self) -> dict[str, Any]:
         """Return params.yaml as it is once the overrides are written into it."""
         return self.user_layers[0].document.values
 
-    def layer_of(self, key: str) -> Layer | None:
+    def layer_of(self, key: str) -> ConfigLayer | None:
         """Return the file that sets the key; None if its value is a default."""
         group, *inner = _place(key)
         layers = self.chosen[str(group)].layers if group in self.chosen else ()
@@ -112,7 +114,7 @@ def _groups(conf: Path) -> list[str]:
     return [name for name in names if name != EXPERIMENT]
 
 
-def _place(key: str) -> Place:
+def _place(key: str) -> KeyPath:
     """`model.anchors.aspect_ratios[1]` -> ("model", "anchors", "aspect_ratios", 1)."""
     parts = re.findall(r"[^.\[\]]+", key)
     return tuple(int(part) if re.fullmatch("[0-9]{1,9}", part) else part for part in parts) or (key,)

@@ -13,7 +13,7 @@ from typing import Any
 from bakeoff.config.compose.allowed_paths import check_data_path
 from bakeoff.config.compose.compose import compose
 from bakeoff.dataset.records.manifest import Manifest
-from bakeoff.dataset.records.record import Source
+from bakeoff.dataset.records.record import RecordSource
 from bakeoff.dataset.sources import SOURCES
 from bakeoff.dataset.sources.dataset import Dataset, Merged, Part, part_folders
 from bakeoff.foundation.errors import ConfigError, DataError
@@ -31,7 +31,7 @@ class ChosenSource:
     go unnoticed otherwise.
     """
 
-    source: Source | Dataset | list[Part]
+    source: RecordSource | Dataset | list[Part]
     digest: str  # of its settings, every default filled in
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bakeoff.config.compose.auto_batch import Choice, NothingFits
+from bakeoff.config.compose.auto_batch import BatchSizeChoice, NothingFits
 from bakeoff.config.compose.checks import Records, check
 from bakeoff.config.compose.memory_plan import Buffers, Limits, Load, buffers
 from bakeoff.config.compose.network_facts import Facts, stated_limits
@@ -17,7 +17,7 @@ from bakeoff.learning.lr import batch_factor
 from bakeoff.learning.lr.schedule import Schedule
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.phases import WHOLE_RUN, Derived, Span
-from bakeoff.learning.plan.settings import Train, steps_for
+from bakeoff.learning.plan.train_settings import Train, steps_for
 from bakeoff.learning.run_file.parse import Problems
 
 
@@ -38,7 +38,7 @@ def resolve(
     facts_of: Callable[[Network, int], Facts],
     is_set: Callable[[str], bool],
     limits_of: Callable[[Memory], Limits] = stated_limits,
-    largest_batch: Callable[[Run, Load, Limits], Choice | None] | None = None,
+    largest_batch: Callable[[Run, Load, Limits], BatchSizeChoice | None] | None = None,
 ) -> Run | None:
     """Return the whole variant, or None with every mistake noted that shows in what could be read of it.
 

@@ -55,7 +55,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineResources:
     free_bytes: int
     total_bytes: int
     cores: int
@@ -104,8 +104,8 @@ def _fingerprint(network: Network, num_classes: int) -> str:
     return digest.hexdigest()[:16]
 
 
-def inspect_machine() -> Machine:
-    return Machine(
+def inspect_machine() -> MachineResources:
+    return MachineResources(
         free_bytes=machine.available_memory(),
         total_bytes=machine.total_memory(),
         cores=machine.cores(),
@@ -120,7 +120,10 @@ def stated_limits(memory: Memory) -> Limits:
 
 
 def limits_on_this_machine(
-    memory: Memory, kept_in: Path, warn: Callable[[str], object], inspect: Callable[[], Machine] = inspect_machine
+    memory: Memory,
+    kept_in: Path,
+    warn: Callable[[str], object],
+    inspect: Callable[[], MachineResources] = inspect_machine,
 ) -> Limits:
     """Return what a run may use: a stated budget is what it says, `auto` asks the machine once."""
     if AUTO not in (memory.budget, memory.device_budget):
@@ -129,7 +132,7 @@ def limits_on_this_machine(
     # By total memory too, since a container of the same name may have another limit.
     key = hashlib.sha256(f"{platform.node()} {now.total_bytes}".encode()).hexdigest()[:12]
     path = kept_in / f"machine-{key}.json"
-    then = find_once(path, lambda tree: Machine(**tree), lambda: now)
+    then = find_once(path, lambda tree: MachineResources(**tree), lambda: now)
     budget, device = memory.budget_bytes, memory.device_budget_bytes or 0
     if budget is None:
         budget = _share(then.free_bytes, memory.share)

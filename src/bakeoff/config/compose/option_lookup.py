@@ -19,43 +19,43 @@ from typing import Any
 from bakeoff.config.compose.overrides import apply_overrides, find_place, parse_values
 from bakeoff.foundation.errors import ConfigError, choices, show
 from bakeoff.learning.run_file.parse import Problems, flat
-from bakeoff.learning.run_file.yaml_file import Document, Place, read_document
+from bakeoff.learning.run_file.yaml_file import Document, KeyPath, read_document
 
 PRESET = "preset"
 EXPERIMENT = "experiment"
 MISSING = "???"  # Hydra's word for a value that is still to be given
 COMMAND_LINE = Path("command line")
 PACKAGE = "# @package _global_"  # what tells Hydra that a preset's keys are those of the whole variant
-ALTERNATIVES: dict[Place, Place] = {  # setting one of the two keys replaces the other one of the option
+ALTERNATIVES: dict[KeyPath, KeyPath] = {  # setting one of the two keys replaces the other one of the option
     ("train", "steps"): ("train", "epochs"), ("train", "epochs"): ("train", "steps"),
 }  # fmt: skip
 OPEN = "data"  # build_records must not depend on presets, or every one would rebuild the records
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConfigLayer:
     """A file that sets values of a group, and where in the file they are."""
 
     path: Path
     document: Document
-    prefix: Place
+    prefix: KeyPath
 
-    def line_of(self, place: Place) -> int | None:
+    def line_of(self, place: KeyPath) -> int | None:
         whole = (*self.prefix, *place)
         return self.document.lines.get(whole, self.document.lines.get(ALTERNATIVES.get(whole, ())))
 
-    def locate(self, place: Place) -> str:
+    def locate(self, place: KeyPath) -> str:
         """Return `file:line`; the command line has no lines."""
         line = self.line_of(place)
         return self.path.as_posix() if line is None or self.path == COMMAND_LINE else f"{self.path.as_posix()}:{line}"
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenOption:
     use: str
     changes: tuple[dict[str, Any], ...]  # of the preset, of params.yaml: later ones win
     by_preset: bool
-    layers: tuple[Layer, ...]  # nearest first: params.yaml, the preset, the option, what that builds on
+    layers: tuple[ConfigLayer, ...]  # nearest first: params.yaml, the preset, the option, what that builds on
 
     @property
     def documents(self) -> dict[str, Document]:
@@ -67,7 +67,7 @@ class Choice:
 class Preset:
     name: str
     options: dict[str, str]
-    layer: Layer
+    layer: ConfigLayer
 
 
 class Chooser:
@@ -85,12 +85,12 @@ class Chooser:
         self._conf, self._groups, self._problems = conf, groups, problems
         document = read_document(params)
         paths = [find_place(override, groups) for override in parse_values(overrides)]
-        over: dict[Place, int] = {path[:depth]: 1 for path in paths for depth in range(1, len(path) + 1)}
+        over: dict[KeyPath, int] = {path[:depth]: 1 for path in paths for depth in range(1, len(path) + 1)}
         under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in paths)}
         self.settings = Document(apply_overrides(document.values, overrides, groups) | dict(instead), under)
         self.layers = (
-            *([Layer(COMMAND_LINE, Document(self.settings.values, over), ())] if over else []),
-            Layer(params, self.settings, ()),
+            *([ConfigLayer(COMMAND_LINE, Document(self.settings.values, over), ())] if over else []),
+            ConfigLayer(params, self.settings, ()),
         )
 
     def check_keys(self) -> None:
@@ -133,7 +133,7 @@ class Chooser:
                 self._problems.note(f"{layer.locate((key,))}: {key}: must be a {kind}, got {show(value)}")
         return Preset(str(name), options, layer)
 
-    def choice(self, group: str, preset: Preset | None) -> Choice | None:
+    def choice(self, group: str, preset: Preset | None) -> ChosenOption | None:
         asked, changes, key = self._use(group)
         of_preset = preset.options.get(group) if preset else None
         by_preset = asked == PRESET or (asked is None and of_preset is not None)
@@ -160,7 +160,7 @@ class Chooser:
             if value == MISSING:  # merged, it would leave what it was meant to replace
                 self._problems.add(inner, f"must be a value, got {MISSING}")
         both = (_with_alternatives(group, presets_changes), _with_alternatives(group, changes))
-        return Choice(use, both, by_preset, (*layers, *option)) if option else None
+        return ChosenOption(use, both, by_preset, (*layers, *option)) if option else None
 
     def _note_no_option(self, group: str, key: str, asked: str | None, preset: Preset | None) -> None:
         if preset is None and self.settings.values.get(EXPERIMENT) is not None:
@@ -179,7 +179,7 @@ class Chooser:
             return entry.get("use"), {key: value for key, value in entry.items() if key != "use"}, f"{group}.use"
         return entry, {}, group if entry is None else f"{group}.use"
 
-    def _option_layers(self, group: str, use: str, above: tuple[str, ...] = ()) -> list[Layer]:
+    def _option_layers(self, group: str, use: str, above: tuple[str, ...] = ()) -> list[ConfigLayer]:
         """Return the option's own file, then those that it builds on; `above` are those that build on it."""
         layer = self._read(self._conf / group / f"{use}.yaml")
         if layer is None:
@@ -198,7 +198,7 @@ class Chooser:
             self._problems.note(f"{layer.locate(('defaults', number))}: {group}: {text}")
         return layers
 
-    def _read(self, path: Path, head: str = "") -> Layer | None:
+    def _read(self, path: Path, head: str = "") -> ConfigLayer | None:
         """Read a file of conf/; `head` is the line for Hydra with which it must begin, and nothing else."""
         try:
             document = read_document(path)
@@ -216,7 +216,7 @@ class Chooser:
             self._problems.note(
                 f"{path.as_posix()}:1: {f'{show(first_lines[0])[1:-1]}: ' if first_lines else ''}{rule}"
             )
-        return Layer(path, document, ())
+        return ConfigLayer(path, document, ())
 
     def _options_of(self, group: str) -> list[str]:
         return sorted(file.stem for file in (self._conf / group).glob("*.yaml"))

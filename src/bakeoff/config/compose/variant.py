@@ -27,7 +27,7 @@ DEFAULT, DERIVED = "default", "derived"
 
 
 @dataclass(frozen=True)
-class Variant:
+class ResolvedVariant:
     run: Run | None  # None if there are problems
     draft: Draft  # the settings as they were given, before any value was derived from them
     composed: Composed
@@ -40,7 +40,9 @@ class Variant:
         return self.run
 
 
-def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overrides: Sequence[str] = ()) -> Variant:
+def read_variant(
+    params: Path, conf: Path, records: Path, *, facts: Path, overrides: Sequence[str] = ()
+) -> ResolvedVariant:
     """Resolve the workspace's variant, changed by Hydra's `overrides`.
 
     `facts` is the folder that keeps what is known of networks and of this machine.
@@ -61,7 +63,7 @@ def read_variant(params: Path, conf: Path, records: Path, *, facts: Path, overri
     if problems.lines and records_read.manifest and _is_of_other_data(records_read.manifest, draft):
         remedy = "write this data into params.yaml and run `dvc repro build_records` first"
         problems.lines.insert(0, f"{composed.place_of('data')}: data: the records are of other data; {remedy}")
-    return Variant(run, draft, composed, problems)
+    return ResolvedVariant(run, draft, composed, problems)
 
 
 def _is_of_other_data(manifest: Manifest, draft: Draft) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.track import TRACKERS, Track
+from bakeoff.config.track_settings import TRACKERS, Track
 from bakeoff.evaluation.settings import Evaluate
 from bakeoff.export.settings import Export
 from bakeoff.foundation.errors import ConfigError
@@ -16,7 +16,7 @@ from bakeoff.learning.lr.schedule import Schedule
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.optimizers import Optimizer
 from bakeoff.learning.plan.phases import Derived
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.run_file.parse import Difference, Problems, differences
 from bakeoff.learning.run_file.read_write import KEY, is_whole, load_parts, sealed, unsealed
 from bakeoff.learning.run_file.settings import LEARNING_GROUPS, Groups, LearningRun, parse_parts, tree_of

@@ -21,16 +21,16 @@ from filelock import FileLock, Timeout
 
 from bakeoff.dataset.building import write_shards
 from bakeoff.dataset.building.catalogue import Catalogue, PackedItem, PackedVerdict, pack_verdict, unpack_item
-from bakeoff.dataset.building.report_data import Findings, write_report
-from bakeoff.dataset.building.report_html import counted
+from bakeoff.dataset.building.records_report import counted
+from bakeoff.dataset.building.report_data import BuildFindings, write_report
 from bakeoff.dataset.building.scratch_folder import Beside
 from bakeoff.dataset.building.shard_assignment import choose_classes, choose_shards, fill_examples, find_odd_classes
 from bakeoff.dataset.building.splits import choose_sides
-from bakeoff.dataset.building.survey import Tally
-from bakeoff.dataset.building.validate import AS_STORED, UNSAID, Verdict
+from bakeoff.dataset.building.survey import SplitCounts
+from bakeoff.dataset.building.validate import AS_STORED, UNSAID, ItemVerdict
 from bakeoff.dataset.building.validate_all import check_items
-from bakeoff.dataset.building.worker_tasks import PIECE, MakePool, Piece, Pool, cut, examine_piece
-from bakeoff.dataset.building.workers import Workers
+from bakeoff.dataset.building.worker_pool import WorkerPool
+from bakeoff.dataset.building.worker_tasks import PIECE, BuildPool, MakePool, Piece, cut, examine_piece
 from bakeoff.dataset.records.manifest import BoxTable, Manifest, write_labels
 from bakeoff.dataset.records.record import SEEN, TRAIN
 from bakeoff.dataset.records.shards import name_index
@@ -57,7 +57,7 @@ def build(
     *,
     labels: Sequence[str] = (),
     make_pool: MakePool | None = None,
-) -> tuple[Manifest, Findings]:
+) -> tuple[Manifest, BuildFindings]:
     """Build the records in `out`, whole; on any error what was there before stays.
 
     With `labels` they are for a model that knows these: they get its ids, and need not have anything to train on.
@@ -82,7 +82,7 @@ def build(
             seals = _write(pool, counts, classes, catalogue, folder)
         beside.note_written()
         seals = {split: seals.get(split, []) for split in dict.fromkeys([*SEEN, *seals])}
-        tallies = {split: sum((seal.tally for seal in made), Tally()) for split, made in seals.items()}
+        tallies = {split: sum((seal.tally for seal in made), SplitCounts()) for split, made in seals.items()}
         with building(out) as partial:
             boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
             write_labels(classes, partial)
@@ -98,7 +98,7 @@ def build(
     return manifest, findings
 
 
-def _settle_drawings(catalogue: Catalogue, pool: Pool, parts: Sequence[Part]) -> list[str]:
+def _settle_drawings(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part]) -> list[str]:
     """Take boxes of which no size tells whether they were drawn on the image as stored or as shown as most others are.
 
     Return a warning for each dataset with such images.
@@ -149,11 +149,13 @@ def _require_few_rejected(catalogue: Catalogue, parts: Sequence[Part]) -> None:
 
 
 def _write(
-    pool: Pool, counts: dict[str, int], classes: list[str], catalogue: Catalogue, folder: Path
+    pool: BuildPool, counts: dict[str, int], classes: list[str], catalogue: Catalogue, folder: Path
 ) -> dict[str, list[write_shards.Seal]]:
     seals: dict[str, list[write_shards.Seal]] = {split: [] for split in counts}
     total = catalogue.count("examples", "side IS NOT NULL")
-    orders = (write_shards.Order(split, number, count) for split, count in counts.items() for number in range(count))
+    orders = (
+        write_shards.ShardOrder(split, number, count) for split, count in counts.items() for number in range(count)
+    )
     with progress("writing", total, "examples") as bar:
         for order, seal in pool.write(orders, classes, catalogue):
             seals[order.split].append(seal)
@@ -229,7 +231,7 @@ class HomePool:
     """Processes of this machine. They read the catalogue themselves."""
 
     def __init__(self, count: int, datasets: Sequence[Dataset], folder: Path) -> None:
-        self._workers = Workers(count, _prepare, list(datasets), folder)
+        self._workers = WorkerPool(count, _prepare, list(datasets), folder)
 
     def __enter__(self) -> Self:
         return self
@@ -244,8 +246,8 @@ class HomePool:
         return self._workers.each(_examine, pieces, _refuse_deadly)
 
     def write(
-        self, orders: Iterable[write_shards.Order], classes: list[str], catalogue: Catalogue
-    ) -> Iterator[tuple[write_shards.Order, write_shards.Seal]]:
+        self, orders: Iterable[write_shards.ShardOrder], classes: list[str], catalogue: Catalogue
+    ) -> Iterator[tuple[write_shards.ShardOrder, write_shards.Seal]]:
         return self._workers.each(_write_one, ([(order, classes)] for order in orders), _give_up_writing)
 
 
@@ -261,16 +263,18 @@ def _examine(piece: Piece) -> list[PackedVerdict]:
 
 def _refuse_deadly(element: PackedItem) -> list[PackedVerdict]:
     name = unpack_item(element[1]).name
-    return [pack_verdict(Verdict(name, "broken: it ends the process that decodes it"))]
+    return [pack_verdict(ItemVerdict(name, "broken: it ends the process that decodes it"))]
 
 
-def _write_one(piece: list[tuple[write_shards.Order, list[str]]]) -> tuple[write_shards.Order, write_shards.Seal]:
+def _write_one(
+    piece: list[tuple[write_shards.ShardOrder, list[str]]],
+) -> tuple[write_shards.ShardOrder, write_shards.Seal]:
     [(order, classes)] = piece
     with closing(Catalogue(_folder / CATALOGUE)) as catalogue:
         return order, write_shards.write_shard(catalogue, order, _datasets, classes, _folder)
 
 
-def _give_up_writing(element: tuple[write_shards.Order, list[str]]) -> None:
+def _give_up_writing(element: tuple[write_shards.ShardOrder, list[str]]) -> None:
     raise WorkspaceError(
         f"{element[0].file}: the process that wrote it was ended, most likely for want of memory; "
         "run the same command again, it resumes from what is finished"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from bakeoff.dataset.building.validate import Verdict
+from bakeoff.dataset.building.validate import ItemVerdict
 from bakeoff.dataset.records.record import Box
 from bakeoff.dataset.sources.dataset import Item
 
@@ -111,12 +111,12 @@ class Catalogue:
                 "INSERT OR REPLACE INTO verdicts SELECT name, stamp, ?, ?, ?, ?, ? FROM items WHERE name = ?", verdicts
             )
 
-    def verdicts(self, where: str = "1") -> Iterator[tuple[int, Verdict]]:
+    def verdicts(self, where: str = "1") -> Iterator[tuple[int, ItemVerdict]]:
         query = f"SELECT source, verdicts.content FROM verdicts JOIN items USING (name) WHERE {where} ORDER BY name"
         for source, content in self.table.execute(query):
             yield source, unpack_verdict(content)
 
-    def shard(self, side: str, shard: int) -> Generator[tuple[int, Item, Verdict], None, None]:
+    def shard(self, side: str, shard: int) -> Generator[tuple[int, Item, ItemVerdict], None, None]:
         """What one shard holds, in its order."""
         for source, item, verdict in self.packed_shard(side, shard):
             yield source, unpack_item(item), unpack_verdict(verdict)
@@ -154,26 +154,26 @@ def unpack_item(content: str) -> Item:
     return Item(**tree)
 
 
-def unpack_verdict(content: str) -> Verdict:
+def unpack_verdict(content: str) -> ItemVerdict:
     tree = json.loads(content)
     for key in ("changes", "notes", "labels"):
         tree[key] = tuple(tree.get(key, ()))
     tree["boxes"] = tuple(Box(*box) for box in tree.get("boxes", ()))
-    return Verdict(**tree)
+    return ItemVerdict(**tree)
 
 
 def pack_item(item: Item) -> str:
     return _pack(item)
 
 
-def pack_verdict(verdict: Verdict) -> PackedVerdict:
+def pack_verdict(verdict: ItemVerdict) -> PackedVerdict:
     likeness = _to_signed(verdict.likeness)
     return verdict.reason, verdict.ignored, verdict.sha256, likeness, _pack(verdict), verdict.name
 
 
-def _pack(value: Item | Verdict) -> str:
+def _pack(value: Item | ItemVerdict) -> str:
     tree = {key: held for key, held in vars(value).items() if held or (held == 0 and held is not False)}
-    if isinstance(value, Verdict) and value.boxes:
+    if isinstance(value, ItemVerdict) and value.boxes:
         tree["boxes"] = [(box.ymin, box.xmin, box.ymax, box.xmax, box.label) for box in value.boxes]
     return json.dumps(tree, separators=(",", ":"))
 

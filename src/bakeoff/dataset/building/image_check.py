@@ -37,7 +37,7 @@ FLAT = (0, (1 << 64) - 1)  # hashes of images without any detail; they would all
 DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 
 
-class Refused(ValueError):
+class RejectedItem(ValueError):
     """Why an image, a clip or its annotation cannot become a record, for a person."""
 
 
@@ -58,7 +58,7 @@ class Checked:
 
 
 def read_image(path: str | Path) -> bytes:
-    """Return the file's bytes, unless they are too many for an image. Raises Refused."""
+    """Return the file's bytes, unless they are too many for an image. Raises RejectedItem."""
     with open(path, "rb") as file:  # `Path.open` takes as long as the reading itself
         require_length(os.fstat(file.fileno()).st_size)
         return file.read()
@@ -66,13 +66,16 @@ def read_image(path: str | Path) -> bytes:
 
 def require_length(length: int) -> None:
     if length > MOST_BYTES:
-        raise Refused(f"{length / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
+        raise RejectedItem(f"{length / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:,.0f} MB for one image")
 
 
 def check_image(data: bytes, max_side: int | None, is_square: bool = False) -> Checked:
-    """Decode the whole stream. Raises Refused. With `is_square` a larger image is to become a square of `max_side`."""
+    """Decode the whole stream. Raises RejectedItem.
+
+    With `is_square` a larger image is to become a square of `max_side`.
+    """
     if not data:
-        raise Refused("empty file")
+        raise RejectedItem("empty file")
     require_length(len(data))
     checked = _check_jpeg(data) if data.startswith(jpeg.START) else _check_other(data)
     shown = checked.width, checked.height
@@ -136,11 +139,11 @@ def _check_jpeg(data: bytes) -> Checked:
     try:
         header = jpeg.read_markers(data)
     except ValueError as error:
-        raise Refused(f"broken JPEG: {error}") from None
+        raise RejectedItem(f"broken JPEG: {error}") from None
     size = (header.width, header.height)
     _require_pixels(size, MOST_PIXELS if header.is_streamed else MOST_AT_ONCE)
     if header.scans > MOST_SCANS:
-        raise Refused(f"broken JPEG: {header.scans:,} scans, more than {MOST_SCANS}")
+        raise RejectedItem(f"broken JPEG: {header.scans:,} scans, more than {MOST_SCANS}")
     changes = []
     if header.length < len(data):
         changes.append(f"cut off {len(data) - header.length:,} bytes after the end of the image")
@@ -162,22 +165,22 @@ def _check_jpeg(data: bytes) -> Checked:
 
 
 def _decode_small(data: bytes, colours: str) -> np.ndarray:
-    """Return the JPEG at an eighth of its size, which takes its whole stream. Raises Refused."""
+    """Return the JPEG at an eighth of its size, which takes its whole stream. Raises RejectedItem."""
     try:
         return simplejpeg.decode_jpeg(data, colours, min_height=1, min_width=1, min_factor=8, strict=True)
     except ValueError as error:
-        raise Refused(f"broken JPEG: {_shorten(error)}") from None
+        raise RejectedItem(f"broken JPEG: {_shorten(error)}") from None
 
 
 def _check_other(data: bytes) -> Checked:
     name = format_of(data)
     if name is None:
-        raise Refused(what_instead(data))
+        raise RejectedItem(what_instead(data))
     with _open(data) as opened:
         _require_pixels(opened.size, MOST_AT_ONCE)
         if getattr(opened, "is_animated", False):
             count = f"{opened.n_frames} frames" if len(data) < MANY_BYTES else "several frames"  # type: ignore[attr-defined]
-            raise Refused(f"animated: {count} in one {name}; save the one that is meant as an image")
+            raise RejectedItem(f"animated: {count} in one {name}; save the one that is meant as an image")
         orientation, mode = _read_orientation(opened), opened.mode
         pixels = _decode(opened, "L")
         grey = turn_pixels(pixels, _left_to_turn(opened, orientation))
@@ -240,7 +243,7 @@ def _shrink(grey: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def _open(data: bytes) -> Iterator[Image.Image]:
-    """Open an image with Pillow, and turn the many errors with which it refuses one into Refused.
+    """Open an image with Pillow, and turn the many errors with which it refuses one into RejectedItem.
 
     What libtiff prints by itself, without a file's name, is left out.
     """
@@ -249,21 +252,21 @@ def _open(data: bytes) -> Iterator[Image.Image]:
         try:
             with Image.open(io.BytesIO(data)) as opened:
                 yield opened
-        except Refused:
+        except RejectedItem:
             raise
         except UnidentifiedImageError:
-            raise Refused("broken image: its header cannot be read") from None
+            raise RejectedItem("broken image: its header cannot be read") from None
         except Image.DecompressionBombError:
-            raise Refused(f"more than {MOST_AT_ONCE:,} pixels") from None
+            raise RejectedItem(f"more than {MOST_AT_ONCE:,} pixels") from None
         except MemoryError:
-            raise Refused("does not fit into memory") from None
+            raise RejectedItem("does not fit into memory") from None
         except Exception as error:  # a decoder may raise anything on damaged bytes
-            raise Refused(f"broken image: {_shorten(error)}") from None
+            raise RejectedItem(f"broken image: {_shorten(error)}") from None
 
 
 def _require_pixels(size: tuple[int, int], most: int, remedy: str = "; make it smaller") -> None:
     if size[0] * size[1] > most:
-        raise Refused(f"{size[0]}x{size[1]}: more than {most:,} pixels{remedy}")
+        raise RejectedItem(f"{size[0]}x{size[1]}: more than {most:,} pixels{remedy}")
 
 
 def _describe_mode(mode: str) -> str:

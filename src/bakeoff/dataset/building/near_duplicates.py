@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from bakeoff.dataset.building.catalogue import Catalogue, unpack_item, unpack_verdict
-from bakeoff.dataset.building.image_check import FLAT, NEAR, Refused
+from bakeoff.dataset.building.image_check import FLAT, NEAR, RejectedItem
 from bakeoff.dataset.building.validate import make_record
 from bakeoff.dataset.records.shards import name_index, read_frame
 from bakeoff.dataset.records.wire import decode_features
@@ -74,7 +74,7 @@ class Grid:
         return float((self.details**2).mean())
 
 
-class Picture:
+class GreyImage:
     """An image in grey, KEPT pixels wide and high, and the shorter side that it had."""
 
     def __init__(self, image: Image.Image, shorter: int) -> None:
@@ -92,7 +92,7 @@ class Picture:
         self._grids.clear()
 
 
-def find_alike(catalogue: Catalogue, shards: "Shards") -> tuple[list[tuple[str, str]], bool]:
+def find_alike(catalogue: Catalogue, shards: "ImageLocations") -> tuple[list[tuple[str, str]], bool]:
     """Return the names of the pairs (training, validation), then those with the test, and whether these are all."""
     hashes = {side: _read_hashes(catalogue, side) for side in shards.files}
     pairs: list[tuple[str, str]] = []
@@ -117,7 +117,7 @@ def find_alike(catalogue: Catalogue, shards: "Shards") -> tuple[list[tuple[str, 
     return pairs, are_all
 
 
-def look_alike(first: Picture, second: Picture) -> bool:
+def look_alike(first: GreyImage, second: GreyImage) -> bool:
     """Return whether two pictures are one, saved again, resized or made lighter. The smaller one sets the size."""
     side = min(FINEST, max(COARSEST, min(first.shorter, second.shorter) // 3))
     one, other = first.grid(side), second.grid(side)
@@ -142,7 +142,7 @@ def _read_hashes(catalogue: Catalogue, side: str) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Shards:
+class ImageLocations:
     """Where the images of the records are: in shards once these are `written`, or as they were given."""
 
     files: Mapping[str, Sequence[Path]]  # of each side
@@ -151,7 +151,7 @@ class Shards:
 
 
 @dataclass(frozen=True)
-class Place:
+class RecordLocation:
     name: str
     shard: int
     turn: int  # in the shard
@@ -163,7 +163,7 @@ class Place:
 class Shelf:
     """The pictures of a side's records at some places in the order of names, opened when they are asked for."""
 
-    def __init__(self, catalogue: Catalogue, shards: Shards, side: str, places: set[int]) -> None:
+    def __init__(self, catalogue: Catalogue, shards: ImageLocations, side: str, places: set[int]) -> None:
         query = (
             "SELECT name, shard, ROW_NUMBER() OVER (PARTITION BY shard ORDER BY place, name) - 1, source "
             "FROM examples WHERE side = ? ORDER BY name"
@@ -171,12 +171,12 @@ class Shelf:
         content = "SELECT items.content, verdicts.content FROM items JOIN verdicts USING (name) WHERE name = ?"
         rows = enumerate(catalogue.table.execute(query, [side]) if places else ())
         self._places = {
-            place: Place(*row, *catalogue.table.execute(content, row[:1]).fetchone())
+            place: RecordLocation(*row, *catalogue.table.execute(content, row[:1]).fetchone())
             for place, row in rows
             if place in places
         }
         self._files, self._datasets, self._written = shards.files[side], shards.datasets, shards.written
-        self._pictures: dict[int, Picture] = {}
+        self._pictures: dict[int, GreyImage] = {}
 
     def open(self, places: set[int]) -> None:
         """Open those that are not yet; what the others were compared by is made anew if it is wanted."""
@@ -186,10 +186,10 @@ class Shelf:
         with quiet_pillow(), ThreadPoolExecutor(machine.cores()) as threads:
             self._pictures.update(zip(missing, threads.map(self._load, missing), strict=True))
 
-    def _load(self, place: int) -> Picture:
+    def _load(self, place: int) -> GreyImage:
         return open_picture(self._read_given(self._places[place]) or self._read_written(self._places[place]))
 
-    def _read_given(self, place: Place) -> bytes | None:
+    def _read_given(self, place: RecordLocation) -> bytes | None:
         """Return the image as it was given, if its bytes are the record's."""
         verdict = unpack_verdict(place.verdict)
         if not verdict.untouched:
@@ -197,11 +197,11 @@ class Shelf:
         dataset = self._datasets[place.source]
         try:
             record, _ = make_record(dataset, dataset.folder(), unpack_item(place.item), verdict)
-        except (DataError, Refused, OSError):  # changed or gone by now: what was written counts
+        except (DataError, RejectedItem, OSError):  # changed or gone by now: what was written counts
             return None
         return record.frames[0]
 
-    def _read_written(self, place: Place) -> bytes:
+    def _read_written(self, place: RecordLocation) -> bytes:
         self._written.wait()
         file = self._files[place.shard]
         index = np.load(file.with_name(name_index(file.name)), mmap_mode="r")
@@ -210,7 +210,7 @@ class Shelf:
     def name(self, place: int) -> str:
         return self._places[place].name
 
-    def __getitem__(self, place: int) -> Picture:
+    def __getitem__(self, place: int) -> GreyImage:
         return self._pictures[place]
 
 
@@ -220,9 +220,9 @@ def middle_frame(features: Mapping[str, Any]) -> bytes:
     return frames[len(frames) // 2]
 
 
-def open_picture(encoded: bytes) -> Picture:
+def open_picture(encoded: bytes) -> GreyImage:
     """Open it within `quiet_pillow`."""
     opened = Image.open(io.BytesIO(encoded))
     shorter = min(opened.size)
     opened.draft("L", (KEPT, KEPT))
-    return Picture(opened.convert("L").resize((KEPT, KEPT), Image.Resampling.BOX), shorter)
+    return GreyImage(opened.convert("L").resize((KEPT, KEPT), Image.Resampling.BOX), shorter)

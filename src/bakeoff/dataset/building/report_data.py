@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from bakeoff.dataset.building.catalogue import Catalogue
-from bakeoff.dataset.building.report_html import Page, counted, write_page
-from bakeoff.dataset.building.survey import Sample, Tally
+from bakeoff.dataset.building.records_report import RecordsReport, counted, write_page
+from bakeoff.dataset.building.survey import ExamplePreview, SplitCounts
 from bakeoff.dataset.building.validate import DROPPED
 
 FILE = "report.json"
@@ -28,7 +28,7 @@ KINDS = {  # what happened to a file -> the rows of the catalogue that show it
 
 
 @dataclass(frozen=True)
-class Findings:
+class BuildFindings:
     counts: dict[str, int]  # files rejected, left out, changed
     reasons: tuple[str, ...]  # the first few, by file
     warnings: tuple[str, ...]
@@ -39,12 +39,12 @@ def write_report(
     folder: Path,
     catalogue: Catalogue,
     classes: Sequence[str],
-    tallies: Mapping[str, Tally],
+    tallies: Mapping[str, SplitCounts],
     alike: tuple[Sequence[tuple[str, str]], bool],
     split: Sequence[str],
     warnings: Sequence[str],
-    samples: Sequence[Sample],
-) -> Findings:
+    samples: Sequence[ExamplePreview],
+) -> BuildFindings:
     pairs, are_all = alike
     changed, dropped, first_dropped = _count_changed(catalogue)
     warnings = [*warnings, *_describe_copies(catalogue)]
@@ -67,19 +67,21 @@ def write_report(
     shown = {kind: list(islice(_list_reasons(catalogue, kind), ON_PAGE)) for kind in KINDS}
     shown["changed"] = [(name, "; ".join(texts)) for name, texts in islice(_list_changed(catalogue), ON_PAGE)]
     every = counts | {"changed": changed}
-    page = Page(tuple(classes), dict(tallies), tuple(split), tuple(warnings), tuple(pairs[:ON_PAGE]), every, shown)
+    page = RecordsReport(
+        tuple(classes), dict(tallies), tuple(split), tuple(warnings), tuple(pairs[:ON_PAGE]), every, shown
+    )
     write_page(folder, page, samples)
     first = [f"{kind}: {name}: {text}" for kind in ("rejected", "left out", "changed") for name, text in shown[kind]]
-    return Findings(every, tuple(first[:ON_SCREEN]), tuple(warnings), tuple(split))
+    return BuildFindings(every, tuple(first[:ON_SCREEN]), tuple(warnings), tuple(split))
 
 
 def write_made_report(
-    folder: Path, classes: Sequence[str], tallies: Mapping[str, Tally], pictures: list[Sample]
+    folder: Path, classes: Sequence[str], tallies: Mapping[str, SplitCounts], pictures: list[ExamplePreview]
 ) -> None:
     """Of records that were made, not read: nothing can be wrong with their files."""
     with (folder / FILE).open("w", encoding="utf-8") as file:
         write_object(file, {"counts": _count(tallies, classes)})
-    write_page(folder, Page(tuple(classes), dict(tallies), (), (), (), {}, {}), pictures)
+    write_page(folder, RecordsReport(tuple(classes), dict(tallies), (), (), (), {}, {}), pictures)
 
 
 def write_object(file: IO[str], tree: Mapping[str, Any]) -> None:
@@ -97,7 +99,7 @@ def write_object(file: IO[str], tree: Mapping[str, Any]) -> None:
     file.write("\n}\n")
 
 
-def _count(tallies: Mapping[str, Tally], classes: Sequence[str]) -> dict[str, Any]:
+def _count(tallies: Mapping[str, SplitCounts], classes: Sequence[str]) -> dict[str, Any]:
     return {
         split: {
             "examples": tally.examples,

@@ -8,9 +8,9 @@ from threading import Event
 from typing import Self, TypeVar
 
 from bakeoff.dataset.building.catalogue import Catalogue
-from bakeoff.dataset.building.near_duplicates import Shards, find_alike
-from bakeoff.dataset.building.report_html import load_template
-from bakeoff.dataset.building.survey import Sample, draw_samples
+from bakeoff.dataset.building.near_duplicates import ImageLocations, find_alike
+from bakeoff.dataset.building.records_report import load_template
+from bakeoff.dataset.building.survey import ExamplePreview, draw_samples
 from bakeoff.dataset.records.record import SEEN
 from bakeoff.dataset.records.shards import name_shard
 from bakeoff.dataset.sources.dataset import Dataset
@@ -32,7 +32,7 @@ class Beside:
             for side, count in ({side: 0 for side in SEEN} | counts).items()
         }
         self._written = Event()
-        self._shards = Shards(files, datasets, self._written)
+        self._shards = ImageLocations(files, datasets, self._written)
         self._threads = ThreadPoolExecutor(2)  # decoding and resizing let other threads work
 
     def __enter__(self) -> Self:
@@ -49,7 +49,7 @@ class Beside:
         """All shards are there."""
         self._written.set()
 
-    def draw_samples(self) -> list[Sample]:
+    def draw_samples(self) -> list[ExamplePreview]:
         return self._samples.result()
 
     def find_alike(self) -> tuple[list[tuple[str, str]], bool]:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from bakeoff.dataset.building.catalogue import Catalogue
 from bakeoff.dataset.building.class_filter import order_classes
-from bakeoff.dataset.building.report_html import counted
+from bakeoff.dataset.building.records_report import counted
 from bakeoff.dataset.building.write_shards import EXAMPLES_PER_SHARD
 from bakeoff.dataset.records.record import SEEN, SPLITS
 from bakeoff.dataset.sources.dataset import Dataset, Part, hash_place

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from bakeoff.dataset.building.catalogue import Catalogue
 from bakeoff.dataset.building.stratified_split import draw_sides
 from bakeoff.dataset.records.record import SEEN, TEST, TRAIN, VALIDATION
-from bakeoff.dataset.sources.dataset import Dataset, Part, Split, join_names
+from bakeoff.dataset.sources.dataset import Dataset, Part, SplitSettings, join_names
 from bakeoff.dataset.sources.paths import make_printable, read_lines
 from bakeoff.foundation.errors import DataError
 
@@ -245,7 +245,7 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
     return warnings
 
 
-def _blocks(table: sqlite3.Connection, source: int, rule: Split) -> None:
+def _blocks(table: sqlite3.Connection, source: int, rule: SplitSettings) -> None:
     """The end of every group, in the order of the numbers in the names, is for validation, or for the test after it."""
     sizes = table.execute("SELECT unit, COUNT(*) FROM examples WHERE source = ? GROUP BY unit ORDER BY unit", [source])
     names = table.execute("SELECT name FROM examples WHERE source = ? ORDER BY unit, natural, name", [source])
@@ -261,7 +261,7 @@ def _blocks(table: sqlite3.Connection, source: int, rule: Split) -> None:
     )
 
 
-def _cut_block(size: int, rule: Split) -> list[str | None]:
+def _cut_block(size: int, rule: SplitSettings) -> list[str | None]:
     """Return the side of each example of a group, in their order; None in a gap."""
     if size == 1:
         return [TRAIN]

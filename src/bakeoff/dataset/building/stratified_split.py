@@ -7,7 +7,7 @@ import sqlite3
 import numpy as np
 
 from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
-from bakeoff.dataset.sources.dataset import Split, hash_place
+from bakeoff.dataset.sources.dataset import SplitSettings, hash_place
 from bakeoff.dataset.sources.paths import make_printable
 
 SIDES = (TRAIN, VALIDATION, TEST)
@@ -17,7 +17,7 @@ NO_CLASS = 0  # the number of the empty name, which comes before every other
 MOST_TRIED = 1000  # groups, to bring a class to a side that lacks it
 
 
-def draw_sides(table: sqlite3.Connection, source: int, rule: Split) -> list[str]:
+def draw_sides(table: sqlite3.Connection, source: int, rule: SplitSettings) -> list[str]:
     """Give the examples of a dataset that have no side yet theirs; return the classes that cannot be parted.
 
     What the test gets is taken from training alone: validation is the same with a test and without one.

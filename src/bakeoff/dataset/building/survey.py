@@ -32,7 +32,7 @@ def _make_bins(edges: tuple[float, ...]) -> Callable[[], list[int]]:
 
 
 @dataclass
-class Tally:
+class SplitCounts:
     """Counts of a split, or of a shard; those of shards add up to the split's."""
 
     examples: int = 0
@@ -59,11 +59,11 @@ class Tally:
             self.box_sides[bisect_right(BOX_EDGES, (height * width) ** 0.5)] += 1
             self.box_aspects[bisect_right(ASPECT_EDGES, width * record.width / (height * record.height))] += 1
 
-    def __add__(self, other: "Tally") -> "Tally":
+    def __add__(self, other: "SplitCounts") -> "SplitCounts":
         def add(key: str) -> list[int]:
             return [a + b for a, b in zip(getattr(self, key), getattr(other, key), strict=True)]
 
-        return Tally(
+        return SplitCounts(
             self.examples + other.examples,
             self.decoded_bytes + other.decoded_bytes,
             max(self.frames, other.frames),
@@ -74,7 +74,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Sample:
+class ExamplePreview:
     split: str
     name: str
     labels: tuple[str, ...]
@@ -88,7 +88,7 @@ class Sample:
         return f"{self.boxes} {'box' if self.boxes == 1 else 'boxes'} of {labels}" if self.boxes else labels
 
 
-def draw_samples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> Iterator[Sample]:
+def draw_samples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> Iterator[ExamplePreview]:
     """Yield the same ones for the same data; one of every class first, as far as they fit."""
     chosen = (
         "SELECT name FROM (SELECT name, place, ROW_NUMBER() OVER (PARTITION BY label ORDER BY place) AS turn "
@@ -106,7 +106,7 @@ def draw_samples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> Iterator[
                 yield draw_sample(side, record)
 
 
-def draw_sample(split: str, record: Record) -> Sample:
+def draw_sample(split: str, record: Record) -> ExamplePreview:
     with quiet_pillow():
         opened = Image.open(io.BytesIO(record.frames[len(record.frames) // 2]))
     opened.draft("RGB", (SIDE * 2, SIDE * 2))
@@ -117,4 +117,4 @@ def draw_sample(split: str, record: Record) -> Sample:
     for box in record.boxes:
         corners = np.array([box.xmin, box.ymin, box.xmax, box.ymax]) * [*image.size, *image.size]
         draw.rectangle(tuple(corners), outline=COLOURS[labels.index(box.label) % len(COLOURS)], width=2)
-    return Sample(split, record.name, tuple(labels) or record.labels, embed_jpeg(image), len(record.boxes))
+    return ExamplePreview(split, record.name, tuple(labels) or record.labels, embed_jpeg(image), len(record.boxes))

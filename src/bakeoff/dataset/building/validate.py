@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bakeoff.dataset.building.foreign_tfrecords import read_foreign
 from bakeoff.dataset.building.image_check import (
     TURNED,
-    Refused,
+    RejectedItem,
     check_image,
     describe_limit,
     encode_stored,
@@ -37,15 +37,15 @@ DROPPED = "; left out"  # how the note of a bad box ends
 AS_STORED = "boxes turned upright with the image"
 UNSAID = "unsaid"
 OTHER_CLASS = "is of another class (data.classes)"
-Place = tuple[float, float, float, float]  # xmin ymin xmax ymax
+Bounds = tuple[float, float, float, float]  # xmin ymin xmax ymax
 
 
-class EmptyBox(Refused):
+class EmptyBox(RejectedItem):
     """A box of no area marks nothing, unlike one that lies elsewhere than its image."""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ItemVerdict:
     """What is known of an item after its whole content was looked at."""
 
     name: str
@@ -70,24 +70,24 @@ class Verdict:
     untouched: bool = False  # the file's bytes are the record's
 
 
-def examine(dataset: Dataset, root: Path, item: Item) -> Verdict:
+def examine(dataset: Dataset, root: Path, item: Item) -> ItemVerdict:
     if item.problem:
-        return Verdict(item.name, item.problem, item.ignored)
+        return ItemVerdict(item.name, item.problem, item.ignored)
     if dataset.classes and dataset.task != "detection" and item.labels and not _may_stay(dataset, item.labels):
-        return Verdict(item.name, OTHER_CLASS, ignored=True)
+        return ItemVerdict(item.name, OTHER_CLASS, ignored=True)
     try:
         verdict = _keep_chosen(dataset, _examine_content(dataset, root, item))
         for label in dict.fromkeys([*verdict.labels, *(box.label for box in verdict.boxes)]):
             if unfit := find_unfit_label(label):
-                raise Refused(f"its class {quote(label)} {unfit}; rename it in the annotation")
+                raise RejectedItem(f"its class {quote(label)} {unfit}; rename it in the annotation")
         return verdict
-    except Refused as error:
-        return Verdict(item.name, str(error))
+    except RejectedItem as error:
+        return ItemVerdict(item.name, str(error))
     except OSError as error:
-        return Verdict(item.name, f"cannot be read: {error.strerror or error}")
+        return ItemVerdict(item.name, f"cannot be read: {error.strerror or error}")
 
 
-def _keep_chosen(dataset: Dataset, verdict: Verdict) -> Verdict:
+def _keep_chosen(dataset: Dataset, verdict: ItemVerdict) -> ItemVerdict:
     """Leave out boxes and labels of classes that do not count: what is left without any stays, as an example of none.
 
     Where each example has one class, one of another class is no example.
@@ -95,7 +95,7 @@ def _keep_chosen(dataset: Dataset, verdict: Verdict) -> Verdict:
     if not dataset.classes:
         return verdict
     if dataset.task != "detection" and not _may_stay(dataset, verdict.labels):
-        return Verdict(verdict.name, OTHER_CLASS, ignored=True)
+        return ItemVerdict(verdict.name, OTHER_CLASS, ignored=True)
     boxes = tuple(box for box in verdict.boxes if box.label in dataset.classes)
     labels = tuple(label for label in verdict.labels if label in dataset.classes)
     left_out = len(verdict.boxes) - len(boxes) + len(verdict.labels) - len(labels)
@@ -107,7 +107,7 @@ def _may_stay(dataset: Dataset, labels: tuple[str, ...]) -> bool:
     return dataset.multi_label or any(label in dataset.classes for label in labels)
 
 
-def _examine_content(dataset: Dataset, root: Path, item: Item) -> Verdict:
+def _examine_content(dataset: Dataset, root: Path, item: Item) -> ItemVerdict:
     if item.media == "image":
         return _examine_image(dataset, item, read_image(os.path.join(root, item.path)))
     if isinstance(dataset, TfRecords):
@@ -116,7 +116,7 @@ def _examine_content(dataset: Dataset, root: Path, item: Item) -> Verdict:
     return _examine_clip(dataset, root, item)
 
 
-def make_record(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple[Record, str | None]:
+def make_record(dataset: Dataset, root: Path, item: Item, verdict: ItemVerdict) -> tuple[Record, str | None]:
     """Return the record, and the digest of its image if it is known. Raises DataError if the file is another by now."""
     frames = _encode_frames(dataset, root, item, verdict)
     record = Record(
@@ -126,13 +126,13 @@ def make_record(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> t
     return record, verdict.sha256 if verdict.untouched else None
 
 
-def _examine_image(dataset: Dataset, item: Item, data: bytes) -> Verdict:
+def _examine_image(dataset: Dataset, item: Item, data: bytes) -> ItemVerdict:
     checked = check_image(data, dataset.max_side, dataset.square)
     shown = checked.width, checked.height, checked.orientation
     boxes, notes = fit_boxes(item, *shown, dataset.on_bad_box, dataset.boxes_drawn_on)
     is_turned = bool(boxes) and checked.orientation > 1
     width, height = limit_size((checked.width, checked.height), dataset.max_side, dataset.square)
-    return Verdict(
+    return ItemVerdict(
         item.name, width=width, height=height, full_width=checked.width, full_height=checked.height,
         bytes=len(data) if not checked.changes else width * height,
         sha256=checked.sha256, checksum=compute_checksum(data), likeness=checked.likeness,
@@ -141,7 +141,7 @@ def _examine_image(dataset: Dataset, item: Item, data: bytes) -> Verdict:
     )  # fmt: skip
 
 
-def _examine_foreign(dataset: TfRecords, root: Path, item: Item) -> Verdict:
+def _examine_foreign(dataset: TfRecords, root: Path, item: Item) -> ItemVerdict:
     foreign = read_foreign(dataset, root, item)
     if foreign.raw is None:
         inner = replace(item, boxes=foreign.boxes, in_shares=True, labels=foreign.labels, notes=foreign.notes)
@@ -152,7 +152,7 @@ def _examine_foreign(dataset: TfRecords, root: Path, item: Item) -> Verdict:
     return _describe_clip(dataset, replace(item, labels=foreign.labels), checked)
 
 
-def _examine_clip(dataset: Clips, root: Path, item: Item) -> Verdict:
+def _examine_clip(dataset: Clips, root: Path, item: Item) -> ItemVerdict:
     from bakeoff.dataset.building import video  # loading FFmpeg is for those who have clips
 
     path, is_folder = root / item.path, item.media == "frames"
@@ -160,14 +160,14 @@ def _examine_clip(dataset: Clips, root: Path, item: Item) -> Verdict:
     return _describe_clip(dataset, item, checked)
 
 
-def _describe_clip(dataset: Clips | TfRecords, item: Item, checked: "CheckedClip") -> Verdict:
+def _describe_clip(dataset: Clips | TfRecords, item: Item, checked: "CheckedClip") -> ItemVerdict:
     step = -(-checked.frames // dataset.max_frames)
     frames = -(-checked.frames // step)
     width, height = limit_size((checked.width, checked.height), dataset.max_side, dataset.square)
     changes = [f"every {step}th of {checked.frames} frames taken (data.max_frames)"] if step > 1 else []
     if (width, height) != (checked.width, checked.height):
         changes.append(describe_limit(dataset.max_side, dataset.square))
-    return Verdict(
+    return ItemVerdict(
         item.name, width=width, height=height, full_width=checked.width, full_height=checked.height,
         frames=frames, step=step, frames_per_second=checked.frames_per_second / step,
         bytes=frames * width * height // 3, sha256=checked.sha256, likeness=checked.likeness,
@@ -175,7 +175,7 @@ def _describe_clip(dataset: Clips | TfRecords, item: Item, checked: "CheckedClip
     )  # fmt: skip
 
 
-def _encode_frames(dataset: Dataset, root: Path, item: Item, verdict: Verdict) -> tuple[bytes, ...]:
+def _encode_frames(dataset: Dataset, root: Path, item: Item, verdict: ItemVerdict) -> tuple[bytes, ...]:
     size = verdict.width, verdict.height
     if item.media in ("image", "example") and not verdict.frames_per_second:
         image = _read_image(dataset, root, item)
@@ -204,16 +204,16 @@ def _read_image(dataset: Dataset, root: Path, item: Item) -> bytes:
 def fit_boxes(
     item: Item, width: int, height: int, orientation: int, on_bad_box: OnBadBox = "reject", drawn_on: str = "auto"
 ) -> tuple[tuple[Box, ...], tuple[str, ...]]:
-    """Return boxes on the upright image of `width` by `height`, and what was changed. Raises Refused."""
+    """Return boxes on the upright image of `width` by `height`, and what was changed. Raises RejectedItem."""
     as_stored = (describe_drawn_on(item, width, height, orientation) or drawn_on) == "stored" and orientation > 1
     sides = (height, width) if as_stored and orientation in TURNED else (width, height)
     notes: list[str] = []
     boxes: list[Box] = []
-    bad: list[Refused] = []
+    bad: list[RejectedItem] = []
     for number, corners in enumerate(item.boxes, start=1):
         try:
             place, clipped = _compute_shares(number, corners, sides, item.in_shares)
-        except Refused as error:
+        except RejectedItem as error:
             if on_bad_box == "reject" or (on_bad_box == "drop_empty" and not isinstance(error, EmptyBox)):
                 raise
             bad.append(error)
@@ -236,7 +236,7 @@ def fit_boxes(
     return tuple(boxes), tuple(notes)
 
 
-def turn_upright(place: Place, orientation: int) -> Place:
+def turn_upright(place: Bounds, orientation: int) -> Bounds:
     """Return where a place on the stored image is on the upright one, both in shares."""
     x0, y0, x1, y1 = place
     if orientation in TURNED:
@@ -251,36 +251,36 @@ def turn_upright(place: Place, orientation: int) -> Place:
 def describe_drawn_on(item: Item, width: int, height: int, orientation: int) -> str | None:
     """Return "stored" if the recorded size tells that boxes were drawn without heeding EXIF, "shown" if with, or None.
 
-    A size tells nothing of a square image, nor of one that is mirrored or upside down. Raises Refused.
+    A size tells nothing of a square image, nor of one that is mirrored or upside down. Raises RejectedItem.
     """
     shown = width, height
     stored = (height, width) if orientation in TURNED else shown
     if item.recorded not in (None, shown, stored):
         recorded = "x".join(map(str, item.recorded))
-        raise Refused(f"the annotation is for {recorded} pixels, the image has {width}x{height}")
+        raise RejectedItem(f"the annotation is for {recorded} pixels, the image has {width}x{height}")
     return None if item.recorded is None or stored == shown else "stored" if item.recorded == stored else "shown"
 
 
-def _compute_shares(number: int, corners: Corners, sides: tuple[int, int], in_shares: bool) -> tuple[Place, bool]:
+def _compute_shares(number: int, corners: Corners, sides: tuple[int, int], in_shares: bool) -> tuple[Bounds, bool]:
     x0, y0, x1, y1, label = corners
     width, height = sides
     if in_shares:
         x0, y0, x1, y1 = x0 * width, y0 * height, x1 * width, y1 * height
     name = f"box {number} ({make_printable(label)})"
     if not all(abs(value) < 1e9 for value in (x0, y0, x1, y1)):  # also refuses NaN
-        raise Refused(f"{name} has a corner that is no number")
+        raise RejectedItem(f"{name} has a corner that is no number")
     if x1 <= x0 or y1 <= y0:
         which = "xmax" if x1 <= x0 else "ymax"
         high, low = (x1, x0) if x1 <= x0 else (y1, y0)
         is_empty = x1 >= x0 and y1 >= y0  # else its corners may have been exchanged
-        kind = EmptyBox if is_empty else Refused
+        kind = EmptyBox if is_empty else RejectedItem
         raise kind(f"{name} has {which} {high:g} <= {which.replace('max', 'min')} {low:g}")
     for side, value, limit in (("xmin", x0, width), ("ymin", y0, height), ("xmax", x1, width), ("ymax", y1, height)):
         if not -SLACK - 1e-6 <= value <= limit + SLACK + 1e-6:
-            raise Refused(f"{name} has {side} {value:g}, outside of the image's {width}x{height}")
+            raise RejectedItem(f"{name} has {side} {value:g}, outside of the image's {width}x{height}")
     inside = _clip_side(x0, width), _clip_side(y0, height), _clip_side(x1, width), _clip_side(y1, height)
     if inside[2] <= inside[0] or inside[3] <= inside[1]:
-        raise Refused(f"{name} lies outside of the image's {width}x{height}")
+        raise RejectedItem(f"{name} lies outside of the image's {width}x{height}")
     # Shares that left the image by a rounding error are not worth a note.
     clipped = any(abs(a - b) > 1e-3 for a, b in zip(inside, (x0, y0, x1, y1), strict=True))
     return (inside[0] / width, inside[1] / height, inside[2] / width, inside[3] / height), clipped

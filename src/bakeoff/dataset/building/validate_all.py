@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bakeoff.dataset.building.catalogue import Catalogue, PackedItem
 from bakeoff.dataset.building.class_filter import require_chosen
-from bakeoff.dataset.building.worker_tasks import PIECE, Piece, Pool
+from bakeoff.dataset.building.worker_tasks import PIECE, BuildPool, Piece
 from bakeoff.dataset.sources.dataset import Item, Part
 from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import DataError
@@ -19,9 +19,9 @@ LONGEST_REASON = 500  # characters of why a file cannot be used
 AT_ONCE = 8  # pieces of a transaction: few enough that a kill loses little, enough that transactions cost nothing
 
 
-def check_items(catalogue: Catalogue, pool: Pool, parts: Sequence[Part]) -> None:
+def check_items(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part]) -> None:
     """List all items, and examine those that have no verdict yet."""
-    listing = Listing(catalogue, parts)
+    listing = ItemListing(catalogue, parts)
     with ExitStack() as open_bars:
         bar: Bar | None = None
         results = pool.examine(listing.cut_pieces())
@@ -36,7 +36,7 @@ def check_items(catalogue: Catalogue, pool: Pool, parts: Sequence[Part]) -> None
                 bar.advance(catalogue.count("verdicts"))
 
 
-class Listing:
+class ItemListing:
     """The list of all items as it grows, and which of them are being examined."""
 
     def __init__(self, catalogue: Catalogue, parts: Sequence[Part]) -> None:

@@ -17,7 +17,7 @@ import simplejpeg
 from av.video.reformatter import Interpolation
 from PIL import Image
 
-from bakeoff.dataset.building.image_check import Refused, check_image, encode_stored, hash_picture, read_image
+from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, hash_picture, read_image
 from bakeoff.dataset.sources.clips import list_frames
 
 QUALITY = 90  # of frames; over 42 dB against the decoded video at a twentieth of the raw bytes, on short scenes
@@ -36,23 +36,23 @@ class CheckedClip:
 
 
 def check_video(path: Path) -> CheckedClip:
-    """Decode every frame. Raises Refused."""
+    """Decode every frame. Raises RejectedItem."""
     with _refuse_plainly(), _open(path) as (container, stream):
         declared, rate = stream.frames, _read_rate(stream)
         count, sample, size = 0, None, (0, 0)
         middle = declared // 2
         for frame in container.decode(stream):
             if frame.is_corrupt:
-                raise Refused(f"broken video: frame {count} is damaged")
+                raise RejectedItem(f"broken video: frame {count} is damaged")
             if count == 0 or count == middle:
                 sample = frame.reformat(format="gray", interpolation=EXACT).to_ndarray()
                 size = (frame.width, frame.height)
                 turned = frame.rotation % 180 != 0
             count += 1
     if sample is None:
-        raise Refused("broken video: not one frame can be decoded")
+        raise RejectedItem("broken video: not one frame can be decoded")
     if count < declared:
-        raise Refused(f"broken video: {count} of its {declared} frames can be decoded")
+        raise RejectedItem(f"broken video: {count} of its {declared} frames can be decoded")
     width, height = size[::-1] if turned else size
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -67,15 +67,15 @@ def check_frames(folder: Path, frames_per_second: float) -> CheckedClip:
         try:
             data = read_image(file)
             checked = check_image(data, None)
-        except Refused as error:
-            raise Refused(f"frame {file.name}: {error}") from None
+        except RejectedItem as error:
+            raise RejectedItem(f"frame {file.name}: {error}") from None
         if size not in (None, (checked.width, checked.height)):
-            raise Refused(f"frame {file.name} is {checked.width}x{checked.height}, others are {size[0]}x{size[1]}")
+            raise RejectedItem(f"frame {file.name} is {checked.width}x{checked.height}, others are {size[0]}x{size[1]}")
         size = (checked.width, checked.height)
         digest.update(bytes.fromhex(checked.sha256))
         likeness = checked.likeness if count == (len(files) + 1) // 2 else likeness
     if size is None:
-        raise Refused("a folder without a frame")
+        raise RejectedItem("a folder without a frame")
     return CheckedClip(*size, count, frames_per_second, digest.hexdigest(), likeness)
 
 
@@ -83,7 +83,9 @@ def check_raw(data: bytes, width: int, height: int, frames_per_second: float) ->
     """Raw frames, width x height x 3 bytes each."""
     frames, rest = divmod(len(data), width * height * 3)
     if rest or not frames:
-        raise Refused(f"{len(data):,} bytes are no whole number of {width}x{height} frames (data.width, data.height)")
+        raise RejectedItem(
+            f"{len(data):,} bytes are no whole number of {width}x{height} frames (data.width, data.height)"
+        )
     grey = np.ascontiguousarray(view_raw(data, width, height)[frames // 2][::2, ::2, 1])
     return CheckedClip(width, height, frames, frames_per_second, hashlib.sha256(data).hexdigest(), hash_picture(grey))
 
@@ -123,7 +125,7 @@ def _encode(rgb: np.ndarray) -> bytes:
 def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoStream]]:
     with av.open(str(path)) as container:
         if not container.streams.video:
-            raise Refused("has no video in it")
+            raise RejectedItem("has no video in it")
         stream = container.streams.video[0]
         stream.thread_type = "NONE"  # the processes are as many as the cores
         stream.codec_context.options = {"err_detect": "explode"}  # else FFmpeg paints over what is damaged
@@ -135,15 +137,15 @@ def _refuse_plainly() -> Iterator[None]:
     try:
         yield
     except av.error.FFmpegError as error:
-        raise Refused(f"broken video: {error.strerror}") from None
+        raise RejectedItem(f"broken video: {error.strerror}") from None
     except (ValueError, MemoryError) as error:
-        if isinstance(error, Refused):
+        if isinstance(error, RejectedItem):
             raise
-        raise Refused(f"broken video: {error}") from None
+        raise RejectedItem(f"broken video: {error}") from None
 
 
 def _read_rate(stream: av.VideoStream) -> float:
     rate = float(stream.average_rate or stream.guessed_rate or 0)
     if not 0 < rate < UNBELIEVABLE_RATE:
-        raise Refused(f"broken video: a rate of {rate:g} frames a second")
+        raise RejectedItem(f"broken video: a rate of {rate:g} frames a second")
     return rate

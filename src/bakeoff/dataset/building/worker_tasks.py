@@ -11,26 +11,28 @@ from typing import Protocol
 
 from bakeoff.dataset.building.catalogue import Catalogue, PackedItem, PackedVerdict, pack_verdict, unpack_item
 from bakeoff.dataset.building.validate import examine
-from bakeoff.dataset.building.write_shards import Order, Seal
+from bakeoff.dataset.building.write_shards import Seal, ShardOrder
 from bakeoff.dataset.sources.dataset import Dataset
 
 Piece = list[PackedItem]
 PIECE = 32  # items that a worker gets at once; clips one by one
 
 
-class Pool(Protocol):
+class BuildPool(Protocol):
     def warm_up(self) -> None:
         """Load what is needed while the caller does other things."""
 
     def examine(self, pieces: Iterable[Piece]) -> Iterator[list[PackedVerdict]]:
         """Yield the verdicts of each piece."""
 
-    def write(self, orders: Iterable[Order], classes: list[str], catalogue: Catalogue) -> Iterator[tuple[Order, Seal]]:
+    def write(
+        self, orders: Iterable[ShardOrder], classes: list[str], catalogue: Catalogue
+    ) -> Iterator[tuple[ShardOrder, Seal]]:
         """Write shards into the build's folder; keep those that are finished there."""
 
 
 # (datasets, the build's folder) -> a pool, open within a block
-MakePool = Callable[[Sequence[Dataset], Path], AbstractContextManager[Pool]]
+MakePool = Callable[[Sequence[Dataset], Path], AbstractContextManager[BuildPool]]
 
 
 def cut(rows: Iterable[PackedItem], size: int) -> Iterator[Piece]:

@@ -17,10 +17,10 @@ import numpy as np
 
 from bakeoff.dataset.building.catalogue import Catalogue
 from bakeoff.dataset.building.report_data import write_made_report
-from bakeoff.dataset.building.survey import A_SPLIT, Sample, Tally, draw_sample
-from bakeoff.dataset.building.validate import Verdict, make_record
+from bakeoff.dataset.building.survey import A_SPLIT, ExamplePreview, SplitCounts, draw_sample
+from bakeoff.dataset.building.validate import ItemVerdict, make_record
 from bakeoff.dataset.records.manifest import BoxTable, Manifest, Shard, Split, hash_file, write_labels
-from bakeoff.dataset.records.record import SEEN, TRAIN, Record, Source, encode_record, number_classes
+from bakeoff.dataset.records.record import SEEN, TRAIN, Record, RecordSource, encode_record, number_classes
 from bakeoff.dataset.records.shards import ShardWriter, name_index, name_shard
 from bakeoff.dataset.sources.dataset import Dataset, Item
 from bakeoff.foundation.files import building, write_whole
@@ -33,12 +33,12 @@ EXAMPLES_PER_SHARD = 1024
 class Seal:
     shard: Shard
     recipe: str  # names all that decides the shard's bytes
-    tally: Tally
+    tally: SplitCounts
     sha256: dict[str, str]  # of the shard and the files beside it
 
 
 @dataclass(frozen=True)
-class Order:
+class ShardOrder:
     split: str
     number: int
     count: int
@@ -49,7 +49,7 @@ class Order:
 
 
 def write_shard(
-    catalogue: Catalogue, order: Order, datasets: Sequence[Dataset], classes: Sequence[str], folder: Path
+    catalogue: Catalogue, order: ShardOrder, datasets: Sequence[Dataset], classes: Sequence[str], folder: Path
 ) -> Seal:
     """Keep what is finished, or write it."""
     recipe = hash_content(catalogue, order, classes)
@@ -60,15 +60,15 @@ def write_shard(
 
 
 def make_shard(
-    rows: Iterable[tuple[int, Item, Verdict]],
-    order: Order,
+    rows: Iterable[tuple[int, Item, ItemVerdict]],
+    order: ShardOrder,
     recipe: str,
     datasets: Sequence[Dataset],
     classes: Sequence[str],
     folder: Path,
 ) -> Seal:
     """Write beside, then rename, the seal last. Several processes may do so at once: they write the same."""
-    ids, tally, boxes = number_classes(classes), Tally(), []
+    ids, tally, boxes = number_classes(classes), SplitCounts(), []
     unfinished = f"partial-{secrets.token_hex(4)}-{order.file}"
     roots = [dataset.folder() for dataset in datasets]
     with ShardWriter(folder, unfinished) as shard:
@@ -102,14 +102,14 @@ def read_seal(folder: Path, file: str, recipe: str) -> Seal | None:
     """Return None if the shard is not finished, of another recipe, or not what it was when it was sealed."""
     try:
         tree = json.loads((folder / f"{file}.json").read_text(encoding="utf-8"))
-        seal = Seal(Shard(**tree["shard"]), tree["recipe"], Tally(**tree["tally"]), tree["sha256"])
+        seal = Seal(Shard(**tree["shard"]), tree["recipe"], SplitCounts(**tree["tally"]), tree["sha256"])
         whole = seal.recipe == recipe and all(hash_file(folder / name) == known for name, known in seal.sha256.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # a power cut leaves files empty or of zeros
         return None
     return seal if whole else None
 
 
-def hash_content(catalogue: Catalogue, order: Order, classes: Sequence[str]) -> str:
+def hash_content(catalogue: Catalogue, order: ShardOrder, classes: Sequence[str]) -> str:
     """Return the recipe of a shard."""
     digest = hashlib.sha256(json.dumps(list(classes)).encode())
     for _, item, verdict in catalogue.packed_shard(order.split, order.number):
@@ -117,11 +117,11 @@ def hash_content(catalogue: Catalogue, order: Order, classes: Sequence[str]) -> 
     return digest.hexdigest()
 
 
-def make_records(source: Source, out: Path, source_digest: str = "") -> Manifest:
+def make_records(source: RecordSource, out: Path, source_digest: str = "") -> Manifest:
     """Write what a source draws itself into `out`, whole."""
     splits: dict[str, Split] = {}
-    tallies = {split: Tally() for split in SEEN}
-    pictures: list[Sample] = []
+    tallies = {split: SplitCounts() for split in SEEN}
+    pictures: list[ExamplePreview] = []
     total = sum(source.count(split) for split in SEEN)
     with building(out) as unfinished:
         with progress("build_records", total, "examples") as bar, ExitStack() as files:
@@ -147,14 +147,16 @@ def make_records(source: Source, out: Path, source_digest: str = "") -> Manifest
     return manifest
 
 
-def write_split(source: Source, split: str, folder: Path, note: Callable[[Record], object] = lambda _: None) -> Split:
+def write_split(
+    source: RecordSource, split: str, folder: Path, note: Callable[[Record], object] = lambda _: None
+) -> Split:
     """Write one split in order, in shards of nearly equal length, and call `note` with each record."""
     classes, total = source.classes(), source.count(split)
     ids = number_classes(classes)
     records = iter(source.records(split))
     count = max(1, -(-total // EXAMPLES_PER_SHARD))
     shards: list[Shard] = []
-    tally = Tally()
+    tally = SplitCounts()
     for number in range(count):
         examples = (number + 1) * total // count - number * total // count
         with ShardWriter(folder, name_shard(split, number, count)) as shard:
@@ -167,6 +169,6 @@ def write_split(source: Source, split: str, folder: Path, note: Callable[[Record
     return describe_split(tally, classes, shards)
 
 
-def describe_split(tally: Tally, classes: Sequence[str], shards: Sequence[Shard]) -> Split:
+def describe_split(tally: SplitCounts, classes: Sequence[str], shards: Sequence[Shard]) -> Split:
     counts = {label: tally.labels.get(label, 0) for label in classes}
     return Split(tally.examples, tally.decoded_bytes, tally.frames, counts, tuple(shards))

@@ -53,7 +53,7 @@ class Record:
         return not self.labels and not self.frames_per_second
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """Records that are made, not read: a frozen dataclass whose fields are the settings of `conf/data/<name>.yaml`.
 
     Folders of files are another matter: `sources.dataset.Dataset`.

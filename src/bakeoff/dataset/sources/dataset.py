@@ -47,7 +47,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Split:
+class SplitSettings:
     """given: folders, lists or a column name the side. fraction: a share of the groups. blocks: the end of each group.
 
     given_test: the dataset names which examples are for the test, and validation is a fraction of the others.
@@ -101,7 +101,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Shards:
+class ShardCounts:
     train: int | None = None
     validation: int | None = None
     test: int | None = None
@@ -123,8 +123,8 @@ class Dataset:
     test_path: str | None = None
     classes: tuple[str, ...] = ()  # those of the dataset that count, in the order of their ids; none: all
     labels: str | None = None  # a file in it that lists the labels in the order of their ids
-    split: Split = field(default_factory=Split)
-    shards: Shards = field(default_factory=Shards)
+    split: SplitSettings = field(default_factory=SplitSettings)
+    shards: ShardCounts = field(default_factory=ShardCounts)
     max_side: int | None = None  # larger images are resized
     square: bool = False  # to max_side x max_side: what a network of that input size is shown of them
     max_rejected: float = 0.05  # share of the items; with more the build fails
@@ -216,7 +216,7 @@ def part_folders(dataset: Dataset) -> list[Part]:
     """Return the dataset, or one for each folder if sides have folders of their own."""
     own = replace(dataset, validation_path=None, test_path=None)
     others = [
-        Part(side, replace(own, path=path, split=Split()), side)
+        Part(side, replace(own, path=path, split=SplitSettings()), side)
         for side, path in ((VALIDATION, dataset.validation_path), (TEST, dataset.test_path))
         if path
     ]

@@ -27,7 +27,7 @@ INK = 48  # an opacity (0..255) from which a pixel counts as part of the digit
 DIRECTIONS = {"down": (1, 0), "left": (0, -1), "right": (0, 1), "still": (0, 0), "up": (-1, 0)}  # (y, x)
 
 
-class Drawn(ABC):
+class SyntheticSource(ABC):
     """What the built-in sources share: how many records, and a generator for each of them."""
 
     train_examples: int
@@ -56,7 +56,7 @@ class Drawn(ABC):
 
 
 @dataclass(frozen=True)
-class DigitScenes(Drawn):
+class DigitScenes(SyntheticSource):
     """Detection: several digits of varied size and colour in one scene."""
 
     task: ClassVar[str] = "detection"
@@ -97,7 +97,7 @@ class DigitScenes(Drawn):
 
 
 @dataclass(frozen=True)
-class SingleDigits(Drawn):
+class SingleDigits(SyntheticSource):
     """Classification: one digit an image."""
 
     task: ClassVar[str] = "classification"
@@ -118,7 +118,7 @@ class SingleDigits(Drawn):
 
 
 @dataclass(frozen=True)
-class MovingDigits(Drawn):
+class MovingDigits(SyntheticSource):
     """Video: a digit moves across a background and the class is how.
 
     It leaves at one edge and comes back at the other, from a uniformly drawn start, so its place in

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.experiments.checkpoint_store.lease import LEASES, name_of
-from bakeoff.experiments.checkpoint_store.store import Store
+from bakeoff.experiments.checkpoint_store.store import CheckpointStore
 from bakeoff.foundation.files import sync, sync_names
 from bakeoff.learning.checkpoints.checkpoint import Damaged
 from bakeoff.learning.input.record_reader import BAD_RECORDS
@@ -54,7 +54,7 @@ class Copy:
         return f"{self.prefix}/{self.name}.json"
 
 
-def copies(store: Store, folder: str) -> list[Copy]:
+def copies(store: CheckpointStore, folder: str) -> list[Copy]:
     """Return the copies of a run's checkpoints, the newest first."""
     matches = (MANIFEST.fullmatch(name.removeprefix(f"{folder}/")) for name in store.names(folder))
     return sorted(
@@ -67,7 +67,7 @@ def copies(store: Store, folder: str) -> list[Copy]:
     )
 
 
-def send_file(store: Store, prefix: str, name: str, path: Path) -> File:
+def send_file(store: CheckpointStore, prefix: str, name: str, path: Path) -> File:
     """Write a file in parts."""
     size, digest, number = path.stat().st_size, hashlib.sha256(), 0
     with path.open("rb") as content:
@@ -78,13 +78,15 @@ def send_file(store: Store, prefix: str, name: str, path: Path) -> File:
     return File(name, size, digest.hexdigest())
 
 
-def send_manifest(store: Store, prefix: str, name: str, files: Iterable[File], more: Mapping[str, Any]) -> None:
+def send_manifest(
+    store: CheckpointStore, prefix: str, name: str, files: Iterable[File], more: Mapping[str, Any]
+) -> None:
     """Write the manifest, which makes a copy whole."""
     listed = [{"name": file.name, "bytes": file.bytes, "sha256": file.sha256} for file in files]
     store.write(f"{prefix}/{name}.json", json.dumps({**more, "name": name, "files": listed}, indent=1).encode())
 
 
-def fetch(store: Store, copy: Copy, into: Path) -> tuple[list[Path], str]:
+def fetch(store: CheckpointStore, copy: Copy, into: Path) -> tuple[list[Path], str]:
     """Fetch the files of a copy into a folder. Return them, the checkpoint last, and the run's id.
 
     Raises Damaged if the copy is not what was sent.
@@ -104,7 +106,7 @@ def fetch(store: Store, copy: Copy, into: Path) -> tuple[list[Path], str]:
         raise Damaged(f"{store.shown}: the copy of {copy.name} is not whole ({error})") from None
 
 
-def _fetch_file(store: Store, prefix: str, file: File, into: Path) -> Path:
+def _fetch_file(store: CheckpointStore, prefix: str, file: File, into: Path) -> Path:
     place, digest, size = into / file.name, hashlib.sha256(), 0
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.open("wb") as whole:
@@ -135,7 +137,9 @@ def has_as_new(folder: Path, name: str) -> bool:
     return any((int(path.parent.name.partition("-")[0]), int(path.name)) >= wanted for path in here)
 
 
-def prune(store: Store, folder: str, epoch: int, staying: Mapping[str, Iterable[File]], *, with_earlier: bool) -> None:
+def prune(
+    store: CheckpointStore, folder: str, epoch: int, staying: Mapping[str, Iterable[File]], *, with_earlier: bool
+) -> None:
     """Remove superseded checkpoints of this epoch, and with `with_earlier` all files of earlier epochs.
 
     `staying` names the checkpoints of this epoch that stay, and their files. Files of later epochs stay, too.
@@ -153,7 +157,7 @@ def prune(store: Store, folder: str, epoch: int, staying: Mapping[str, Iterable[
             store.remove(name)
 
 
-def _is_over(store: Store, name: str, own: str) -> bool:
+def _is_over(store: CheckpointStore, name: str, own: str) -> bool:
     """Return whether a lease is of an earlier epoch, or a probe of the store is left from a kill."""
     if name.rpartition("/")[2].isdigit():
         return name < own

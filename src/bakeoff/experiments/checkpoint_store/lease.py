@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import RLock
 from uuid import uuid4
 
-from bakeoff.experiments.checkpoint_store.store import VARIABLE, Store
+from bakeoff.experiments.checkpoint_store.store import VARIABLE, CheckpointStore
 from bakeoff.foundation.errors import TryAgainLater, WorkspaceError
 from bakeoff.foundation.files import write_whole
 
@@ -66,7 +66,7 @@ class Lost(Exception):
 class Lease:
     """A lease that this process has taken on the run of a store's folder."""
 
-    def __init__(self, store: Store, folder: str, epoch: int, claim: Claim) -> None:
+    def __init__(self, store: CheckpointStore, folder: str, epoch: int, claim: Claim) -> None:
         self.epoch, self._store, self._folder, self._claim = epoch, store, folder, claim
         self._one_at_a_time = RLock()
 
@@ -127,7 +127,7 @@ def expiry() -> float:
     return seconds
 
 
-def take_lease(store: Store, folder: str, last: Path, print_line: Callable[[str], None]) -> Lease:
+def take_lease(store: CheckpointStore, folder: str, last: Path, print_line: Callable[[str], None]) -> Lease:
     """Take the lease on a run. If a dead process may hold it, wait until it expires.
 
     `last` is a file of this machine with the token of its last claim. The caller holds the lock of the run's folder. So
@@ -147,13 +147,13 @@ def take_lease(store: Store, folder: str, last: Path, print_line: Callable[[str]
     return Lease(store, folder, highest + 1, claim)
 
 
-def claims(store: Store, folder: str) -> list[int]:
+def claims(store: CheckpointStore, folder: str) -> list[int]:
     """Return the epochs that somebody has claimed."""
     names = (name.rpartition("/")[2] for name in store.names(f"{folder}/{LEASES}"))
     return [int(name) for name in names if name.isdigit()]
 
 
-def holder_of(store: Store, folder: str) -> str | None:
+def holder_of(store: CheckpointStore, folder: str) -> str | None:
     """Return the holder of the lease on a run, if it may be alive, or None."""
     highest = max(claims(store, folder), default=0)
     holder = _read_claim(store, folder, highest) if highest else None
@@ -174,14 +174,14 @@ def name_of(folder: str, epoch: int) -> str:
     return f"{folder}/{LEASES}/{epoch:08d}"
 
 
-def _read_claim(store: Store, folder: str, epoch: int) -> Claim | None:
+def _read_claim(store: CheckpointStore, folder: str, epoch: int) -> Claim | None:
     try:
         return Claim.parse(store.read(name_of(folder, epoch)))
     except FileNotFoundError:
         return None
 
 
-def _require_creating(store: Store, folder: str) -> float:
+def _require_creating(store: CheckpointStore, folder: str) -> float:
     """Return the store's time. Raises WorkspaceError for a store that overwrites a file that it should only create."""
     probe = f"{folder}/{LEASES}/probe-{uuid4().hex}"
     store.create(probe, b"one")
@@ -198,7 +198,7 @@ def _require_creating(store: Store, folder: str) -> float:
 
 
 def _wait_for(
-    store: Store, folder: str, epoch: int, holder: Claim, now: float, print_line: Callable[[str], None]
+    store: CheckpointStore, folder: str, epoch: int, holder: Claim, now: float, print_line: Callable[[str], None]
 ) -> None:
     """Wait until a lease has expired or was released. Raises TryAgainLater as soon as its holder renews it."""
     try:
@@ -219,7 +219,7 @@ def _wait_for(
             raise _make_refusal(store, current)
 
 
-def _make_refusal(store: Store, holder: Claim) -> TryAgainLater:
+def _make_refusal(store: CheckpointStore, holder: Claim) -> TryAgainLater:
     return TryAgainLater(
         f"{holder} trains this variant right now, as its lease in {store.shown} says; wait for it or stop it"
     )

@@ -25,7 +25,7 @@ INSTALL = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "
 PARTIAL = ".partial"
 
 
-class Store(Protocol):
+class CheckpointStore(Protocol):
     """Files by names such as `5d1c…/leases/00000001`. Every failure raises OSError."""
 
     shown: str
@@ -49,7 +49,7 @@ class Store(Protocol):
         """Remove a file, if it is there."""
 
 
-class Folder:
+class FolderStore:
     """A folder that several machines see."""
 
     def __init__(self, root: Path) -> None:
@@ -106,7 +106,7 @@ class Folder:
         return path
 
 
-class Bucket:
+class BucketStore:
     """A folder of any fsspec filesystem that creates files in one request."""
 
     def __init__(self, filesystem: "AbstractFileSystem", root: str, shown: str) -> None:
@@ -170,7 +170,7 @@ def why(error: OSError) -> str:
     return without_secrets(reason or type(error).__name__)
 
 
-def open_store(named: str) -> Store:
+def open_store(named: str) -> CheckpointStore:
     """Open the store that BAKEOFF_WORK_STORE names: `dvc`, a folder, or an address for fsspec."""
     if named == DVC:
         return _open_beside_data()
@@ -190,10 +190,10 @@ def open_store(named: str) -> Store:
         ) from None
     except Exception as error:  # whatever a client raises
         raise WorkspaceError(f"{VARIABLE}: {without_secrets(named)} cannot be opened: {one_line(error)}") from None
-    return Bucket(filesystem, root, without_secrets(named))
+    return BucketStore(filesystem, root, without_secrets(named))
 
 
-def _open_beside_data() -> Store:
+def _open_beside_data() -> CheckpointStore:
     from bakeoff.foundation.dvc import default_remote
 
     remote = default_remote()
@@ -206,15 +206,15 @@ def _open_beside_data() -> Store:
     if remote.protocol == "local":
         Path(remote.folder).mkdir(parents=True, exist_ok=True)  # as `dvc push` does
         (Path(remote.folder) / BESIDE_DATA).mkdir(exist_ok=True)
-        return Folder(Path(remote.folder) / BESIDE_DATA)
+        return FolderStore(Path(remote.folder) / BESIDE_DATA)
     _require_creating(remote.protocol, shown)
-    return Bucket(remote.filesystem, f"{remote.folder.rstrip('/')}/{BESIDE_DATA}", shown)
+    return BucketStore(remote.filesystem, f"{remote.folder.rstrip('/')}/{BESIDE_DATA}", shown)
 
 
-def _open_folder(folder: Path) -> Folder:
+def _open_folder(folder: Path) -> FolderStore:
     if not folder.is_dir():
         raise ConfigError(f"{VARIABLE}: {folder.as_posix()} must be a folder that exists; make it, or mount its disk")
-    return Folder(folder)
+    return FolderStore(folder)
 
 
 def _require_creating(protocol: str, named: str) -> None:

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.track import Track
+from bakeoff.config.track_settings import Track
 from bakeoff.experiments.checkpoint_store.copies import copies, fetch, has_as_new, prune, put_in_place
 from bakeoff.experiments.checkpoint_store.lease import RENEWALS, Lease, Lost, expiry, take_lease
-from bakeoff.experiments.checkpoint_store.store import VARIABLE, Store, open_store, why
+from bakeoff.experiments.checkpoint_store.store import VARIABLE, CheckpointStore, open_store, why
 from bakeoff.experiments.checkpoint_store.upload import Sender, Trouble
 from bakeoff.foundation.errors import (
     TRY_AGAIN_LATER,
@@ -29,7 +29,7 @@ from bakeoff.foundation.errors import (
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.checkpoints.checkpoint import Damaged
-from bakeoff.learning.checkpoints.run_folder import Stock
+from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.stopping import Stop
 from bakeoff.tracking.tracker import expect_earlier_points
@@ -38,7 +38,7 @@ ARRIVING, LAST_TOKEN = "arriving", "lease"  # names in the run's folder
 END_S, TAKEN_AWAY_S = 120.0, 20.0  # the longest wait for the last copy: at the end, and if the machine is taken away
 
 
-class NoStore(Callback):
+class NoCheckpointStore(Callback):
     """The store of a training without one: it does nothing."""
 
     def __init__(self, stop: Stop) -> None:
@@ -54,7 +54,9 @@ class NoStore(Callback):
 class WorkStore(Callback):
     """The store of a training: renews its lease, and copies its checkpoints."""
 
-    def __init__(self, store: Store, lease: Lease, folder: Path, stop: Stop, identity: Mapping[str, Any]) -> None:
+    def __init__(
+        self, store: CheckpointStore, lease: Lease, folder: Path, stop: Stop, identity: Mapping[str, Any]
+    ) -> None:
         """`folder` is the run's own, whose lock this process holds."""
         self._store, self._lease, self._folder, self._stop = store, lease, folder, stop
         self._brought: str | None = None  # the checkpoint that came from the store
@@ -74,7 +76,7 @@ class WorkStore(Callback):
             raise self._make_canceled(f"after step {step:,}")
         self._stop.leave_if_taken_away(step)
 
-    def on_checkpoint(self, stock: Stock) -> None:
+    def on_checkpoint(self, stock: CheckpointList) -> None:
         """Have a checkpoint copied."""
         name = stock.newest[0].relative_to(stock.folder).as_posix()
         if name != self._brought and not self.has_lost():
@@ -152,13 +154,13 @@ class WorkStore(Callback):
 @contextmanager
 def keep_in_store(
     folder: Path, stop: Stop, identity: Mapping[str, Any], track: Track, *, fresh: bool
-) -> Iterator[WorkStore | NoStore]:
+) -> Iterator[WorkStore | NoCheckpointStore]:
     """Take the lease on a run in the store that BAKEOFF_WORK_STORE names, fetch its newest copy, copy new ones.
 
     `folder` is the run's own, whose lock this process holds. Without a store nothing happens.
     """
     if not (named := os.environ.get(VARIABLE)):
-        yield NoStore(stop)
+        yield NoCheckpointStore(stop)
         return
     store = open_store(named)
     try:
@@ -176,7 +178,7 @@ def keep_in_store(
         yield kept
 
 
-def _refusal(store: Store, error: OSError) -> BakeoffError:
+def _refusal(store: CheckpointStore, error: OSError) -> BakeoffError:
     """Return the error for an unusable store. Without it nobody knows who trains, so training cannot start."""
     without = f"or unset {VARIABLE} to train without it"
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:

@@ -15,9 +15,9 @@ from typing import Any
 
 from bakeoff.experiments.checkpoint_store.copies import NEWEST, File, copies, prune, send_file, send_manifest
 from bakeoff.experiments.checkpoint_store.lease import Lease, Lost
-from bakeoff.experiments.checkpoint_store.store import Store, why
+from bakeoff.experiments.checkpoint_store.store import CheckpointStore, why
 from bakeoff.foundation.progress import print_line
-from bakeoff.learning.checkpoints.run_folder import Stock
+from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.learning.input.record_reader import BAD_RECORDS
 from bakeoff.tracking.journal.artifacts import link
 
@@ -61,7 +61,7 @@ class Sender:
     """Sends the newest checkpoints of a run to a store."""
 
     def __init__(
-        self, store: Store, lease: Lease, folder: Path, identity: Mapping[str, Any], trouble: Trouble,
+        self, store: CheckpointStore, lease: Lease, folder: Path, identity: Mapping[str, Any], trouble: Trouble,
         lose: Callable[[Lost], object],
     ) -> None:  # fmt: skip
         """`folder` is the run's own. `lose` is called when another process has the lease."""
@@ -77,7 +77,7 @@ class Sender:
         shutil.rmtree(self._folder / LEAVING, ignore_errors=True)  # left from a kill
         self._thread.start()
 
-    def queue(self, stock: Stock) -> None:
+    def queue(self, stock: CheckpointList) -> None:
         """Queue the newest checkpoint for sending. Its files are linked here, in the thread that wrote them."""
         newest = stock.newest[0]
         paths = [*stock.bests[newest], newest]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bakeoff.dataset.building.catalogue import PackedVerdict, unpack_item, unpack_verdict
 from bakeoff.dataset.building.worker_tasks import Piece, examine_piece
-from bakeoff.dataset.building.write_shards import Order, Seal, make_shard
+from bakeoff.dataset.building.write_shards import Seal, ShardOrder, make_shard
 from bakeoff.dataset.sources.dataset import Dataset
 from bakeoff.experiments.cluster.raw_transfer import Excerpt, lay_out
 
@@ -28,7 +28,7 @@ def examine_far(datasets: Sequence[Dataset], piece: Piece, excerpts: list[Excerp
 
 
 def write_near(
-    datasets: Sequence[Dataset], rows: list[PackedRow], order: Order, recipe: str, classes: list[str], folder: Path
+    datasets: Sequence[Dataset], rows: list[PackedRow], order: ShardOrder, recipe: str, classes: list[str], folder: Path
 ) -> Seal:
     unpacked = ((source, unpack_item(item), unpack_verdict(verdict)) for source, item, verdict in rows)
     return make_shard(unpacked, order, recipe, datasets, classes, folder)
@@ -37,7 +37,7 @@ def write_near(
 def write_far(
     datasets: Sequence[Dataset],
     rows: list[PackedRow],
-    order: Order,
+    order: ShardOrder,
     recipe: str,
     classes: list[str],
     excerpts: list[Excerpt],

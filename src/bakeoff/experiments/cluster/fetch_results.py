@@ -22,7 +22,7 @@ from bakeoff.experiments.cluster.mirror_logs import JOURNAL, unpack
 from bakeoff.experiments.cluster.remote_job import REPORTS_FILE
 from bakeoff.experiments.sweep.dvc_experiment import name_experiment_ref
 from bakeoff.experiments.sweep.git_snapshot import experiment_ref, git
-from bakeoff.experiments.sweep.manifest import Manifest, SweepJob, load_manifest
+from bakeoff.experiments.sweep.sweep_manifest import SweepJob, SweepManifest, load_manifest
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.dvc_repair import settle
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
@@ -57,7 +57,7 @@ def ref_of(sweep: str, number: int, attempt: int) -> str:
     return f"{REFS}/{sweep}/{number}.{attempt}"
 
 
-def fetch_result(manifest: Manifest, job: SweepJob, attempt: int, remote: str) -> bool:
+def fetch_result(manifest: SweepManifest, job: SweepJob, attempt: int, remote: str) -> bool:
     """Fetch the result of an attempt into the main workspace, and return whether there was one."""
     ref = ref_of(manifest.id, job.number, attempt)
     try:

@@ -14,7 +14,7 @@ from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.sweep.dvc_experiment import RECORDS_STAGE
 from bakeoff.experiments.sweep.git_snapshot import git
 from bakeoff.experiments.sweep.job import JobFiles
-from bakeoff.experiments.sweep.manifest import FILE, Manifest, SweepJob
+from bakeoff.experiments.sweep.sweep_manifest import FILE, SweepJob, SweepManifest
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import IN_FLIGHT, WEIGHTS, journals, main_workspace
@@ -30,14 +30,14 @@ NOT_THERE = ("PYTHONPATH", "BAKEOFF_DVC_CACHE", "BAKEOFF_SCRATCH", "DVC_ROOT")  
 class FarSweep:
     """A sweep that is prepared for far nodes."""
 
-    manifest: Manifest
+    manifest: SweepManifest
     remote: str  # the address of the git remote
     ref: str  # of the snapshot there
     prefix: str  # of the workspace in its repository
     settings: str  # settings of DVC that are in no commit
 
     @classmethod
-    def prepare(cls, manifest: Manifest) -> "FarSweep":
+    def prepare(cls, manifest: SweepManifest) -> "FarSweep":
         """Push the snapshot and the records. Raises WorkspaceError where a remote is missing or cannot be written."""
         remote = git_remote()
         _require_dvc_remote()

@@ -24,8 +24,8 @@ from bakeoff.experiments.cluster.ray_job import RayJob
 from bakeoff.experiments.cluster.ray_nodes import Node, ask_nodes, require_fitting, send_by_value
 from bakeoff.experiments.sweep.backend import JobProcess, LocalProcess
 from bakeoff.experiments.sweep.job import CACHE, FOLLOWS_PARENT, THREADS, JobFiles
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob
 from bakeoff.experiments.sweep.resources import CountedSeats, Seats
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_whole
@@ -39,7 +39,7 @@ PASSED_ON = (  # the first letters of variables that a job gets on every node
 
 
 @contextmanager
-def ray_place(on: str) -> Iterator["RayPlace"]:
+def ray_place(on: str) -> Iterator["RayBackend"]:
     """Yield the place for jobs on a cluster. Raises WorkspaceError if its nodes do not fit."""
     with connect(parse_address(on)) as ray:
         nodes = ask_nodes(ray, workspace.main_workspace())
@@ -47,14 +47,14 @@ def ray_place(on: str) -> Iterator["RayPlace"]:
         require_fitting([
             node if node.sees_workspace else replace(node, versions={**node.versions, **code}) for node in nodes
         ])  # fmt: skip
-        place = RayPlace(ray, on, nodes)
+        place = RayBackend(ray, on, nodes)
         try:
             yield place
         finally:
             place.close()
 
 
-class RayPlace:
+class RayBackend:
     """The nodes of a cluster as a place for jobs."""
 
     def __init__(self, ray: Any, name: str, nodes: Sequence[Node]) -> None:
@@ -77,7 +77,7 @@ class RayPlace:
         alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         return sum(int(resources.get("CPU", 0.0) / self._cpus()) for resources in alive)
 
-    def take_up(self, manifest: Manifest) -> None:
+    def take_up(self, manifest: SweepManifest) -> None:
         waiting = [job for job in manifest.jobs if not job.state.is_final and job.state != JobState.RUNNING]
         for job in waiting:
             if why := self.refuses(job):

@@ -14,9 +14,9 @@ from typing import Any, Self
 
 from bakeoff.dataset.building.build import HomePool
 from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict, unpack_item
-from bakeoff.dataset.building.report_html import counted
-from bakeoff.dataset.building.worker_tasks import MakePool, Piece, Pool
-from bakeoff.dataset.building.write_shards import Order, Seal, hash_content, keep_seal, read_seal
+from bakeoff.dataset.building.records_report import counted
+from bakeoff.dataset.building.worker_tasks import BuildPool, MakePool, Piece
+from bakeoff.dataset.building.write_shards import Seal, ShardOrder, hash_content, keep_seal, read_seal
 from bakeoff.dataset.sources.dataset import Dataset
 from bakeoff.experiments.cluster import building_tasks
 from bakeoff.experiments.cluster.building_tasks import PackedRow
@@ -30,7 +30,7 @@ from bakeoff.foundation.workspace import main_workspace
 
 TITLE = "build_records"
 HOME_PROCESSES = 2  # with one, the work would run in this process, which a damaged file may kill
-OpenHome = Callable[[], Pool]
+OpenHome = Callable[[], BuildPool]
 
 
 @contextmanager
@@ -55,7 +55,7 @@ class RayPool:
     def __init__(self, tasks: Tasks, datasets: Sequence[Dataset], folder: Path) -> None:
         self._tasks, self._datasets, self._folder = tasks, datasets, folder
         self._open = ExitStack()
-        self._home: Pool | None = None
+        self._home: BuildPool | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -70,7 +70,9 @@ class RayPool:
     def examine(self, pieces: Iterable[Piece]) -> Iterator[list[PackedVerdict]]:
         return self._tasks.run(Examining(self._datasets, piece, self._open_home) for piece in pieces)
 
-    def write(self, orders: Iterable[Order], classes: list[str], catalogue: Catalogue) -> Iterator[tuple[Order, Seal]]:
+    def write(
+        self, orders: Iterable[ShardOrder], classes: list[str], catalogue: Catalogue
+    ) -> Iterator[tuple[ShardOrder, Seal]]:
         left = []
         for order in orders:
             recipe = hash_content(catalogue, order, classes)
@@ -83,7 +85,7 @@ class RayPool:
             for order, recipe in left
         )
 
-    def _open_home(self) -> Pool:
+    def _open_home(self) -> BuildPool:
         """Return processes of this machine, for tasks that no node can do."""
         if self._home is None:
             self._home = self._open.enter_context(HomePool(HOME_PROCESSES, self._datasets, self._folder))
@@ -120,7 +122,7 @@ class Writing:
     """A shard to write. Its rows are read from the catalogue when a node is free for it."""
 
     datasets: Sequence[Dataset]
-    order: Order
+    order: ShardOrder
     recipe: str
     classes: list[str]
     catalogue: Catalogue
@@ -140,7 +142,7 @@ class Writing:
     def split(self) -> "list[Writing]":
         return [self]
 
-    def finish(self, result: Seal | tuple[Seal, dict[str, bytes]]) -> tuple[Order, Seal]:
+    def finish(self, result: Seal | tuple[Seal, dict[str, bytes]]) -> tuple[ShardOrder, Seal]:
         if isinstance(result, Seal):
             return self.order, result
         seal, files = result
@@ -151,7 +153,7 @@ class Writing:
         keep_seal(seal, self.folder)
         return self.order, seal
 
-    def do_at_home(self) -> tuple[Order, Seal]:
+    def do_at_home(self) -> tuple[ShardOrder, Seal]:
         [written] = self.open_home().write([self.order], self.classes, self.catalogue)
         return written
 

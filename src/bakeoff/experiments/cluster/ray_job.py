@@ -14,7 +14,7 @@ from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import TAKEN_AWAY
 from bakeoff.foundation.errors import TRY_AGAIN_LATER
 from bakeoff.tracking.journal.journal import is_held
-from bakeoff.tracking.sync.status import send_beside
+from bakeoff.tracking.sync.sync_status import send_beside
 
 NODE_LOST = "stopped, for its node was lost"
 SECONDS_BETWEEN_CHECKS, SECONDS_BETWEEN_SENDERS = 0.1, 5.0

@@ -21,14 +21,14 @@ MOST_CRASHES = 2
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-class Job(Protocol):
+class ClusterTask(Protocol):
     def near(self) -> Call:
         """Return the call for a node that sees the workspace's folder."""
 
     def far(self) -> Call | None:
         """Return the call for a node that does not, or None if too much would travel."""
 
-    def split(self) -> "Sequence[Job]":
+    def split(self) -> "Sequence[ClusterTask]":
         """Return the smallest jobs into which this one can be split."""
 
     def finish(self, result: Any) -> Any:
@@ -42,7 +42,7 @@ class Job(Protocol):
 class _Turn:
     """A job, and how often the process that worked on it died."""
 
-    job: Job
+    job: ClusterTask
     crashes: int = 0
 
 
@@ -62,7 +62,7 @@ class Tasks:
         """Start processes on all nodes, and let them import the function's module."""
         self._warm += [self._submit((function, ()), node) for node in self.nodes for _ in range(int(node.cpus))]
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
+    def run(self, jobs: Iterable[ClusterTask]) -> Iterator[Any]:
         """Yield the results, as they come."""
         source = map(_Turn, jobs)
         while True:

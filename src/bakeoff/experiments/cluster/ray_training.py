@@ -14,19 +14,21 @@ from bakeoff.experiments.runs.worker_processes import gather
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.workspace import main_workspace
-from bakeoff.learning.training.workers import Place
+from bakeoff.learning.training.workers import WorkerAddress
 
 SECONDS_FOR_ROOM = 60.0
 SECONDS_TO_END = 5.0  # workers have so long, once the training has ended
 
 
-def gather_workers(count: int, given: Place | None, on: str | None) -> AbstractContextManager[Place | None]:
+def gather_workers(
+    count: int, given: WorkerAddress | None, on: str | None
+) -> AbstractContextManager[WorkerAddress | None]:
     """Yield the leader's place among the workers: on Ray's nodes if `on` names a cluster, else as `gather` does."""
     return gather(count, given) if not on or given is not None or count == 1 else _gather_on_ray(count, on)
 
 
 @contextmanager
-def _gather_on_ray(count: int, on: str) -> Iterator[Place]:
+def _gather_on_ray(count: int, on: str) -> Iterator[WorkerAddress]:
     address = parse_address(on)
     if address.text.startswith(SCHEME):
         raise ConfigError(f"--on {on}: several workers are led on a node of the cluster; give HOST:PORT, there")
@@ -51,9 +53,9 @@ class _Workers:
         self._group = self._reserve()
         self._running: list[Any] = []
 
-    def start(self) -> Place:
+    def start(self) -> WorkerAddress:
         finding = [self._submit(rank, (training_tasks.find_address, ()), cpus=0) for rank in range(self._count)]
-        place = Place(0, tuple(self._ray.get(finding)))
+        place = WorkerAddress(0, tuple(self._ray.get(finding)))
         hosts = {address.rpartition(":")[0] for address in place.addresses}
         fewer = "" if len(hosts) == self._count else f", several on one: there are {len(hosts)}"
         print_line(f"train: {self._count} workers on nodes of Ray{fewer}: {', '.join(place.addresses)}")

@@ -19,7 +19,7 @@ from bakeoff.experiments.sweep import job as jobs
 from bakeoff.experiments.sweep import pycache
 from bakeoff.experiments.sweep.git_snapshot import AUTHOR, experiment_ref, git
 from bakeoff.experiments.sweep.job_workspace import SOURCE
-from bakeoff.experiments.sweep.manifest import SweepJob
+from bakeoff.experiments.sweep.sweep_manifest import SweepJob
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import IN_FLIGHT, main_workspace
 

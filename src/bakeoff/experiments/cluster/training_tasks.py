@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 
-from bakeoff.learning.training.workers import Place
+from bakeoff.learning.training.workers import WorkerAddress
 
 STAGE = (sys.executable, "-m", "bakeoff.stages.train")
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux' prctl
@@ -23,7 +23,7 @@ def find_address() -> str:
         return f"[{host}]:{one.getsockname()[1]}" if ":" in host else f"{host}:{one.getsockname()[1]}"
 
 
-def run_worker(place: Place, rank: int) -> int:
+def run_worker(place: WorkerAddress, rank: int) -> int:
     """Train as one of the workers, in the current folder, and return the exit code. It dies with Ray's task."""
     variables = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}  # which Ray has set
     die = _die_with_parent if sys.platform == "linux" else None

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.experiments.compare.run_row import Contender, Cost
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.foundation.errors import WorkspaceError, choices
@@ -16,7 +16,7 @@ from bakeoff.tracking.results.results import Result, parse_yaml, read_text
 from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store import stored_run
 from bakeoff.tracking.store.mlflow_names import is_of_all_classes, option_in_params
-from bakeoff.tracking.store.read_runs import Store, Wanted, runs_in
+from bakeoff.tracking.store.read_runs import RunStore, Wanted, runs_in
 from bakeoff.tracking.store.stored_run import StoredRun
 from bakeoff.tracking.store.target import Target, is_sent
 
@@ -33,7 +33,7 @@ class Gathered:
     runs: Sequence[StoredRun]
     target: Target
     remarks: Sequence[str] = ()
-    store: Store | None = None
+    store: RunStore | None = None
     in_store: frozenset[str] = frozenset()
     known: Mapping[str, KnownRun] = field(default_factory=dict)  # in flight, by our id
     has_local: bool = True  # whether what is in this clone counts, or one store alone

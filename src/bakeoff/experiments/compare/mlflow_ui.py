@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from bakeoff.evaluation.metric_meanings import is_higher_better
+from bakeoff.experiments.compare.comparison_table import choose_metrics, find_differing_keys
 from bakeoff.experiments.compare.load_runs import Gathered, gather
 from bakeoff.experiments.compare.run_row import EVALUATION, VALIDATION, Contender
-from bakeoff.experiments.compare.table import choose_metrics, find_differing_keys
 from bakeoff.tracking.store.mlflow_names import metric_in_mlflow
 from bakeoff.tracking.store.target import local_uri
 

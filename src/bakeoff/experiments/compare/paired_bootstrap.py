@@ -21,7 +21,7 @@ Pair = tuple[np.ndarray, np.ndarray]  # of A and of B, a value for each bootstra
 
 
 @dataclass(frozen=True)
-class Difference:
+class PairedDifference:
     """How much more B has than A."""
 
     a: float
@@ -38,8 +38,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    numbers: Mapping[str, Difference]
-    by_class: Mapping[str, Mapping[str, Difference]]  # of a number, by class
+    numbers: Mapping[str, PairedDifference]
+    by_class: Mapping[str, Mapping[str, PairedDifference]]  # of a number, by class
     examples: int
     groups: int
     samples: int
@@ -86,7 +86,7 @@ def _by_key(
     return by_key | {(name, label): values for name, by_label in by_class.items() for label, values in by_label.items()}
 
 
-def _alone(name: str, observed: tuple[float, float], drawn: Pair) -> Difference:
+def _alone(name: str, observed: tuple[float, float], drawn: Pair) -> PairedDifference:
     """The middle of the differences that were drawn."""
     more = drawn[1] - drawn[0]
     more = more[~np.isnan(more)]
@@ -97,7 +97,7 @@ def _alone(name: str, observed: tuple[float, float], drawn: Pair) -> Difference:
 
 def _together(
     name: str, labels: Sequence[str], observed: Mapping[Key, tuple[float, float]], drawn: Mapping[Key, Pair]
-) -> dict[str, Difference]:
+) -> dict[str, PairedDifference]:
     """As many standard deviations around each class's difference as hold all of them in 95 % of the samples."""
     more = np.stack([drawn[name, label][1] - drawn[name, label][0] for label in labels])  # (classes, samples)
     more[np.abs(more) < SMALLEST] = 0
@@ -115,14 +115,14 @@ def _together(
     }
 
 
-def _judge(name: str, observed: tuple[float, float], low: float, high: float, more: np.ndarray) -> Difference:
+def _judge(name: str, observed: tuple[float, float], low: float, high: float, more: np.ndarray) -> PairedDifference:
     higher = is_higher_better(name)
     above, equal = (more > 0).mean() if len(more) else 0.5, (more == 0).mean() if len(more) else 0.0
     probability = above + equal / 2 if higher is not False else 1 - above - equal / 2
     better = None
     if higher is not None and (low > 0 or high < 0):
         better = "B" if (low > 0) == higher else "A"
-    return Difference(*observed, low, high, float(probability), better)
+    return PairedDifference(*observed, low, high, float(probability), better)
 
 
 def _answers(score: Score) -> int:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from bakeoff.experiments.compare.comparison_table import KEY, METRIC, Cell, Column, ComparisonTable
 from bakeoff.experiments.compare.run_row import Contender
-from bakeoff.experiments.compare.table import KEY, METRIC, Cell, Column, Table
 
 LONGEST_CELL = 28
 BEST = "*"
@@ -15,7 +15,7 @@ APART = "  "
 VERSION = 1  # of the JSON
 
 
-def format_lines(table: Table, width: int | None) -> list[str]:
+def format_lines(table: ComparisonTable, width: int | None) -> list[str]:
     """At most `width` wide: what has no room is named below."""
     rows = _rows(table.columns)
     if width is None or _width(rows) <= width:
@@ -34,7 +34,7 @@ def format_lines(table: Table, width: int | None) -> list[str]:
     return [*_align(_rows(shown)), *wrap(remark, width)]
 
 
-def format_markdown(table: Table) -> list[str]:
+def format_markdown(table: ComparisonTable) -> list[str]:
     heads = [f"| {' | '.join(_escape(column.name) for column in table.columns)} |"]
     heads.append("|" + "|".join("---:" if column.is_number else "---" for column in table.columns) + "|")
     rows = zip(*(column.cells for column in table.columns), strict=True)
@@ -83,7 +83,7 @@ def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
 
 
-def as_tree(table: Table) -> dict[str, Any]:
+def as_tree(table: ComparisonTable) -> dict[str, Any]:
     """Keys are only ever added as long as `version` stays."""
     return {
         "version": VERSION,

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 
 from bakeoff.experiments.compare.run_row import VALIDATION
+from bakeoff.experiments.learning_curve.errors_by_size import Measure, Measurements
 from bakeoff.experiments.learning_curve.fit import Interval
-from bakeoff.experiments.learning_curve.measurements import Measure, Measurements
 from bakeoff.foundation import workspace
 from bakeoff.tracking.journal.entries import MetricsEntry
 from bakeoff.tracking.journal.journal import entries_of

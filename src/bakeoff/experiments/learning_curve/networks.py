@@ -9,8 +9,8 @@ from scipy.special import stdtrit
 
 from bakeoff.experiments.compare.load_runs import Gathered
 from bakeoff.experiments.compare.run_row import SUCCEEDED, Contender
+from bakeoff.experiments.learning_curve.errors_by_size import SEED, SHARE, Measurements, Point
 from bakeoff.experiments.learning_curve.fit import Interval
-from bakeoff.experiments.learning_curve.measurements import SEED, SHARE, Measurements, Point
 
 NEWEST = 300  # runs that are read
 MODEL, STEPS = "model.", "derived.steps"

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bakeoff.config.compose.whole_run import Run
+from bakeoff.experiments.learning_curve.errors_by_size import SEED, SHARE
 from bakeoff.experiments.learning_curve.fit import LEAST_LEVELS
-from bakeoff.experiments.learning_curve.measurements import SEED, SHARE
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.input.subset import count_share
 

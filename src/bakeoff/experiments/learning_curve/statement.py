@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from bakeoff.experiments.learning_curve.errors_by_size import Measure, Measurements
 from bakeoff.experiments.learning_curve.fit import LEAST_LEVELS, Curves, Interval, fit
-from bakeoff.experiments.learning_curve.measurements import Measure, Measurements
 from bakeoff.experiments.learning_curve.more_steps import Rise
 from bakeoff.experiments.learning_curve.networks import OtherNetwork
 

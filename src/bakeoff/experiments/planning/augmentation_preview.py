@@ -26,9 +26,9 @@ def draw_sheet(overrides: Sequence[str], file: Path) -> None:
     run, manifest = variant.whole(), read_manifest(workspace.RECORDS)
     load_tensorflow()
     from bakeoff.evaluation.augmented_samples import draw_augmented
-    from bakeoff.learning.input.record_reader import Store
+    from bakeoff.learning.input.record_reader import RecordReader
 
-    store = Store(workspace.RECORDS, manifest.splits[TRAIN], run.memory.on_bad_record)
+    store = RecordReader(workspace.RECORDS, manifest.splits[TRAIN], run.memory.on_bad_record)
     sheet = draw_augmented(run, store, manifest.classes, EXAMPLES)
     file.parent.mkdir(parents=True, exist_ok=True)
     sheet.save(file, quality=90)

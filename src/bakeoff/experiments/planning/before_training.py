@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.config.track import Track
+from bakeoff.config.track_settings import Track
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.experiments.planning.require_resources import require_gpu_room_for
 from bakeoff.experiments.planning.step_time import known_seconds
@@ -12,11 +12,11 @@ from bakeoff.experiments.runs.memory_use import BUILT, MemoryUse, explain_shorta
 from bakeoff.experiments.runs.status_writer import StatusReport
 from bakeoff.experiments.runs.time_left import Stretch
 from bakeoff.experiments.runs.worker_processes import crew_of
-from bakeoff.learning.checkpoints.run_folder import Work
+from bakeoff.learning.checkpoints.run_folder import RunFolder
 from bakeoff.learning.plan.phases import plan_phases
 from bakeoff.learning.run_file.settings import LearningRun
-from bakeoff.learning.training.start import Start
-from bakeoff.learning.training.workers import Place, Workers
+from bakeoff.learning.training.start import RunStart
+from bakeoff.learning.training.workers import WorkerAddress, WorkerGroup
 from bakeoff.tracking.store.fetch_artifacts import fetch_weights
 from bakeoff.tracking.store.target import own_id
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from bakeoff.learning.training.setup import Setup
 
 
-def find_start(run: LearningRun, manifest: Manifest, track: Track) -> Start:
+def find_start(run: LearningRun, manifest: Manifest, track: Track) -> RunStart:
     """Return which run a training of this variant is here."""
-    return Start.of(run, manifest, count_devices(run), lambda run_id: fetch_weights(track, run_id), own_id)
+    return RunStart.of(run, manifest, count_devices(run), lambda run_id: fetch_weights(track, run_id), own_id)
 
 
-def open_status(run: LearningRun, start: Start, work: Work) -> StatusReport:
+def open_status(run: LearningRun, start: RunStart, work: RunFolder) -> StatusReport:
     """Return the report of a run whose folder this process holds."""
     status = StatusReport(
         start.folder, run.name, run.derived.steps, memory_estimate_bytes=run.derived.memory_estimate_bytes,
@@ -41,8 +41,8 @@ def open_status(run: LearningRun, start: Start, work: Work) -> StatusReport:
 
 
 def build_setup(
-    run: LearningRun, manifest: Manifest, records: Path, start: Start, place: Place | None
-) -> tuple["Setup", Workers, MemoryUse, dict[str, Any]]:
+    run: LearningRun, manifest: Manifest, records: Path, start: RunStart, place: WorkerAddress | None
+) -> tuple["Setup", WorkerGroup, MemoryUse, dict[str, Any]]:
     """Build the network with its first weights, and find the other workers. Return what became of the weights, too."""
     from bakeoff.learning.pretrained.load_report import load_first_weights
     from bakeoff.learning.training.setup import Setup

@@ -52,7 +52,7 @@ def _find(run: Run, manifest: Manifest) -> Outlook:
     load_tensorflow()
     from bakeoff.export.accuracy_report import latency, open_file
     from bakeoff.export.edge_tpu import check_edge_tpu
-    from bakeoff.export.tflite_metadata import About
+    from bakeoff.export.tflite_metadata import ModelMetadata
     from bakeoff.export.tflite_operations import read_lite_file
     from bakeoff.export.write_formats import write_files
     from bakeoff.learning.tasks.task import make_task
@@ -75,7 +75,7 @@ def _find(run: Run, manifest: Manifest) -> Outlook:
         folder = Path(name)
         for _ in write_files(
             network, run.model, task, manifest.classes, settings,
-            about=About(run.name), representative=representative, folder=folder,
+            about=ModelMetadata(run.name), representative=representative, folder=folder,
         ):  # fmt: skip
             pass
         path = folder / settings.files[form]

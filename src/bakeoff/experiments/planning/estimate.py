@@ -12,7 +12,7 @@ from bakeoff.experiments.planning.step_time import known_pace
 from bakeoff.experiments.planning.time_estimate import TRAIN, Whole
 from bakeoff.foundation import machine
 from bakeoff.foundation.timings import JOB
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 
 CHECKPOINTS = 3  # two stay while the next is written
 OPTIMIZER_NUMBERS = 2  # of each weight, at most

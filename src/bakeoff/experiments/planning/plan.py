@@ -8,12 +8,12 @@ from typing import Any
 
 from bakeoff.config.compose.network_facts import Facts, facts_of
 from bakeoff.config.compose.tile_cost import TilePrice, read_sizes
-from bakeoff.config.compose.variant import Variant, read_variant
+from bakeoff.config.compose.variant import ResolvedVariant, read_variant
 from bakeoff.config.compose.whole_run import Run, as_tree
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.experiments.planning.device_estimate import look_ahead
 from bakeoff.experiments.planning.estimate import OnDisk
-from bakeoff.experiments.planning.stage_status import UNCHANGED, Known, reading_known, stages_ahead
+from bakeoff.experiments.planning.stage_status import UNCHANGED, DvcState, reading_known, stages_ahead
 from bakeoff.experiments.planning.step_time import BEFORE, Pace, known_pace, measure_pace, seconds_of
 from bakeoff.experiments.planning.time_estimate import TRAIN, Whole
 from bakeoff.foundation import workspace
@@ -66,7 +66,7 @@ class Plan:
         return asdict(self)
 
 
-def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[[], Known] | None = None) -> Plan:
+def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[[], DvcState] | None = None) -> Plan:
     """Plan the workspace's variant, changed by the overrides; a probe takes a few steps of it.
 
     `known` gives what DVC has on disk, for a caller that has asked DVC already.
@@ -104,7 +104,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
     )  # fmt: skip
 
 
-def check_best_by(variant: Variant) -> None:
+def check_best_by(variant: ResolvedVariant) -> None:
     """Note a metric for the best weights that no validation of this task gives."""
     run = variant.run
     if run is None or run.train.best_by is None:

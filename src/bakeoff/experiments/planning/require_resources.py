@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bakeoff.config.track import Track
+from bakeoff.config.track_settings import Track
 from bakeoff.experiments.planning.estimate import OnDisk
 from bakeoff.experiments.runs.free_resources import bytes_below, require_gpu_room, require_room
 from bakeoff.foundation import workspace
@@ -26,7 +26,7 @@ def require_room_for(run: LearningRun, track: Track, in_flight: Path, out: Path)
 
 def require_gpu_room_for(run: LearningRun, replicas: int) -> None:
     """Ask of GPUs that TensorFlow has found; where there is none, the estimate of memory has counted everything."""
-    from bakeoff.learning.training.devices import has_gpus
+    from bakeoff.learning.training.accelerators import has_gpus
 
     if has_gpus():
         require_gpu_room(run.derived.memory_parts.on_device(), replicas)

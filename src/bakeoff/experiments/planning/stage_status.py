@@ -28,7 +28,7 @@ Loader.add_implicit_resolver(FLOAT_TAG, BARE_EXPONENT, list("-+0123456789"))
 
 
 @dataclass(frozen=True)
-class Known:
+class DvcState:
     """What DVC has on disk: dvc.yaml's stages, dvc.lock's, what changed since, and results of earlier runs."""
 
     stages: dict[str, dict[str, Any]]
@@ -38,7 +38,7 @@ class Known:
 
 
 def stages_ahead(
-    files: Mapping[str, Mapping[str, Any]], known: Known | None = None, *, until: str | None = None
+    files: Mapping[str, Mapping[str, Any]], known: DvcState | None = None, *, until: str | None = None
 ) -> dict[str, str]:
     """For each stage in order what would happen, if params.yaml and run.yaml held these trees. `known` spares reading
     it again for the next variant; `until` leaves out what that stage does not need."""
@@ -53,7 +53,7 @@ def stages_ahead(
 
 
 def _outcome(
-    name: str, known: Known, files: Mapping[str, Mapping[str, Any]], made: Mapping[str, str | None]
+    name: str, known: DvcState, files: Mapping[str, Mapping[str, Any]], made: Mapping[str, str | None]
 ) -> tuple[str, dict[str, str | None]]:
     stage, locked = known.stages[name], known.locked.get(name)
     nothing: dict[str, str | None] = dict.fromkeys(_out_paths(stage))
@@ -84,7 +84,7 @@ def _outcome(
     return RUNS, nothing
 
 
-def asked_of(name: str, known: Known, files: Mapping[str, Mapping[str, Any]]) -> str:
+def asked_of(name: str, known: DvcState, files: Mapping[str, Mapping[str, Any]]) -> str:
     """Return what a stage and those that it needs read of run.yaml. Of two variants with the same, on the same records
     and code, the second finds the stage's result in the cache."""
     read = {}
@@ -94,7 +94,7 @@ def asked_of(name: str, known: Known, files: Mapping[str, Mapping[str, Any]]) ->
     return json.dumps(read, sort_keys=True)
 
 
-def _read_made(file: str, known: Known, made: Mapping[str, str | None]) -> Mapping[str, Any]:
+def _read_made(file: str, known: DvcState, made: Mapping[str, str | None]) -> Mapping[str, Any]:
     """Return a JSON file of an output as it is; nothing if its stage is to make another one."""
     upstream = next(out for out in made if file == out or file.startswith(f"{out}/"))
     if made[upstream] is None or made[upstream] != _locked_out(known, upstream):
@@ -110,18 +110,18 @@ def _value_at(tree: Any, key: str) -> Any:
 
 
 @contextmanager
-def reading_known() -> Iterator[Callable[[], Known]]:
+def reading_known() -> Iterator[Callable[[], DvcState]]:
     """Let DVC look what changed while the block does something else; the call waits for that."""
     with dvc.asking_status() as status:
         yield lambda: _read_known(status)
 
 
-def read_known() -> Known:
+def read_known() -> DvcState:
     with reading_known() as known:
         return known()
 
 
-def _read_known(status: Callable[[], Mapping[str, Any]]) -> Known:
+def _read_known(status: Callable[[], Mapping[str, Any]]) -> DvcState:
     stages = _read_stages(Path("dvc.yaml"), "`git diff dvc.yaml` shows what was edited")
     lock = Path("dvc.lock")
     again = "`git checkout dvc.lock` brings back the last one that is whole, and `dvc repro` resumes from there"
@@ -130,7 +130,7 @@ def _read_known(status: Callable[[], Mapping[str, Any]]) -> Known:
         if not (_is_entry(stage) and isinstance(stage.get("params", {}), dict)):
             raise WorkspaceError(f"{lock}: must hold what DVC writes, got something else; {again}")
     cached = [entry for file in dvc.cached_runs() if _is_entry(entry := _read_yaml(file)) and "cmd" in entry]
-    return Known(stages, locked, _changed(status()), cached)
+    return DvcState(stages, locked, _changed(status()), cached)
 
 
 def _read_stages(file: Path, remedy: str) -> dict[str, dict[str, Any]]:
@@ -192,7 +192,7 @@ def _out_paths(stage: Mapping[str, Any]) -> list[str]:
     return [next(iter(entry)) if isinstance(entry, dict) else entry for entry in entries]
 
 
-def _locked_out(known: Known, path: str) -> str | None:
+def _locked_out(known: DvcState, path: str) -> str | None:
     outs = [entry for stage in known.locked.values() for entry in stage.get("outs", []) if entry["path"] == path]
     return outs[0]["md5"] if outs else None
 

@@ -20,7 +20,7 @@ from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.phases import TrainingPhase, Variant, plan_phases
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 
 if TYPE_CHECKING:
     from bakeoff.learning.training.setup import Feed

@@ -9,19 +9,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bakeoff.experiments.reproduce import verdict
+from bakeoff.experiments.reproduce import reproduction_verdict
 from bakeoff.experiments.reproduce.clean_clone import fresh_workspace, run_command
-from bakeoff.experiments.reproduce.data import bring
 from bakeoff.experiments.reproduce.recorded import Recorded
-from bakeoff.experiments.reproduce.verdict import (
+from bakeoff.experiments.reproduce.reproduction_verdict import (
     BUILD_RECORDS,
     EVALUATE,
     RENDER_CONFIG,
     STAGES,
     TRAIN,
     Compared,
-    Verdict,
+    ReproductionVerdict,
 )
+from bakeoff.experiments.reproduce.run_inputs import bring
 from bakeoff.experiments.reproduce.what_is_missing import Here, Lack, find_lacks, is_cut_off
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
@@ -29,7 +29,7 @@ from bakeoff.tracking.find_run import TrackedRun
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.results.results import Result, parse_json, parse_yaml, read_text, result_in
 from bakeoff.tracking.store.target import target_in
-from bakeoff.tracking.sync.status import send_beside
+from bakeoff.tracking.sync.sync_status import send_beside
 from bakeoff.tracking.tracker import new_run_id, report_result
 
 # The group as the recorded commit has it. The rest stays as it is written, for the reader of that commit.
@@ -46,7 +46,7 @@ class CannotBeTried(WorkspaceError):
 
 
 @dataclass
-class Attempt:
+class Reproduction:
     """What came of making a run again, as far as it came."""
 
     recorded: Recorded
@@ -57,11 +57,13 @@ class Attempt:
     kept: Path | None = None
 
     @property
-    def verdict(self) -> Verdict:
-        return verdict.reach_verdict(self.compared)
+    def verdict(self) -> ReproductionVerdict:
+        return reproduction_verdict.reach_verdict(self.compared)
 
 
-def make_again(attempt: Attempt, print_line: PrintLine, *, until: str, tolerance: float | None, keep: bool) -> None:
+def make_again(
+    attempt: Reproduction, print_line: PrintLine, *, until: str, tolerance: float | None, keep: bool
+) -> None:
     """Fill the attempt in; raise CannotBeTried if what is missing leaves nothing to try."""
     recorded = attempt.recorded
     _report_lacks(attempt, find_lacks(recorded, Here.now(recorded.commit)), print_line)
@@ -89,7 +91,7 @@ def make_again(attempt: Attempt, print_line: PrintLine, *, until: str, tolerance
         attempt.made = result_in(folder)
 
 
-def tag_verdict(attempt: Attempt) -> bool:
+def tag_verdict(attempt: Reproduction) -> bool:
     """Return whether the run could be tagged: a run that is tracked nowhere cannot."""
     run = attempt.recorded.tracked
     if run is None or run.run_id is None or not (run.mlflow_id or target_in(workspace.journals() / run.run_id)):
@@ -101,7 +103,7 @@ def tag_verdict(attempt: Attempt) -> bool:
     return True
 
 
-def report_as_run(attempt: Attempt) -> str | None:
+def report_as_run(attempt: Reproduction) -> str | None:
     """Return our id of the new run."""
     run, made = attempt.recorded.tracked, attempt.made
     if run is None or run.run_id is None or made is None:
@@ -118,7 +120,7 @@ def report_as_run(attempt: Attempt) -> str | None:
     return run_id
 
 
-def _report_lacks(attempt: Attempt, lacking: list[Lack], print_line: PrintLine) -> None:
+def _report_lacks(attempt: Reproduction, lacking: list[Lack], print_line: PrintLine) -> None:
     """Print all that is missing, before the first that is fatal ends it."""
     attempt.lacks += lacking
     for lack in lacking:
@@ -155,15 +157,15 @@ def _compare(stage: str, recorded: Recorded, folder: Path, tolerance: float | No
     made = result_in(folder)
     if stage == BUILD_RECORDS:
         manifest = parse_json(read_text(folder / workspace.RECORDS / "manifest.json"))
-        return verdict.compare_records(recorded, str(manifest["digest"]))
+        return reproduction_verdict.compare_records(recorded, str(manifest["digest"]))
     if stage == RENDER_CONFIG:
-        return verdict.compare_config(recorded, made.variant)
+        return reproduction_verdict.compare_config(recorded, made.variant)
     if stage == TRAIN:
-        return verdict.compare_training(recorded, made.state, made.lines)
-    return verdict.compare_metrics(recorded, made.metrics, tolerance)
+        return reproduction_verdict.compare_training(recorded, made.state, made.lines)
+    return reproduction_verdict.compare_metrics(recorded, made.metrics, tolerance)
 
 
-def _tags(attempt: Attempt) -> Mapping[str, str]:
+def _tags(attempt: Reproduction) -> Mapping[str, str]:
     reached = attempt.verdict
     where = f" at {reached.stage}" if reached.stage else ""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -15,13 +15,13 @@ from bakeoff.foundation.progress import print_line
 from bakeoff.learning.checkpoints.history import describe_end
 from bakeoff.learning.plan.phases import Derived
 from bakeoff.learning.training.stopping import CTRL_C
-from bakeoff.learning.training.training import Outcome, Training
+from bakeoff.learning.training.training import Training, TrainingResult
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 
 FRAGILE_SHELLS = ("sh", "dash", "ash", "busybox")
 
 
-def measure(derived: Derived, training: Training, outcome: Outcome, memory: MemoryUse) -> dict[str, Any]:
+def measure(derived: Derived, training: Training, outcome: TrainingResult, memory: MemoryUse) -> dict[str, Any]:
     """Return what the clock and the machine decided; warn if memory was over the budget. The memory of a process that
     took no step is none of the training's.
     """

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from bakeoff.experiments.runs.free_resources import bytes_below
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.experiments.runs.minutes_used import keep_spent
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.tracking.journal.journal import is_held
@@ -31,7 +31,7 @@ WORKSPACE = "workspace"
 
 
 @dataclass(frozen=True)
-class Rules:
+class CleanupRules:
     """All that are given must hold for a run to go."""
 
     keep: int = 1  # so many of the newest stay
@@ -78,7 +78,7 @@ class Leftover:
         return True
 
 
-def old_runs(runs: Sequence[KnownRun], rules: Rules, named_by: Mapping[str, Sequence[str]]) -> list[Leftover]:
+def old_runs(runs: Sequence[KnownRun], rules: CleanupRules, named_by: Mapping[str, Sequence[str]]) -> list[Leftover]:
     """Return all known runs, the newest first. The run behind the workspace's results is removed by its name only."""
     old = []
     for rank, run in enumerate(sorted(runs, key=lambda run: -run.updated)):

@@ -18,7 +18,7 @@ def count_devices(run: LearningRun) -> int:
     if (number := run.train.device_number) is not None:
         return number
     choose_devices(run)
-    from bakeoff.learning.training.devices import device_count
+    from bakeoff.learning.training.accelerators import device_count
 
     return device_count(run.train.devices)
 
@@ -26,7 +26,7 @@ def count_devices(run: LearningRun) -> int:
 def choose_devices(run: LearningRun) -> None:
     """Load TensorFlow and set the devices that a training computes on."""
     load_tensorflow()
-    from bakeoff.learning.training.devices import use_devices
+    from bakeoff.learning.training.accelerators import use_devices
 
     use_devices(run.train.devices, run.memory.gpu_memory_limit)
 

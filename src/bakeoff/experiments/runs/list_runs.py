@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.experiments.runs.process_id import Process
-from bakeoff.experiments.runs.status import Failure, State, Status, Unreadable, read_status
+from bakeoff.experiments.runs.run_status import Failure, State, Status, Unreadable, read_status
 from bakeoff.experiments.runs.status_writer import ERROR, OUT_OF_MEMORY, SECONDS_OF_SILENCE
 from bakeoff.foundation import workspace
 from bakeoff.foundation.machine import oom_kills

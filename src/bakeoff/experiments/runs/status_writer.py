@@ -17,7 +17,16 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from bakeoff.experiments.runs.process_id import Process
-from bakeoff.experiments.runs.status import FILE, Failure, Machine, State, Status, Unreadable, read_status, write_status
+from bakeoff.experiments.runs.run_status import (
+    FILE,
+    Failure,
+    ResourceUsage,
+    State,
+    Status,
+    Unreadable,
+    read_status,
+    write_status,
+)
 from bakeoff.experiments.runs.time_left import Stretch, TimeLeft
 from bakeoff.foundation import machine
 from bakeoff.foundation.errors import TryAgainLater, is_disk_full, one_line
@@ -25,7 +34,7 @@ from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.training.callbacks import Callback
 
 if TYPE_CHECKING:
-    from bakeoff.learning.training.training import Outcome, Training
+    from bakeoff.learning.training.training import Training, TrainingResult
 
 SECONDS_BETWEEN_WRITES = 1.0
 SECONDS_OF_SILENCE = 10.0
@@ -146,7 +155,7 @@ class StatusReport(Callback):
         left = self._status.seconds_left
         return None if left is None else max(0.0, left - (time.monotonic() - self._left_since))
 
-    def on_end(self, outcome: "Outcome") -> None:
+    def on_end(self, outcome: "TrainingResult") -> None:
         """Report what ended the training. Only saving is left to do."""
         by, steps_done = outcome.ended_by, outcome.position.step
         self._stops = by == "stop" and steps_done < self._status.steps
@@ -210,7 +219,7 @@ class StatusReport(Callback):
         if self._stays:
             return
         try:
-            figures = Machine(
+            figures = ResourceUsage(
                 machine.resident_memory(), machine.available_memory(), machine.disk_free(self._folder),
                 machine.oom_kills(),
             )  # fmt: skip

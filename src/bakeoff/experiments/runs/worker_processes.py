@@ -20,7 +20,7 @@ from bakeoff.foundation.signals import TAKES_AWAY
 from bakeoff.learning.checkpoints.fingerprint import identity
 from bakeoff.learning.run_file.read_write import fitting_manifest, load_learning
 from bakeoff.learning.run_file.settings import LearningRun, learning_tree
-from bakeoff.learning.training.workers import Alone, Crew, Place, WorkerLost, describe_parts, follow
+from bakeoff.learning.training.workers import Alone, Crew, WorkerAddress, WorkerLost, describe_parts, follow
 
 if TYPE_CHECKING:
     from bakeoff.learning.training.setup import Setup
@@ -33,14 +33,14 @@ SECONDS_BETWEEN_TRIES = 0.5
 
 
 @contextmanager
-def gather(count: int, place: Place | None) -> Iterator[Place | None]:
+def gather(count: int, place: WorkerAddress | None) -> Iterator[WorkerAddress | None]:
     """Give the leader's place among so many workers: TF_CONFIG's, or one among workers that are started here."""
     if place is not None and place.count != count:
         raise ConfigError(f"train.workers: must be {place.count}, the number of workers in TF_CONFIG, got {count}")
     if place is not None or count == 1:
         yield place
         return
-    place = Place(0, tuple(f"{HERE}:{port}" for port in _free_ports(count)))
+    place = WorkerAddress(0, tuple(f"{HERE}:{port}" for port in _free_ports(count)))
     print_line(f"train: {count} workers on this machine")
     others = [subprocess.Popen(STAGE, env=os.environ | place.environment(rank)) for rank in range(1, count)]
     try:
@@ -64,7 +64,7 @@ def crew_of(rig: "Setup", run: LearningRun, manifest: Manifest) -> Crew | Alone:
     return crew
 
 
-def follow_leader(place: Place) -> None:
+def follow_leader(place: WorkerAddress) -> None:
     """Train as one of the workers that follow. The leader decides when to end."""
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGUSR2", signal.SIGTERM)):
         signal.signal(number, signal.SIG_IGN)
@@ -83,7 +83,7 @@ def follow_leader(place: Place) -> None:
         raise Canceled(f"worker {place.rank}: {lost}", TRY_AGAIN_LATER) from None
 
 
-def begin_again(lost: WorkerLost, place: Place | None) -> NoReturn:
+def begin_again(lost: WorkerLost, place: WorkerAddress | None) -> NoReturn:
     """Replace this process by a new one that resumes from the checkpoint.
 
     This process cannot start workers of other machines, so whoever started them is asked to start all of them again.
@@ -103,7 +103,7 @@ def _take_signals_back() -> None:
             signal.signal(number, signal.getsignal(number))
 
 
-def _wait_for_leader(place: Place) -> None:
+def _wait_for_leader(place: WorkerAddress) -> None:
     """Return once the leader listens: only then is run.yaml the one that is trained."""
     host, _, port = place.addresses[0].rpartition(":")
     parent = os.getppid()

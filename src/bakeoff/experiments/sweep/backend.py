@@ -10,8 +10,8 @@ from typing import Protocol
 from bakeoff.experiments.sweep import job as jobs
 from bakeoff.experiments.sweep import process_group
 from bakeoff.experiments.sweep.job import ALREADY_RUNS, JobFiles
-from bakeoff.experiments.sweep.manifest import Manifest, SweepJob
 from bakeoff.experiments.sweep.resources import Seats
+from bakeoff.experiments.sweep.sweep_manifest import SweepJob, SweepManifest
 from bakeoff.foundation.machine import VISIBLE_GPUS
 from bakeoff.tracking.journal.journal import is_held
 
@@ -36,7 +36,7 @@ class JobProcess(Protocol):
         """Return the GPUs of this machine that it holds."""
 
 
-class Place(Protocol):
+class Backend(Protocol):
     """Where jobs run."""
 
     @property
@@ -46,7 +46,7 @@ class Place(Protocol):
     def seats(self, side_by_side: int | None) -> Seats:
         """Return seats for so many jobs side by side, or for as many as there is room for."""
 
-    def take_up(self, manifest: Manifest) -> None:
+    def take_up(self, manifest: SweepManifest) -> None:
         """Prepare for the jobs of a sweep. Raises WorkspaceError if they cannot run here."""
 
     def refuses(self, job: SweepJob) -> str | None:
@@ -102,7 +102,7 @@ class ThisMachine:
     def seats(self, side_by_side: int | None) -> Seats:
         return Seats.here(side_by_side or 1)
 
-    def take_up(self, manifest: Manifest) -> None:
+    def take_up(self, manifest: SweepManifest) -> None:
         pass
 
     def refuses(self, job: SweepJob) -> str | None:

@@ -12,7 +12,7 @@ from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.sweep.git_snapshot import changed_since, experiment_ref
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_workspace import all_job_workspaces
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest
 from bakeoff.foundation import dvc
 from bakeoff.foundation.dvc_repair import repair
 from bakeoff.foundation.errors import WorkspaceError
@@ -20,7 +20,7 @@ from bakeoff.foundation.files import write_table
 from bakeoff.tracking.journal.journal import is_held
 
 
-def find_best(manifest: Manifest) -> SweepJob | None:
+def find_best(manifest: SweepManifest) -> SweepJob | None:
     """Return the best job, the first of equals, or None if none was evaluated.
 
     It is the one with the highest headline metric, unless the sweep's search has another direction.
@@ -28,7 +28,7 @@ def find_best(manifest: Manifest) -> SweepJob | None:
     return max(_select_judged(manifest), key=lambda job: measure_merit(manifest, job), default=None)
 
 
-def require_best(manifest: Manifest) -> SweepJob:
+def require_best(manifest: SweepManifest) -> SweepJob:
     job = find_best(manifest)
     if job is None:
         done = sum(each.state == JobState.DONE for each in manifest.jobs)
@@ -39,25 +39,25 @@ def require_best(manifest: Manifest) -> SweepJob:
     return job
 
 
-def measure_merit(manifest: Manifest, job: SweepJob) -> float:
+def measure_merit(manifest: SweepManifest, job: SweepJob) -> float:
     """Return a number that is higher for a better job, and the least for one without a value."""
     if job.value is None:
         return float("-inf")
     return -job.value if manifest.search is not None and manifest.search.direction == "min" else job.value
 
 
-def rank_jobs(manifest: Manifest) -> list[SweepJob]:
+def rank_jobs(manifest: SweepManifest) -> list[SweepJob]:
     """Return the jobs with a result, the best first, then those without one, in order."""
     judged = _select_judged(manifest)
     others = [job for job in manifest.jobs if job not in judged]
     return [*sorted(judged, key=lambda job: -measure_merit(manifest, job)), *others]
 
 
-def _select_judged(manifest: Manifest) -> list[SweepJob]:
+def _select_judged(manifest: SweepManifest) -> list[SweepJob]:
     return [job for job in manifest.jobs if job.state == JobState.DONE and job.value is not None]
 
 
-def write_results(manifest: Manifest, file: Path) -> None:
+def write_results(manifest: SweepManifest, file: Path) -> None:
     write_table(file, [_make_row(job) for job in manifest.jobs])
 
 
@@ -78,7 +78,7 @@ def _make_row(job: SweepJob) -> dict[str, Any]:
     }
 
 
-def apply_configuration(manifest: Manifest, job: SweepJob) -> None:
+def apply_configuration(manifest: SweepManifest, job: SweepJob) -> None:
     """Bring a job's params.yaml, run.yaml, weights and dvc.lock into the workspace, by `dvc exp apply`.
 
     Raises WorkspaceError if that would overwrite edits that were made since the sweep started.
@@ -113,12 +113,12 @@ class Prunable:
         return True
 
 
-def find_prunable(manifest: Manifest, keep: int) -> list[Prunable]:
+def find_prunable(manifest: SweepManifest, keep: int) -> list[Prunable]:
     """Return the files that can be removed. Checkpoints of the `keep` best jobs and of unfinished ones stay."""
     return [*_list_workspaces(manifest), *_list_checkpoints(manifest, keep)]
 
 
-def _list_workspaces(manifest: Manifest) -> Iterator[Prunable]:
+def _list_workspaces(manifest: SweepManifest) -> Iterator[Prunable]:
     for job in manifest.jobs:
         path = all_job_workspaces() / job.experiment
         if path.is_dir():
@@ -138,7 +138,7 @@ def _count_own_bytes(folder: Path) -> int:
     return total
 
 
-def _list_checkpoints(manifest: Manifest, keep: int) -> Iterator[Prunable]:
+def _list_checkpoints(manifest: SweepManifest, keep: int) -> Iterator[Prunable]:
     """Yield the checkpoints of jobs that are over, the best first, each training once."""
     runs = {run.fingerprint: run for run in known_runs() if not run.waits}
     over = [job for job in manifest.jobs if job.state.is_final and job.fingerprint]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bakeoff.experiments.sweep.manifest import Manifest
+from bakeoff.experiments.sweep.sweep_manifest import SweepManifest
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import building
@@ -64,7 +64,7 @@ def _write_tree() -> str:
         return git("write-tree", more=index)
 
 
-def restore_start_folder(manifest: Manifest) -> Path:
+def restore_start_folder(manifest: SweepManifest) -> Path:
     """Return a folder beside the manifest with params.yaml and conf/ as they were when the sweep started.
 
     Configurations that are drawn later are read with these, not with edits. If the folder is missing, it is made from

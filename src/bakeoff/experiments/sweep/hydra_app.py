@@ -26,16 +26,16 @@ from omegaconf import open_dict
 from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import as_tree
 from bakeoff.experiments.planning.estimate import cores_of_each
-from bakeoff.experiments.sweep.backend import Place
+from bakeoff.experiments.sweep.backend import Backend
 from bakeoff.experiments.sweep.configurations import Configuration, SplitOverrides, find_key, require_few, select_fixed
 from bakeoff.experiments.sweep.git_snapshot import restore_start_folder
 from bakeoff.experiments.sweep.hydra_config import BASIC_SWEEPER, DVC_LAUNCHER, NAME, OWN_SWEEPER, store_primary
 from bakeoff.experiments.sweep.hydra_launch import LaunchByHydra, run_one
 from bakeoff.experiments.sweep.launch import Launch
 from bakeoff.experiments.sweep.launcher_settings import Settings
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob, one_launcher
 from bakeoff.experiments.sweep.mlflow_parent import report_to_mlflow
-from bakeoff.experiments.sweep.plan_jobs import Job, begin, extend, minutes_of, preflight
+from bakeoff.experiments.sweep.plan_jobs import PlannedJob, begin, extend, minutes_of, preflight
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest, one_launcher
 from bakeoff.experiments.sweep.team_quota import require_minutes
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, ConfigError, one_line
@@ -55,15 +55,15 @@ class Enough(BaseException):
     """Ends a sweeper, which has no other way to end early. It is no Exception, because a sweeper might catch that."""
 
 
-class Door(Protocol):
+class MultirunCaller(Protocol):
     """The caller of a multirun, which shows lines and jobs to the user."""
 
     def print_line(self, line: str) -> None: ...
 
-    def show(self, jobs: Sequence[Job], configurations: int, settings: Settings, *, ask: bool) -> None:
+    def show(self, jobs: Sequence[PlannedJob], configurations: int, settings: Settings, *, ask: bool) -> None:
         """Show the jobs that are about to run. Raises WorkspaceError if the user must confirm them, and does not."""
 
-    def place_at(self, on: str | None) -> AbstractContextManager[Place]:
+    def place_at(self, on: str | None) -> AbstractContextManager[Backend]:
         """Return the place where jobs run. Raises WorkspaceError if it cannot be reached."""
 
 
@@ -84,11 +84,11 @@ class Multirun:
 
     def __init__(
         self,
-        door: Door,
+        door: MultirunCaller,
         overrides: Sequence[str],
         *,
         options: Mapping[str, Any] | None = None,
-        resumed: Manifest | None = None,
+        resumed: SweepManifest | None = None,
         only_queues: bool = False,
     ) -> None:
         """`overrides` are kept with the sweep. `options` are settings that came from options of the command line.
@@ -108,7 +108,7 @@ class Multirun:
         self._notes: Path | None = None  # the folder that Hydra makes for its own notes, if it is new
         self._lock = ExitStack()  # held as long as the sweeper is at work, also between its batches
 
-    def run(self, argv: Sequence[str], *, whole_of: Sequence[str] | None = None) -> Manifest | None:
+    def run(self, argv: Sequence[str], *, whole_of: Sequence[str] | None = None) -> SweepManifest | None:
         """Run the application with a program's name and arguments. Return the sweep as far as it came, or None if none
         started.
 
@@ -224,7 +224,7 @@ class Multirun:
             return all(state.is_final for state in self.manifest.states - {JobState.FAILED})
         return True
 
-    def _enter(self, configurations: Sequence[Configuration], manifest: Manifest | None) -> Manifest | None:
+    def _enter(self, configurations: Sequence[Configuration], manifest: SweepManifest | None) -> SweepManifest | None:
         """Return the sweep with jobs for these configurations; None if they are only to be shown."""
         settings, cores = self._settings, cores_of_each(self._settings.jobs or 1)
         jobs = preflight(configurations, until=settings.until, cores=cores, folds=True)
@@ -240,7 +240,7 @@ class Multirun:
             self._door.print_line(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         return manifest
 
-    def _run(self, manifest: Manifest) -> Manifest:
+    def _run(self, manifest: SweepManifest) -> SweepManifest:
         rules, print_line = self._settings.rules(), self._door.print_line
         if self._launcher is not None:
             launch: Launch = LaunchByHydra(manifest, print_line, rules, self._launcher, tuple(self._fixed.values()))

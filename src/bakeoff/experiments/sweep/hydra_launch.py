@@ -20,17 +20,17 @@ from typing import Any
 from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
 
-from bakeoff.experiments.runs.status import dequeue, is_wanted
+from bakeoff.experiments.runs.run_status import dequeue, is_wanted
 from bakeoff.experiments.sweep import job as jobs
 from bakeoff.experiments.sweep import process_group
 from bakeoff.experiments.sweep.backend import LocalProcess
 from bakeoff.experiments.sweep.hydra_config import SWEEP
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import KILLED, TAKEN_AWAY, Following, Running
-from bakeoff.experiments.sweep.launch import NOT_STARTED, Launch, Rules
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
+from bakeoff.experiments.sweep.launch import NOT_STARTED, Launch, LaunchOptions
 from bakeoff.experiments.sweep.params_diff import format_value
 from bakeoff.experiments.sweep.resources import Seats
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest, load_manifest
 from bakeoff.foundation.errors import TRY_AGAIN_LATER, one_line
 from bakeoff.foundation.signals import TAKES_AWAY
 from bakeoff.tracking.journal.journal import is_held
@@ -87,9 +87,9 @@ class LaunchByHydra(Launch):
 
     def __init__(
         self,
-        manifest: Manifest,
+        manifest: SweepManifest,
         print_line: Callable[[str], None],
-        rules: Rules,
+        rules: LaunchOptions,
         launcher: Launcher,
         fixed: Sequence[str],
     ) -> None:

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from bakeoff.experiments.sweep import process_group, pycache
 from bakeoff.experiments.sweep.git_snapshot import Snapshot
 from bakeoff.experiments.sweep.job_workspace import SOURCE, JobWorkspace
-from bakeoff.experiments.sweep.manifest import SweepJob, load_manifest
+from bakeoff.experiments.sweep.sweep_manifest import SweepJob, load_manifest
 from bakeoff.foundation import dvc, machine, workspace
 from bakeoff.foundation.errors import TRY_AGAIN_LATER, errors_in_one_line
 from bakeoff.foundation.files import write_whole

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
-from bakeoff.experiments.runs.status import State
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.runs.status_writer import DISK, ERROR, NO_ROOM, OUT_OF_MEMORY
 from bakeoff.experiments.sweep import process_group
 from bakeoff.experiments.sweep.backend import JobProcess
 from bakeoff.experiments.sweep.job import JobFiles
-from bakeoff.experiments.sweep.manifest import JobState, SweepJob
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import TRY_AGAIN_LATER, is_disk_full
 from bakeoff.foundation.machine import disk_free

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bakeoff.experiments.runs.status import dequeue, enqueue, is_wanted
+from bakeoff.experiments.runs.run_status import dequeue, enqueue, is_wanted
 from bakeoff.experiments.sweep import process_group
-from bakeoff.experiments.sweep.backend import Place, ThisMachine
+from bakeoff.experiments.sweep.backend import Backend, ThisMachine
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import Following, Running, is_interrupted, is_passing, settle, settle_pruned
 from bakeoff.experiments.sweep.job_workspace import JobWorkspace
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob
-from bakeoff.experiments.sweep.resources import Seats, Source
+from bakeoff.experiments.sweep.resources import JobSource, Seats
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import TakenAway
 
@@ -27,7 +27,7 @@ PrintLine = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Rules:
+class LaunchOptions:
     side_by_side: int | None = 1  # None: as many as the place has room for
     follow: bool = False
     fail_fast: bool = False
@@ -43,13 +43,13 @@ class Launch:
     """
 
     def __init__(
-        self, manifest: Manifest, print_line: PrintLine, rules: Rules, seats: Seats | None = None,
-        source: Source | None = None, place: Place | None = None,
+        self, manifest: SweepManifest, print_line: PrintLine, rules: LaunchOptions, seats: Seats | None = None,
+        source: JobSource | None = None, place: Backend | None = None,
     ) -> None:  # fmt: skip
         self.manifest, self._print_line, self._rules = manifest, print_line, rules
         self._place = place or ThisMachine()
         self._seats = seats or self._place.seats(rules.side_by_side)
-        self._source = source or Source()
+        self._source = source or JobSource()
         self._running: dict[int, Running] = {}
         self._retried: dict[int, int] = {}
         self._lost: dict[int, int] = {}  # by number: how often its node was lost
@@ -57,7 +57,7 @@ class Launch:
         self._cache = Path()
         self._is_called_off = False
 
-    def run(self) -> Manifest:
+    def run(self) -> SweepManifest:
         """Run all jobs to their end. Ctrl-C or a signal ends those that run; they can resume later."""
         try:
             self.take_up()
@@ -281,7 +281,11 @@ def end_all(launches: Sequence[Launch], number: int = process_group.INTERRUPT) -
 
 
 def launch_of(
-    manifest: Manifest, print_line: PrintLine, rules: Rules, seats: Seats | None = None, place: Place | None = None
+    manifest: SweepManifest,
+    print_line: PrintLine,
+    rules: LaunchOptions,
+    seats: Seats | None = None,
+    place: Backend | None = None,
 ) -> Launch:
     """Return the launch of a sweep. Its jobs come from the manifest or from a search."""
     if manifest.search is None:

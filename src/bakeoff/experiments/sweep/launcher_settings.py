@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bakeoff.experiments.sweep.backend import LOCAL
-from bakeoff.experiments.sweep.launch import Rules
+from bakeoff.experiments.sweep.launch import LaunchOptions
 from bakeoff.foundation.errors import ConfigError, choices, show
 from bakeoff.tracking.notes import require_note
 
@@ -47,6 +47,6 @@ class Settings:
     def is_here(self) -> bool:
         return self.on in (None, LOCAL)
 
-    def rules(self) -> Rules:
+    def rules(self) -> LaunchOptions:
         is_one = self.jobs == 1 or (self.jobs is None and self.is_here)
-        return Rules(self.jobs, is_one if self.follow is None else self.follow, self.fail_fast, self.retries)
+        return LaunchOptions(self.jobs, is_one if self.follow is None else self.follow, self.fail_fast, self.retries)

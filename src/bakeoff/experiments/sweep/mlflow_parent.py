@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.experiments.importance.html_section import draw_section
 from bakeoff.experiments.importance.trial import Question, Trial
 from bakeoff.experiments.sweep.best import find_best, rank_jobs, write_results
-from bakeoff.experiments.sweep.manifest import FILE, JobState, Manifest, load_manifest
+from bakeoff.experiments.sweep.sweep_manifest import FILE, JobState, SweepManifest, load_manifest
 from bakeoff.foundation.html import template
 from bakeoff.tracking.journal.entries import TagsEntry
 from bakeoff.tracking.journal.journal import NOTE, Journal, entries_of
 from bakeoff.tracking.restored_results import reconcile
 from bakeoff.tracking.store.target import Target, all_journals
-from bakeoff.tracking.sync.status import send_beside
+from bakeoff.tracking.sync.sync_status import send_beside
 
 RESULTS, REPORT = "results.tsv", "report.html"
 ARTIFACTS = "sweep"
@@ -23,7 +23,7 @@ EXPERIMENT = "DVC_EXP_NAME"
 
 
 @contextmanager
-def report_to_mlflow(manifest: Manifest) -> Iterator[None]:
+def report_to_mlflow(manifest: SweepManifest) -> Iterator[None]:
     """Report to MLflow that a sweep runs, and at the end of the block how far it is."""
     try:
         with parent_run(manifest):
@@ -35,7 +35,7 @@ def report_to_mlflow(manifest: Manifest) -> Iterator[None]:
 
 
 @contextmanager
-def parent_run(manifest: Manifest) -> Iterator[None]:
+def parent_run(manifest: SweepManifest) -> Iterator[None]:
     """Keep the sweep's own run open. Its id is the sweep's, and the runs of the configurations name it as their parent.
 
     The journal stays open as long as the sweep runs. A reader would take a closed one for an interrupted sweep.
@@ -67,7 +67,7 @@ def parent_run(manifest: Manifest) -> Iterator[None]:
         journal.close()
 
 
-def _report_end(journal: Journal, manifest: Manifest) -> None:
+def _report_end(journal: Journal, manifest: SweepManifest) -> None:
     """Report the results so far, and whether the sweep is over."""
     states = [job.state for job in manifest.jobs]
     journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
@@ -85,7 +85,7 @@ def _report_end(journal: Journal, manifest: Manifest) -> None:
     journal.state("FINISHED" if over else "FAILED" if JobState.FAILED in states else "KILLED")
 
 
-def _make_search_tags(manifest: Manifest) -> dict[str, str]:
+def _make_search_tags(manifest: SweepManifest) -> dict[str, str]:
     search = manifest.search
     if search is None:
         return {}
@@ -93,7 +93,7 @@ def _make_search_tags(manifest: Manifest) -> dict[str, str]:
     return {f"bakeoff.search{name}": value for name, value in tags.items()}
 
 
-def tag_configurations(manifest: Manifest) -> None:
+def tag_configurations(manifest: SweepManifest) -> None:
     """Tag each configuration's run with its sweep, its number and its overrides.
 
     Configurations from DVC's cache have runs of their own by now. A tag that is there is not sent again.
@@ -117,7 +117,7 @@ def _find_experiment(folder: Path) -> str | None:
     return next((values[EXPERIMENT] for values in tags if EXPERIMENT in values), None)
 
 
-def write_page(manifest: Manifest, file: Path) -> None:
+def write_page(manifest: SweepManifest, file: Path) -> None:
     trials, question = list_trials(manifest)
     template.write_page(
         file, "sweep.html.jinja", title=manifest.id, manifest=manifest,
@@ -127,7 +127,7 @@ def write_page(manifest: Manifest, file: Path) -> None:
     )  # fmt: skip
 
 
-def list_trials(manifest: Manifest) -> tuple[list[Trial], Question]:
+def list_trials(manifest: SweepManifest) -> tuple[list[Trial], Question]:
     """Return the jobs as trials, by the overrides in which they differ, and the question that they answer."""
     trials = [
         Trial(

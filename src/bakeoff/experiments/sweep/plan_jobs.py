@@ -15,14 +15,22 @@ from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import Run, as_tree
 from bakeoff.experiments.planning.estimate import Estimate
 from bakeoff.experiments.planning.plan import check_best_by
-from bakeoff.experiments.planning.stage_status import CACHED, RUNS, UNCHANGED, Known, asked_of, read_known, stages_ahead
+from bakeoff.experiments.planning.stage_status import (
+    CACHED,
+    RUNS,
+    UNCHANGED,
+    DvcState,
+    asked_of,
+    read_known,
+    stages_ahead,
+)
 from bakeoff.experiments.planning.time_estimate import TRAIN
 from bakeoff.experiments.sweep.configurations import Configuration
 from bakeoff.experiments.sweep.folds import find_fold, is_same_data
 from bakeoff.experiments.sweep.git_snapshot import require_capturable, take_snapshot
-from bakeoff.experiments.sweep.manifest import Manifest, SweepJob
 from bakeoff.experiments.sweep.params_diff import list_options
-from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.experiments.sweep.search.search_settings import Search
+from bakeoff.experiments.sweep.sweep_manifest import SweepJob, SweepManifest
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, ConfigError, WorkspaceError, choices
 from bakeoff.foundation.progress import progress
@@ -37,7 +45,7 @@ NOT_OF_TRAINING = ("evaluate", "export", "note", "track", "variant")  # groups o
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedJob:
     number: int  # from 1
     configurations: tuple[Configuration, ...]  # the first runs; the others render the same run.yaml
     run: Run
@@ -51,7 +59,7 @@ class Job:
 
 def preflight(
     configurations: Sequence[Configuration], *, until: str | None = None, cores: int | None = None, folds: bool = False
-) -> list[Job]:
+) -> list[PlannedJob]:
     """Return the jobs of these configurations, with times for `cores` each.
 
     With `folds` the configurations may differ in data.split.fold. Raises ConfigError with all mistakes of all of them.
@@ -62,7 +70,7 @@ def preflight(
         raise ConfigError(f"--until: no such stage {until!r}; {choices(until, known.stages)}")
     now = read_mapping(workspace.PARAMS)
     mistakes: dict[str, list[Configuration]] = {}
-    jobs: dict[str, Job] = {}  # by run.yaml and fold
+    jobs: dict[str, PlannedJob] = {}  # by run.yaml and fold
     with progress("sweep: reading", len(configurations), "configurations") as bar:
         for configuration in configurations:
             try:
@@ -80,7 +88,7 @@ def preflight(
     return _estimate(list(jobs.values()), known, cores)
 
 
-def _estimate(jobs: Sequence[Job], known: Known, cores: int | None) -> list[Job]:
+def _estimate(jobs: Sequence[PlannedJob], known: DvcState, cores: int | None) -> list[PlannedJob]:
     """Return the jobs with their estimates. A result that an earlier job makes comes from the cache."""
     estimated, made = [], set[tuple[str, str]]()
     for job in jobs:
@@ -98,8 +106,8 @@ def _estimate(jobs: Sequence[Job], known: Known, cores: int | None) -> list[Job]
 
 
 def _plan_job(
-    number: int, configuration: Configuration, now: dict[str, Any], known: Known, until: str | None, folds: bool
-) -> Job:
+    number: int, configuration: Configuration, now: dict[str, Any], known: DvcState, until: str | None, folds: bool
+) -> PlannedJob:
     variant = read_variant(
         workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=configuration.overrides
     )
@@ -121,7 +129,7 @@ def _plan_job(
             f"with them; run `dvc repro {RECORDS_STAGE}`"
         )
     stages = stages_ahead(files | {workspace.PARAMS.as_posix(): wanted}, known, until=until)
-    return Job(
+    return PlannedJob(
         number, (configuration,), run, run.derived, tuple(list_options(now, wanted)), stages,
         tuple(variant.problems.warnings), find_fold(data) if data != current else None,
     )  # fmt: skip
@@ -135,19 +143,19 @@ def _name(where: Sequence[Configuration], configurations: Sequence[Configuration
     return f"{where[0].name}{more}: "
 
 
-def minutes_of(jobs: Sequence[Job]) -> list[float | None]:
+def minutes_of(jobs: Sequence[PlannedJob]) -> list[float | None]:
     """Return the longest time of each job that trains."""
     return [job.run.train.max_minutes for job in jobs if job.stages.get(TRAIN) == RUNS]
 
 
 def begin(
-    jobs: Sequence[Job], overrides: Sequence[str], until: str | None, search: Search | None = None,
+    jobs: Sequence[PlannedJob], overrides: Sequence[str], until: str | None, search: Search | None = None,
     note: str | None = None, person: str | None = None,
-) -> Manifest:  # fmt: skip
+) -> SweepManifest:  # fmt: skip
     """Start a sweep of these jobs. For a search the jobs are only the corners of its space, and it has none yet."""
     folder = _new_folder(workspace.sweeps())
     snapshot = take_snapshot(folder.name)
-    manifest = Manifest(
+    manifest = SweepManifest(
         id=folder.name,
         overrides=tuple(overrides),
         until=until,
@@ -163,7 +171,7 @@ def begin(
     return extend(manifest, () if search else jobs)
 
 
-def extend(manifest: Manifest, jobs: Sequence[Job]) -> Manifest:
+def extend(manifest: SweepManifest, jobs: Sequence[PlannedJob]) -> SweepManifest:
     """Write the manifest with these jobs, whose numbers follow those that it has."""
     more = [
         sweep_job(manifest.id, number, job.configurations, job.run, job.options, stages_of(job), job.fold)
@@ -209,7 +217,7 @@ def sweep_job(
     )
 
 
-def stages_of(job: Job) -> tuple[str, ...]:
+def stages_of(job: PlannedJob) -> tuple[str, ...]:
     """Return the stages that a job runs itself. It builds records only if they are of a fold."""
     return tuple(stage for stage in job.stages if stage != RECORDS_STAGE or job.fold) or (RECORDS_STAGE,)
 

@@ -6,24 +6,24 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from bakeoff.experiments.sweep.manifest import Manifest, SweepJob
+from bakeoff.experiments.sweep.sweep_manifest import SweepJob, SweepManifest
 from bakeoff.foundation import machine
 
 SECONDS_BETWEEN_COUNTS = 5.0
 
 
-class Source:
+class JobSource:
     """Where jobs come from. Here all of them are in the manifest before the first starts; a search draws them."""
 
-    def more(self, manifest: Manifest, seats: int) -> Sequence[SweepJob]:
+    def more(self, manifest: SweepManifest, seats: int) -> Sequence[SweepJob]:
         """Return jobs that wait from now on, with the numbers that come next. There is room for `seats` of them."""
         return ()
 
-    def is_dry(self, manifest: Manifest) -> bool:
+    def is_dry(self, manifest: SweepManifest) -> bool:
         """Return whether no more jobs will come."""
         return True
 
-    def gives_up(self, manifest: Manifest, job: SweepJob) -> str | None:
+    def gives_up(self, manifest: SweepManifest, job: SweepJob) -> str | None:
         """Return why a running job is to be given up, or None if it may continue."""
         return None
 

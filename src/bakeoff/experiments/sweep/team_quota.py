@@ -19,8 +19,8 @@ from filelock import FileLock
 
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.experiments.runs.minutes_used import read_spent, spent_by
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, load_manifest
-from bakeoff.experiments.sweep.queue import list_queued_sweeps
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest, load_manifest
+from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError, choices, show
 from bakeoff.learning.run_file.yaml_file import Document, read_document
@@ -42,7 +42,7 @@ class Team:
 
 
 @dataclass(frozen=True)
-class Use:
+class QuotaUse:
     """The seconds that a run or a job has spent and reserved."""
 
     person: str
@@ -112,7 +112,7 @@ def count_minutes(team: Team, runs: Sequence[KnownRun] | None = None) -> list[Ac
     """Return the accounts of the team and of its people. `runs` are all known runs, if the caller has listed them."""
     uses = list(_list_uses(team, known_runs() if runs is None else runs))
 
-    def account(name: str, minutes: float, counts: Callable[[Use], bool]) -> Account:
+    def account(name: str, minutes: float, counts: Callable[[QuotaUse], bool]) -> Account:
         counted = [use for use in uses if counts(use)]
         return Account(name, minutes, sum(use.spent for use in counted) / 60, sum(use.reserved for use in counted) / 60)
 
@@ -122,7 +122,7 @@ def count_minutes(team: Team, runs: Sequence[KnownRun] | None = None) -> list[Ac
     return accounts
 
 
-def _list_uses(team: Team, runs: Sequence[KnownRun]) -> Iterator[Use]:
+def _list_uses(team: Team, runs: Sequence[KnownRun]) -> Iterator[QuotaUse]:
     for run in runs:
         status = run.status
         if status is None:
@@ -131,14 +131,14 @@ def _list_uses(team: Team, runs: Sequence[KnownRun]) -> Iterator[Use]:
         reserved = max(0.0, longest - status.training_seconds)
         if run.state.is_live or status.began >= team.since:
             spent = spent_by(run)
-            yield Use(_find_person(status.experiment), spent.seconds if spent else 0.0, reserved)
+            yield QuotaUse(_find_person(status.experiment), spent.seconds if spent else 0.0, reserved)
     for gone in read_spent():
         if gone.began >= team.since:
-            yield Use(_find_person(gone.experiment), gone.seconds)
+            yield QuotaUse(_find_person(gone.experiment), gone.seconds)
     yield from _list_between(runs)
 
 
-def _list_between(runs: Sequence[KnownRun]) -> Iterator[Use]:
+def _list_between(runs: Sequence[KnownRun]) -> Iterator[QuotaUse]:
     """Yield jobs of the queue that no longer wait, and whose training has not started yet."""
     statuses = {run.status.experiment: run.status for run in runs if run.status}
     for sweep in list_queued_sweeps():
@@ -150,7 +150,7 @@ def _list_between(runs: Sequence[KnownRun]) -> Iterator[Use]:
             began, status = job.attempts[-1].began if job.attempts else 0.0, statuses.get(job.experiment)
             if job.state == JobState.RUNNING and (status is None or status.updated < began):
                 trained = status.training_seconds if status else 0.0  # by an attempt before
-                yield Use(manifest.person or "", reserved=max(0.0, (job.longest_seconds or 0.0) - trained))
+                yield QuotaUse(manifest.person or "", reserved=max(0.0, (job.longest_seconds or 0.0) - trained))
 
 
 def _find_person(experiment: str | None) -> str:
@@ -199,7 +199,7 @@ def require_minutes(longest: Sequence[float | None], person: str | None = None) 
         raise ConfigError(f"{KEY}: must be at most {left}{jobs}, got {got}; more is not left of {total}")
 
 
-def require_minutes_to_resume(manifest: Manifest) -> None:
+def require_minutes_to_resume(manifest: SweepManifest) -> None:
     """Raise ConfigError if the unfinished jobs of a sweep may take more than conf/team.yaml leaves."""
     trained = {run.status.experiment: run.status.training_seconds / 60 for run in known_runs() if run.status}
     limits = [(job.experiment, job.max_minutes) for job in manifest.jobs if not job.state.is_final]

@@ -10,7 +10,7 @@ from typing import Any
 
 from bakeoff.config.api_export.augmentation import CROP, DISTORTED, METHODS, ORDERS, PADDED, TOLERANCE, TURNS
 from bakeoff.config.api_export.messages import round_off
-from bakeoff.importing.api_config.fields import Block, Report
+from bakeoff.importing.api_config.fields import Block, ConversionReport
 
 MOST_STRETCH, MOST_ZOOM, MOST_EXPAND = 4.0, 8.0, 16.0  # what `Zoom` and `Expand` take
 MOST_FACTOR = 0.99  # that `Colour` takes
@@ -26,7 +26,7 @@ DEFAULT_PADDING = [PADDED[1]] * 2  # of that API
 Settings = dict[tuple[str, ...], Any]  # by key within `train.augment`
 
 
-def read_augmentation(train: Block, report: Report) -> dict[str, Any]:
+def read_augmentation(train: Block, report: ConversionReport) -> dict[str, Any]:
     """Return settings of `train.augment`; what has no counterpart is left to the report."""
     settings: Settings = {}
     names: list[str] = []
@@ -50,27 +50,27 @@ def read_augmentation(train: Block, report: Report) -> dict[str, Any]:
     return tree
 
 
-def _read_turn(block: Block, name: str, report: Report) -> Settings:
+def _read_turn(block: Block, name: str, report: ConversionReport) -> Settings:
     [key] = [key for key, step in TURNS.items() if step == name]
     return {("turn", key): block.get("probability")}
 
 
-def _read_resize(block: Block, name: str, report: Report) -> Settings:
+def _read_resize(block: Block, name: str, report: ConversionReport) -> Settings:
     block.pass_over("target_height", "target_width")
     report.change(block, "", "images are brought to the network's own input size here")
     return {("resize",): list(METHODS)}
 
 
-def _read_crop(block: Block, name: str, report: Report) -> Settings:
+def _read_crop(block: Block, name: str, report: ConversionReport) -> Settings:
     return {("crop",): {"kind": "single"} | _read_way(block, report)}
 
 
-def _read_crops(block: Block, name: str, report: Report) -> Settings:
+def _read_crops(block: Block, name: str, report: ConversionReport) -> Settings:
     ways = [_read_way(operation, report) for operation in block.inners("operations")]
     return {("crop",): {"kind": "ssd"} | ({"ways": ways} if ways else {})}
 
 
-def _read_way(block: Block, report: Report) -> dict[str, Any]:
+def _read_way(block: Block, report: ConversionReport) -> dict[str, Any]:
     way: dict[str, Any] = {"when_empty": "keep"}
     for ours, theirs in CROP.items():
         low, high = CROP_LIMITS.get(theirs, (0.0, 1.0))
@@ -81,7 +81,7 @@ def _read_way(block: Block, report: Report) -> dict[str, Any]:
     return way
 
 
-def _read_pad(block: Block, name: str, report: Report) -> Settings:
+def _read_pad(block: Block, name: str, report: ConversionReport) -> Settings:
     sizes = [f"{most}_image_{side}" for most in ("min", "max") for side in ("height", "width")]
     if any(block.has(size) for size in sizes):
         report.change(block, next(filter(block.has, sizes)), "canvases are as large as twice the image here")
@@ -89,7 +89,7 @@ def _read_pad(block: Block, name: str, report: Report) -> Settings:
     return _make_canvas(*PADDED) | _read_fill(block)
 
 
-def _read_crop_and_pad(block: Block, name: str, report: Report) -> Settings:
+def _read_crop_and_pad(block: Block, name: str, report: ConversionReport) -> Settings:
     least, most = block.get("min_padded_size_ratio"), block.get("max_padded_size_ratio") or DEFAULT_PADDING
     if block.get("random_coef") < 1:
         return _read_zoom(block, max(most), report) | _read_fill(block)
@@ -106,7 +106,7 @@ def _make_canvas(smallest: float, largest: float) -> Settings:
     return {("expand", key): value for key, value in canvas.items()}
 
 
-def _read_zoom(block: Block, largest: float, report: Report) -> Settings:
+def _read_zoom(block: Block, largest: float, report: ConversionReport) -> Settings:
     low, high = block.get("min_aspect_ratio"), block.get("max_aspect_ratio")
     block.pass_over("min_object_covered", "overlap_thresh", "max_area")
     zoom = {
@@ -125,11 +125,11 @@ def _read_fill(block: Block) -> Settings:
     return {("fill",): [min(255.0, max(0.0, level)) for level in levels] if len(levels) == 3 else []}
 
 
-def _read_limit(block: Block, name: str, report: Report) -> Settings:
+def _read_limit(block: Block, name: str, report: ConversionReport) -> Settings:
     return {("colour", name.removeprefix("random_adjust_")): block.get("max_delta")}
 
 
-def _read_factors(block: Block, name: str, report: Report) -> Settings:
+def _read_factors(block: Block, name: str, report: ConversionReport) -> Settings:
     low, high = 1 - block.get("min_delta"), block.get("max_delta") - 1
     share = round_off(min(MOST_FACTOR, max(low, high)))
     if not math.isclose(low, high, abs_tol=TOLERANCE) or share < high:
@@ -137,7 +137,7 @@ def _read_factors(block: Block, name: str, report: Report) -> Settings:
     return {("colour", name.removeprefix("random_adjust_")): share}
 
 
-def _read_distortion(block: Block, name: str, report: Report) -> Settings:
+def _read_distortion(block: Block, name: str, report: ConversionReport) -> Settings:
     number = block.get("color_ordering")
     if number not in range(len(ORDERS)):
         report.change(block, "color_ordering", f"0 here, for {number}; that API refuses it")
@@ -146,11 +146,11 @@ def _read_distortion(block: Block, name: str, report: Report) -> Settings:
     return colour | {("colour", "orders"): [list(ORDERS[number])]}
 
 
-def _read_grey(block: Block, name: str, report: Report) -> Settings:
+def _read_grey(block: Block, name: str, report: ConversionReport) -> Settings:
     return {("colour", "grey"): block.get("probability") if name == "random_rgb_to_gray" else 1.0}
 
 
-READERS: dict[str, Callable[[Block, str, Report], Settings]] = {
+READERS: dict[str, Callable[[Block, str, ConversionReport], Settings]] = {
     **dict.fromkeys(TURNS.values(), _read_turn),
     "random_resize_method": _read_resize,
     "random_crop_image": _read_crop,

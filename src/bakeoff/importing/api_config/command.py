@@ -37,7 +37,7 @@ def import_config(arguments: argparse.Namespace) -> None:
 
 
 def _read_bytes(path: Path) -> bytes:
-    from bakeoff.importing.api_config.reader import MOST_BYTES
+    from bakeoff.importing.api_config.pipeline_reader import MOST_BYTES
 
     try:
         with path.open("rb") as file:

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from bakeoff.config.api_export.messages import name_of
-from bakeoff.importing.api_config.reader import Place
+from bakeoff.importing.api_config.pipeline_reader import FieldLocation
 
 FLOAT_DIGITS = 9  # significant digits from which a number may be a float32 written out in full
 # What this project always does. A field with this value says nothing new; without an entry that API's default counts.
@@ -69,7 +69,7 @@ NO_COUNTERPART = "there is no counterpart here"
 class Block:
     """A message and where it stands: as protobuf has it, one that is not there is one without any field."""
 
-    def __init__(self, message: Message, place: Place, key: str = "") -> None:
+    def __init__(self, message: Message, place: FieldLocation, key: str = "") -> None:
         self._message, self._place, self.key = message, place, key
 
     def has(self, name: str) -> bool:
@@ -87,7 +87,7 @@ class Block:
 
     def inner(self, name: str) -> "Block":
         self._place.used.add(name)
-        place = self._place.fields.get(name, [Place(self._place.spot)])[0]
+        place = self._place.fields.get(name, [FieldLocation(self._place.spot)])[0]
         return Block(getattr(self._message, name), place, self.key_of(name))
 
     def inners(self, name: str) -> "list[Block]":
@@ -135,7 +135,7 @@ class Block:
         return self._message.DESCRIPTOR.fields_by_name[name]
 
 
-class Report:
+class ConversionReport:
     """Lines `key: what became of it`, each with its line in the file; 0: of the whole file.
 
     What this project lacks is refused with the nearest that it has, or replaced by that if `takes_nearest`.
@@ -206,7 +206,7 @@ def _plain(field: FieldDescriptor, value: Any) -> Any:
     return shorten(value) if isinstance(value, float) else value
 
 
-def _use_all(place: Place) -> None:
+def _use_all(place: FieldLocation) -> None:
     place.used.update(place.fields)
     for places in place.fields.values():
         for inner in places:

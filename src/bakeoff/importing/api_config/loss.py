@@ -3,19 +3,19 @@
 from typing import Any
 
 from bakeoff.config.api_export import model as names
-from bakeoff.importing.api_config.fields import Block, Report
+from bakeoff.importing.api_config.fields import Block, ConversionReport
 
 Settings = dict[str, Any]
 
 
-def read_loss(ssd: Block, report: Report) -> Settings:
+def read_loss(ssd: Block, report: ConversionReport) -> Settings:
     """Return the settings `loss`, `mining` and `suppression`."""
     rule = _read_loss(ssd, report) | _read_matcher(ssd, report)
     scores = "softmax" if rule.get("classes") == "softmax" else "sigmoid"
     return {"loss": rule, "mining": _read_mining(ssd), "suppression": _read_suppression(ssd, scores, report)}
 
 
-def _read_matcher(ssd: Block, report: Report) -> Settings:
+def _read_matcher(ssd: Block, report: ConversionReport) -> Settings:
     """Return the part of `loss` that says which anchors stand for a box."""
     similarity = ssd.inner("similarity_calculator")
     chosen = similarity.chosen("region_similarity")
@@ -36,7 +36,7 @@ def _read_matcher(ssd: Block, report: Report) -> Settings:
     }
 
 
-def _read_loss(ssd: Block, report: Report) -> Settings:
+def _read_loss(ssd: Block, report: ConversionReport) -> Settings:
     """Return the part of `loss` that says what errors cost."""
     block = ssd.inner("loss")
     settings = block.take(names.LOSS_WEIGHTS) | ssd.take(names.LOSS_BESIDE)
@@ -60,7 +60,7 @@ def _read_loss(ssd: Block, report: Report) -> Settings:
     return settings
 
 
-def _read_class_loss(block: Block, settings: Settings, report: Report) -> None:
+def _read_class_loss(block: Block, settings: Settings, report: ConversionReport) -> None:
     losses = block.inner("classification_loss")
     chosen = losses.chosen("classification_loss")
     kinds = {theirs: ours for ours, theirs in names.CLASS_LOSSES.items()}
@@ -89,7 +89,7 @@ def _read_mining(ssd: Block) -> Settings | None:
     return miner.take(names.MINING) | {"ranked_by": ranked_by[miner.get("loss_type")]}
 
 
-def _read_suppression(ssd: Block, scores: str, report: Report) -> Settings:
+def _read_suppression(ssd: Block, scores: str, report: ConversionReport) -> Settings:
     after = ssd.inner("post_processing")
     converter = after.get("score_converter")
     if converter != scores.upper():

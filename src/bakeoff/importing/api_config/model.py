@@ -4,7 +4,7 @@ from typing import Any
 
 from bakeoff.config.api_export import model as names
 from bakeoff.config.api_export.messages import round_off
-from bakeoff.importing.api_config.fields import Block, Report
+from bakeoff.importing.api_config.fields import Block, ConversionReport
 from bakeoff.importing.api_config.loss import read_loss
 from bakeoff.learning.networks.detector_settings import BOX_SCALES
 from bakeoff.learning.networks.ssd import Ssd
@@ -16,7 +16,7 @@ STEPS = {"ssd": 32, "ssd_fpn": 32}  # the input side is a multiple of this, by k
 Settings = dict[str, Any]
 
 
-def read_model(ssd: Block, report: Report) -> Settings:
+def read_model(ssd: Block, report: ConversionReport) -> Settings:
     """Return settings of the group `model`, with the `kind`."""
     kind, extractor = _read_extractor(ssd, report)
     backbone = extractor["backbone"]["name"] if "backbone" in extractor else names.OWN_TYPE
@@ -32,7 +32,7 @@ def read_model(ssd: Block, report: Report) -> Settings:
     return settings | {"head_convolutions": heads.get("num_layers_before_predictor")}
 
 
-def _read_extractor(ssd: Block, report: Report) -> tuple[str, Settings]:
+def _read_extractor(ssd: Block, report: ConversionReport) -> tuple[str, Settings]:
     """Return which of this project's networks the feature extractor becomes, and the settings it says."""
     extractor = ssd.inner("feature_extractor")
     name = extractor.get("type")
@@ -67,7 +67,7 @@ def _read_extractor(ssd: Block, report: Report) -> tuple[str, Settings]:
     return kind, settings | {"pyramid": _read_pyramid(extractor, report) | {"depthwise": depthwise}}
 
 
-def _read_maps(ssd: Block, extractor: Block, report: Report) -> int:
+def _read_maps(ssd: Block, extractor: Block, report: ConversionReport) -> int:
     """Return the number of maps. Old files say it only of the anchors."""
     anchors = ssd.inner("anchor_generator").inner(names.MAP_ANCHORS)
     usual: int = extractor.get("num_layers")
@@ -88,7 +88,7 @@ def _read_own_extractor(extractor: Block) -> Settings:
     }
 
 
-def _read_pyramid(extractor: Block, report: Report) -> Settings:
+def _read_pyramid(extractor: Block, report: ConversionReport) -> Settings:
     if not extractor.has("bifpn"):
         return extractor.inner("fpn").take(names.PYRAMID)
     bifpn = extractor.inner("bifpn")
@@ -97,7 +97,7 @@ def _read_pyramid(extractor: Block, report: Report) -> Settings:
     return bifpn.take(names.PYRAMID | {"depth": "num_filters"}) | ({} if bifpn.get("num_filters") else {"depth": 256})
 
 
-def _read_convolutions(owner: Block, report: Report, *, normalised: bool = True) -> Settings:
+def _read_convolutions(owner: Block, report: ConversionReport, *, normalised: bool = True) -> Settings:
     """Read the `conv_hyperparams` of a message; `normalised`: a batch norm follows its convolutions."""
     block = owner.inner("conv_hyperparams")
     regularizer, activation = block.inner("regularizer"), block.get("activation")
@@ -121,7 +121,7 @@ def _read_convolutions(owner: Block, report: Report, *, normalised: bool = True)
     return settings
 
 
-def _read_initializer(block: Block, report: Report) -> Settings:
+def _read_initializer(block: Block, report: ConversionReport) -> Settings:
     initializer = block.inner("initializer")
     kind = initializer.chosen("initializer_oneof")
     if kind in ("random_normal_initializer", "truncated_normal_initializer"):
@@ -133,7 +133,7 @@ def _read_initializer(block: Block, report: Report) -> Settings:
     return {}
 
 
-def _read_size(ssd: Block, kind: str, backbone: str, report: Report) -> int:
+def _read_size(ssd: Block, kind: str, backbone: str, report: ConversionReport) -> int:
     """Return the side of the square that the network sees."""
     resizer = ssd.inner("image_resizer")
     chosen = resizer.chosen("image_resizer_oneof")
@@ -159,7 +159,7 @@ def _read_size(ssd: Block, kind: str, backbone: str, report: Report) -> int:
     return fitting
 
 
-def _read_anchors(ssd: Block, kind: str, extractor: Settings, report: Report) -> Settings:
+def _read_anchors(ssd: Block, kind: str, extractor: Settings, report: ConversionReport) -> Settings:
     outer = ssd.inner("anchor_generator")
     chosen = outer.chosen("anchor_generator_oneof")
     wanted = names.MAP_ANCHORS if kind == "ssd_multibox" else names.LEVEL_ANCHORS
@@ -188,7 +188,7 @@ def _read_anchors(ssd: Block, kind: str, extractor: Settings, report: Report) ->
     return anchors | ({"aspect_ratios": ratios} if ratios else {})
 
 
-def _read_heads(ssd: Block, report: Report, *, shared: bool) -> Settings:
+def _read_heads(ssd: Block, report: ConversionReport, *, shared: bool) -> Settings:
     """Return `predictor` and `predictor_convolutions` of a network whose heads are `shared` by all levels or not."""
     outer = ssd.inner("box_predictor")
     wanted = names.SHARED_HEADS if shared else names.OWN_HEADS
@@ -224,7 +224,7 @@ def _read_heads(ssd: Block, report: Report, *, shared: bool) -> Settings:
     return {"predictor": predictor, "predictor_convolutions": convolutions}
 
 
-def _read_box_scales(ssd: Block, report: Report) -> list[float]:
+def _read_box_scales(ssd: Block, report: ConversionReport) -> list[float]:
     coder = ssd.inner("box_coder")
     chosen = coder.chosen("box_coder_oneof")
     if chosen in (None, "faster_rcnn_box_coder"):

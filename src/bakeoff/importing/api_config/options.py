@@ -11,9 +11,9 @@ from bakeoff.config.api_export.pipeline import PICTURES, SHUFFLED_GLOBALLY
 from bakeoff.config.compose.variant import KINDS
 from bakeoff.evaluation.settings import Evaluate
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.importing.api_config.fields import Block, Report
+from bakeoff.importing.api_config.fields import Block, ConversionReport
 from bakeoff.importing.api_config.model import read_model
-from bakeoff.importing.api_config.reader import read_message
+from bakeoff.importing.api_config.pipeline_reader import read_message
 from bakeoff.importing.api_config.training import read_training
 from bakeoff.learning.run_file.parse import Problems, kind_of, parse_kind
 from bakeoff.learning.run_file.yaml_file import write_mapping
@@ -39,7 +39,7 @@ def import_pipeline(source: bytes, file: str, *, takes_nearest: bool = False) ->
     A network that this project lacks is refused, or replaced by the nearest if `takes_nearest`.
     """
     message, place, text = read_message(source, file)
-    root, report = Block(message, place), Report(takes_nearest=takes_nearest)
+    root, report = Block(message, place), ConversionReport(takes_nearest=takes_nearest)
     model = read_model(root.inner("model").inner("ssd"), report)
     if report.refusals:
         raise ConfigError("\n".join(_format_lines(report.refusals, file)))
@@ -63,7 +63,7 @@ def _read_evaluation(block: Block) -> dict[str, Any]:
     return {key: value for key, value in stated.items() if value != getattr(usual, key)}
 
 
-def _read_readers(root: Block, text: str, report: Report) -> dict[str, Any]:
+def _read_readers(root: Block, text: str, report: ConversionReport) -> dict[str, Any]:
     """Return settings of the group `memory`, none if the file says no number of them.
 
     The report names all other fields of the readers and why they are left behind.

@@ -7,7 +7,7 @@ from typing import Any
 from bakeoff.config.api_export.training import ADAM_BETAS, CHECKPOINT_PARTS, VALIDATE_EVERY
 from bakeoff.foundation.workspace import WEIGHTS
 from bakeoff.importing.api_config.augmentation import read_augmentation
-from bakeoff.importing.api_config.fields import Block, Report
+from bakeoff.importing.api_config.fields import Block, ConversionReport
 
 VALIDATE_EVERY_LINE = re.compile(rf"^ *# {re.escape(VALIDATE_EVERY)}: ([0-9]{{1,9}})$", re.MULTILINE)
 PLACEHOLDER = "TO_BE_CONFIGURED"
@@ -18,7 +18,7 @@ EXPONENTIAL = {"peak": "initial_learning_rate", "floor": "min_learning_rate"} | 
 Settings = dict[str, Any]
 
 
-def read_training(train: Block, text: str, report: Report) -> dict[str, Settings]:
+def read_training(train: Block, text: str, report: ConversionReport) -> dict[str, Settings]:
     """Return settings of the three groups; `text` is the whole file, one of whose comments may hold a setting."""
     optimizer, lr, ema_decay = _read_optimizer(train, report)
     settings: Settings = {
@@ -45,7 +45,7 @@ def read_training(train: Block, text: str, report: Report) -> dict[str, Settings
     return {"optimizer": optimizer, "lr": lr, "train": settings}
 
 
-def _read_start(train: Block, report: Report) -> Settings:
+def _read_start(train: Block, report: ConversionReport) -> Settings:
     path, kind = train.get("fine_tune_checkpoint"), train.get("fine_tune_checkpoint_type")
     if not path:
         return {}
@@ -86,7 +86,7 @@ def _place_here(path: str) -> str:
     return f"zoo/{folders[-1] if folders else path.rpartition('/')[2]}"
 
 
-def _read_optimizer(train: Block, report: Report) -> tuple[Settings, Settings, float]:
+def _read_optimizer(train: Block, report: ConversionReport) -> tuple[Settings, Settings, float]:
     """Return settings of the groups `optimizer` and `lr`, and `train.ema_decay`."""
     block = train.inner("optimizer")
     chosen = block.chosen("optimizer")
@@ -108,7 +108,7 @@ def _read_optimizer(train: Block, report: Report) -> tuple[Settings, Settings, f
     return settings, read_schedule(inner, report), _read_averaging(block, report)
 
 
-def _read_averaging(optimizer: Block, report: Report) -> float:
+def _read_averaging(optimizer: Block, report: ConversionReport) -> float:
     """Return the averages' decay: that API averages unless told not to."""
     decay: float = optimizer.get("moving_average_decay")
     if not optimizer.has("use_moving_average"):
@@ -121,7 +121,7 @@ def _read_averaging(optimizer: Block, report: Report) -> float:
     return 0.0
 
 
-def read_schedule(optimizer: Block, report: Report) -> Settings:
+def read_schedule(optimizer: Block, report: ConversionReport) -> Settings:
     """Return settings of the group `lr`, with the `kind`."""
     rate = optimizer.inner("learning_rate")
     chosen = rate.chosen("learning_rate")
@@ -138,7 +138,7 @@ def read_schedule(optimizer: Block, report: Report) -> Settings:
     return _read_manual(block, report)
 
 
-def _read_exponential(block: Block, report: Report) -> Settings:
+def _read_exponential(block: Block, report: ConversionReport) -> Settings:
     schedule = {"kind": "exponential"} | block.take(EXPONENTIAL)
     burn_in, rate = block.get("burnin_steps"), block.get("burnin_learning_rate")
     if burn_in:
@@ -148,7 +148,7 @@ def _read_exponential(block: Block, report: Report) -> Settings:
     return schedule
 
 
-def _read_cosine(block: Block, report: Report) -> Settings:
+def _read_cosine(block: Block, report: ConversionReport) -> Settings:
     pairs = {"peak": "learning_rate_base", "total_steps": "total_steps", "hold_steps": "hold_base_rate_steps"}
     schedule = {"kind": "cosine"} | block.take(pairs)
     start, steps = block.get("warmup_learning_rate"), block.get("warmup_steps")
@@ -157,7 +157,7 @@ def _read_cosine(block: Block, report: Report) -> Settings:
     return schedule | _read_warmup(schedule["peak"], start, steps)
 
 
-def _read_manual(block: Block, report: Report) -> Settings:
+def _read_manual(block: Block, report: ConversionReport) -> Settings:
     steps = [(entry.get("step"), entry.get("learning_rate")) for entry in block.inners("schedule")]
     first, warmup = block.get("initial_learning_rate"), block.get("warmup")
     if not steps:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources import SOURCES
-from bakeoff.dataset.sources.dataset import Dataset, Item, Split
+from bakeoff.dataset.sources.dataset import Dataset, Item, SplitSettings
 from bakeoff.dataset.sources.paths import HEAD, format_of, make_printable, read_lines, what_instead
 from bakeoff.foundation.errors import BakeoffError, DataError
 from bakeoff.importing.datasets.detect_class_folders import find_clips, find_image_folders
@@ -115,7 +115,7 @@ def make_source(layout: Layout, path: str) -> Dataset:
     return source
 
 
-def read_lists(split: Split, root: Path) -> dict[str, str]:
+def read_lists(split: SplitSettings, root: Path) -> dict[str, str]:
     """Return the side of each name in the split's lists."""
     files = {TRAIN: split.train_list, VALIDATION: split.validation_list, TEST: split.test_list}
     return {
@@ -144,7 +144,7 @@ def _choose_split(tree: Tree, survey: Survey) -> Layout:
     layout, settings = survey.layout, survey.layout.settings
     if set(survey.images) not in ({UNSAID}, {TRAIN}) or "split" in settings:
         return layout
-    films = Counter(Split(group=FILM).find_group(path.as_posix()) for path in tree.images)
+    films = Counter(SplitSettings(group=FILM).find_group(path.as_posix()) for path in tree.images)
     split: dict[str, Any] = {"by": "fraction"} if TRAIN in survey.images else {}
     if films and films[None] == 0:
         split |= {"group": FILM} if len(films) > 1 else {"by": "blocks"}

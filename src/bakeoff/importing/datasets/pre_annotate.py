@@ -43,7 +43,7 @@ class Proposed:
 
 
 @dataclass(frozen=True)
-class Scene:
+class ImageProposals:
     image: PurePosixPath  # relative to the folder
     width: int
     height: int
@@ -51,7 +51,7 @@ class Scene:
 
 
 @dataclass
-class Tally:
+class ProposalCounts:
     images: int = 0
     boxes: int = 0
     empty: int = 0  # pictures in which nothing was found
@@ -59,7 +59,7 @@ class Tally:
     failures: list[str] = field(default_factory=list)
 
 
-class Place:
+class LabelFolder:
     """Where labels of a format belong in a folder: beside images/ if it has that, else beside each picture."""
 
     def __init__(self, folder: Path, format_name: str, labels: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ class Place:
     def _beside(self, image: PurePosixPath) -> PurePosixPath:
         return image.with_suffix(SUFFIXES[self.format])
 
-    def write(self, scenes: Sequence[Scene], source: str) -> None:
+    def write(self, scenes: Sequence[ImageProposals], source: str) -> None:
         """Write labels and the table of proposals. Raises OSError; then none of them stays."""
         written: list[Path] = []
         try:
@@ -105,7 +105,7 @@ class Place:
                 path.unlink(missing_ok=True)
             raise
 
-    def _list_files(self, scenes: Sequence[Scene], source: str) -> Iterator[tuple[Path, str]]:
+    def _list_files(self, scenes: Sequence[ImageProposals], source: str) -> Iterator[tuple[Path, str]]:
         if self.format == "coco":
             yield self.folder / COCO_FILE, _make_coco(scenes, self.classes, source)
         elif self.format == "voc":
@@ -134,7 +134,7 @@ def _list_in_tables(tree: Tree) -> set[str]:
     return {PurePosixPath(name.replace("\\", "/")).name for name in list_coco_names(tree)}
 
 
-def _make_voc(scene: Scene, source: str) -> str:
+def _make_voc(scene: ImageProposals, source: str) -> str:
     root = ElementTree.Element("annotation")
     _add_texts(root, folder=scene.image.parent.name, filename=scene.image.name)
     _add_texts(ElementTree.SubElement(root, "source"), database=source, annotation=MARK)
@@ -154,7 +154,7 @@ def _add_texts(node: ElementTree.Element, **texts: object) -> None:
         ElementTree.SubElement(node, key).text = str(text)
 
 
-def _make_yolo(scene: Scene, classes: list[str]) -> str:
+def _make_yolo(scene: ImageProposals, classes: list[str]) -> str:
     lines = []
     for box in scene.boxes:
         x, y = (box.xmin + box.xmax) / 2 / scene.width, (box.ymin + box.ymax) / 2 / scene.height
@@ -163,7 +163,7 @@ def _make_yolo(scene: Scene, classes: list[str]) -> str:
     return "".join(lines)
 
 
-def _make_coco(scenes: Sequence[Scene], classes: list[str], source: str) -> str:
+def _make_coco(scenes: Sequence[ImageProposals], classes: list[str], source: str) -> str:
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     for number, scene in enumerate(scenes, start=1):
@@ -184,7 +184,7 @@ def _make_coco(scenes: Sequence[Scene], classes: list[str], source: str) -> str:
     return json.dumps(tree, indent=1) + "\n"
 
 
-def _make_table(scenes: Sequence[Scene]) -> str:
+def _make_table(scenes: Sequence[ImageProposals]) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
@@ -196,10 +196,13 @@ def _make_table(scenes: Sequence[Scene]) -> str:
 
 
 def propose(
-    place: Place, find_objects: Callable[[Path], Scene], source: str, advance: Callable[[], None] = lambda: None
-) -> Tally:
+    place: LabelFolder,
+    find_objects: Callable[[Path], ImageProposals],
+    source: str,
+    advance: Callable[[], None] = lambda: None,
+) -> ProposalCounts:
     """Let `find_objects` predict boxes in each picture without a label, and write them as proposals."""
-    tally, scenes = Tally(), []
+    tally, scenes = ProposalCounts(), []
     for image in place.list_images():
         advance()
         if place.is_labelled(image):
@@ -213,7 +216,7 @@ def propose(
         tally.images += 1
         tally.boxes += len(scene.boxes)
         if scene.boxes:
-            scenes.append(Scene(image, scene.width, scene.height, scene.boxes))
+            scenes.append(ImageProposals(image, scene.width, scene.height, scene.boxes))
         else:
             tally.empty += 1
     if scenes:

@@ -35,7 +35,7 @@ class Taken:
     broken: str | None = None  # why reading ended before the film did
 
 
-class Seen:
+class KeptFrames:
     """The pictures that were kept, as small as is enough to compare others with them."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ def take_frames(path: Path, out: Path, every: float) -> Taken:
 
     Raises DataError, and OSError where a picture cannot be written; then none of them stays.
     """
-    film, taken, seen = name_film(path), Taken(), Seen()
+    film, taken, seen = name_film(path), Taken(), KeptFrames()
     if out.is_dir() and next(out.glob(f"{film}_*ms.jpg"), None):
         remedy = "remove them, choose another --out or rename the film"
         raise DataError(f"{out}: has pictures of a film {film!r} already; {remedy}")

@@ -31,7 +31,7 @@ SCENES = {
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DemoWeights:
     name: str
     model: str
     minutes: int  # that it takes on two cores, about
@@ -40,7 +40,7 @@ class Drawn:
     licence: str = "Apache-2.0"
 
 
-DETECTOR = Drawn(
+DETECTOR = DemoWeights(
     "drawn_ssd_small", "ssd_small", 3,
     ({
         "experiment": "demo", "seed": 0, "data": SCENES, "lr": "cosine", "optimizer": "adam",
@@ -51,7 +51,7 @@ DETECTOR = Drawn(
 DRAWN = {drawn.name: drawn for drawn in (DETECTOR,)}
 
 
-def make_drawn(drawn: Drawn, zoo: Path) -> Path | None:
+def make_drawn(drawn: DemoWeights, zoo: Path) -> Path | None:
     """Train it by the code of this workspace, into a folder of `zoo`; None if the folder is there."""
     folder = zoo / drawn.name
     if folder.is_dir():
@@ -91,7 +91,7 @@ def _train(place: Path, code: Path, params: Mapping[str, Any], first: Path | Non
     return place / "models/train" / BEST
 
 
-def _card(drawn: Drawn, weights: Path) -> str:
+def _card(drawn: DemoWeights, weights: Path) -> str:
     sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
     card = {"name": drawn.name, "source": "made here", "licence": drawn.licence, "data": drawn.data, "sha256": sha256}
     return yaml.safe_dump(card | {"verified": True}, sort_keys=False)

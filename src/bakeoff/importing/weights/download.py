@@ -32,7 +32,7 @@ UNSATISFIABLE, PARTIAL = 416, 206
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     seconds: float = 30.0  # without a byte
     attempts: int = 5  # in a row that brought nothing
     pause: float = 1.0  # after the first of them; twice as long after each other one
@@ -70,7 +70,7 @@ def drop(part: Path) -> None:
     _note_of(part).unlink(missing_ok=True)
 
 
-def download(address: str, part: Path, size: int | None, patience: Patience) -> None:
+def download(address: str, part: Path, size: int | None, patience: RetryPolicy) -> None:
     """Bring the whole file; `size` is what it must have, if that is known. What a break leaves is resumed."""
     part.parent.mkdir(parents=True, exist_ok=True)
     failures = 0

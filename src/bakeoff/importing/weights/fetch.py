@@ -14,8 +14,8 @@ from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater
 from bakeoff.foundation.files import building
 from bakeoff.importing.weights.archive import unpack
-from bakeoff.importing.weights.catalogue import Entry
-from bakeoff.importing.weights.download import PIECE, Patience, copy, download, drop, hide_password
+from bakeoff.importing.weights.download import PIECE, RetryPolicy, copy, download, drop, hide_password
+from bakeoff.importing.weights.weights_catalogue import Entry
 
 MIRROR = "BAKEOFF_WEIGHTS"
 ADDRESSES = ("http://", "https://")
@@ -38,7 +38,7 @@ class Fetched:
 
 
 def get(
-    entry: Entry, places: Places, *, licence_accepted: bool = False, patience: Patience | None = None
+    entry: Entry, places: Places, *, licence_accepted: bool = False, patience: RetryPolicy | None = None
 ) -> Fetched | None:
     """Fetch, check, unpack; None if the folder is there."""
     folder = places.zoo / entry.name
@@ -51,7 +51,7 @@ def get(
         )
     part = places.parts / entry.file
     with _alone(part):
-        came_from = _bring(entry, places, part, patience or Patience())
+        came_from = _bring(entry, places, part, patience or RetryPolicy())
         try:
             sha256 = _check(part, entry, came_from)
             fetched = Fetched(folder, came_from, sha256, bool(entry.sha256 or entry.md5))
@@ -65,7 +65,7 @@ def get(
     return fetched
 
 
-def _bring(entry: Entry, places: Places, part: Path, patience: Patience) -> str:
+def _bring(entry: Entry, places: Places, part: Path, patience: RetryPolicy) -> str:
     """Return where it came from."""
     mirror = places.mirror
     if mirror and mirror.startswith(ADDRESSES):

@@ -12,15 +12,15 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.records.wire import decode_features
 from bakeoff.foundation.errors import DataError, one_line
-from bakeoff.importing.datasets.pre_annotate import Proposed, Scene
+from bakeoff.importing.datasets.pre_annotate import ImageProposals, Proposed
 from bakeoff.inference.active_learning.choose import measure_uncertainty
-from bakeoff.inference.active_learning.near_duplicates import Known
+from bakeoff.inference.active_learning.known_images import KnownImages
 from bakeoff.inference.predict.features import FeatureExtractor
-from bakeoff.inference.predict.model import opened
+from bakeoff.inference.predict.model_interface import opened
 from bakeoff.inference.predict.output_formats import image_row, rows_of
 from bakeoff.inference.predict.read_images import decode_stored
 from bakeoff.inference.predict.select_model import Trained
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 
 MOST_TRAINED = 5000  # training examples that distances are measured to, evenly spread
 NAMED = 3  # best answers
@@ -28,17 +28,17 @@ Advance = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateImage:
     name: PurePosixPath  # relative to the folder
     uncertainty: float
     features: np.ndarray
-    scene: Scene  # what a detector proposes
+    scene: ImageProposals  # what a detector proposes
     answer: str  # such as `cat 0.61, dog 0.30`
 
 
 @dataclass
-class Pool:
-    candidates: list[Candidate] = field(default_factory=list)
+class UnlabelledPool:
+    candidates: list[CandidateImage] = field(default_factory=list)
     trained: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))  # features of the training set
     repeated: list[tuple[PurePosixPath, str]] = field(default_factory=list)  # a picture, and the known one like it
     failures: list[str] = field(default_factory=list)
@@ -59,10 +59,16 @@ class Watcher:
 
 
 def read_pool(
-    folder: Path, names: list[PurePosixPath], watcher: Watcher, known: Known, *, min_score: float, advance: Advance
-) -> Pool:
+    folder: Path,
+    names: list[PurePosixPath],
+    watcher: Watcher,
+    known: KnownImages,
+    *,
+    min_score: float,
+    advance: Advance,
+) -> UnlabelledPool:
     """Return a candidate for each picture, but for known ones and those that cannot be read, which are listed."""
-    pool = Pool()
+    pool = UnlabelledPool()
     for name in names:
         advance()
         try:
@@ -72,21 +78,21 @@ def read_pool(
                 pool.repeated.append((name, like))
                 continue
             pixels = decode_stored(image_check.encode_stored(data, checked, None))
-        except (image_check.Refused, DataError, OSError, ValueError) as error:
+        except (image_check.RejectedItem, DataError, OSError, ValueError) as error:
             pool.failures.append(f"{name}: {one_line(error)}")
             continue
         known.add(str(name), data, checked.likeness)
         answer = watcher.model.answer(pixels)
         scene, description = _make_scene(name, pixels, answer, watcher.model.labels, min_score)
         pool.candidates.append(
-            Candidate(name, measure_uncertainty(dict(answer)), watcher.features(pixels), scene, description)
+            CandidateImage(name, measure_uncertainty(dict(answer)), watcher.features(pixels), scene, description)
         )
     return pool
 
 
 def _make_scene(
     name: PurePosixPath, pixels: np.ndarray, answer: Mapping[str, Any], labels: Sequence[str], min_score: float
-) -> tuple[Scene, str]:
+) -> tuple[ImageProposals, str]:
     """Return the boxes from `min_score` on, and the best answers, such as `cat 0.61, dog 0.30`.
 
     A classifier has no boxes.
@@ -103,12 +109,14 @@ def _make_scene(
             boxes.append(Proposed(row["category"], row["score"], left, top, right, bottom))
     best = sorted(rows, key=lambda row: -row["score"])[:NAMED]
     description = ", ".join(f"{row['category']} {row['score']:.2f}" for row in best)
-    return Scene(name, image["width"], image["height"], tuple(boxes)), description or "nothing"
+    return ImageProposals(name, image["width"], image["height"], tuple(boxes)), description or "nothing"
 
 
-def read_training(records: Path, manifest: Manifest, watcher: Watcher, known: Known, advance: Advance) -> np.ndarray:
+def read_training(
+    records: Path, manifest: Manifest, watcher: Watcher, known: KnownImages, advance: Advance
+) -> np.ndarray:
     """Add the pictures of the training set to `known`, and return the features of at most MOST_TRAINED of them."""
-    store = Store(records, manifest.splits[TRAIN], "skip")
+    store = RecordReader(records, manifest.splits[TRAIN], "skip")
     wanted = set(np.linspace(0, store.examples - 1, min(MOST_TRAINED, store.examples)).round().astype(int).tolist())
     features = []
     for number, name, encoded in _list_training(store):
@@ -119,7 +127,7 @@ def read_training(records: Path, manifest: Manifest, watcher: Watcher, known: Kn
     return np.array(features, np.float32)
 
 
-def _list_training(store: Store) -> Iterator[tuple[int, str, bytes]]:
+def _list_training(store: RecordReader) -> Iterator[tuple[int, str, bytes]]:
     for number in range(store.examples):
         [data] = store.read(np.array([number]))
         frames = decode_features(data).get("image/encoded") if data else None

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from PIL import Image, ImageDraw, ImageFont
 
 from bakeoff.foundation.errors import DataError
-from bakeoff.importing.datasets.pre_annotate import IMAGES, Place
+from bakeoff.importing.datasets.pre_annotate import IMAGES, LabelFolder
 from bakeoff.inference.predict.read_images import read_image
 
 if TYPE_CHECKING:
-    from bakeoff.inference.active_learning.unlabelled_pool import Candidate
+    from bakeoff.inference.active_learning.unlabelled_pool import CandidateImage
 
 LIST, SHEET = "next.csv", "contact.jpg"
 COLUMNS = ("rank", "image", "uncertainty", "distance", "answer")
@@ -29,7 +29,7 @@ def require_empty(out: Path) -> None:
         raise DataError(f"{out}: must be a new or an empty folder; name another one with --out")
 
 
-def write_chosen(folder: Path, chosen: "Sequence[tuple[Candidate, float]]", out: Path) -> None:
+def write_chosen(folder: Path, chosen: "Sequence[tuple[CandidateImage, float]]", out: Path) -> None:
     """Write the list, the contact sheet and copies of the pictures, under the names that they have in their folder."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / LIST).open("w", encoding="utf-8", newline="") as file:
@@ -45,16 +45,16 @@ def write_chosen(folder: Path, chosen: "Sequence[tuple[Candidate, float]]", out:
 
 
 def write_proposals(
-    chosen: "Sequence[tuple[Candidate, float]]", out: Path, format_name: str, labels: Sequence[str], called: str
+    chosen: "Sequence[tuple[CandidateImage, float]]", out: Path, format_name: str, labels: Sequence[str], called: str
 ) -> int:
     """Write the boxes of the pictures that have some, and return the number of boxes."""
     scenes = [replace(one.scene, image=PurePosixPath(IMAGES) / one.name) for one, _ in chosen if one.scene.boxes]
     if scenes:
-        Place(out, format_name, labels).write(scenes, called)
+        LabelFolder(out, format_name, labels).write(scenes, called)
     return sum(len(scene.boxes) for scene in scenes)
 
 
-def _draw_sheet(folder: Path, chosen: "Sequence[Candidate]", file: Path) -> None:
+def _draw_sheet(folder: Path, chosen: "Sequence[CandidateImage]", file: Path) -> None:
     """Show each picture with its number, its uncertainty and the network's answer."""
     columns = min(ON_A_LINE, len(chosen))
     rows = -(-len(chosen) // columns)

@@ -18,7 +18,7 @@ import numpy as np
 
 from bakeoff.foundation.errors import DataError, errors_in_one_line, one_line
 from bakeoff.inference.predict.light_runtime import Small
-from bakeoff.inference.predict.tracker import Tracks
+from bakeoff.inference.predict.object_tracker import Tracks
 
 CAMERAS = {"/dev/video": "v4l2", "video=": "dshow"}  # beginnings of names: cameras of Linux and of Windows
 USUAL_RATE = 30.0

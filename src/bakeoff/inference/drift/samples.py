@@ -12,10 +12,10 @@ from bakeoff.dataset.records.wire import decode_features
 from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, DataError
-from bakeoff.inference.drift.drift import FEATURES, Sample, measure
+from bakeoff.inference.drift.drift_statistics import FEATURES, ImageSample, measure
 from bakeoff.inference.predict.read_images import decode_stored, read_image
 from bakeoff.inference.predict.select_model import Trained
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.run_file.read_write import fitting_manifest
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def choose_some(count: int) -> list[int]:
     return sorted(np.random.default_rng(0).choice(count, MOST, replace=False).tolist())
 
 
-def open_records(trained: Trained, called: str) -> dict[str, Store]:
+def open_records(trained: Trained, called: str) -> dict[str, RecordReader]:
     """Return the run's images, those of the training and of the validation. Raises DataError if others are here."""
     assert trained.run is not None
     try:
@@ -63,10 +63,10 @@ def open_records(trained: Trained, called: str) -> dict[str, Store]:
             f"{workspace.RECORDS.as_posix()}: holds other data than {called} was trained on, so there is nothing to "
             "compare with; bring its records back (`dvc checkout` in its commit)"
         )
-    return {name: Store(workspace.RECORDS, manifest.splits[name], "skip") for name in (TRAIN, VALIDATION)}
+    return {name: RecordReader(workspace.RECORDS, manifest.splits[name], "skip") for name in (TRAIN, VALIDATION)}
 
 
-def read_records(store: Store) -> Iterator[Named]:
+def read_records(store: RecordReader) -> Iterator[Named]:
     for number in choose_some(store.examples):
         [data] = store.read(np.array([number]))
         if data is not None:
@@ -91,7 +91,7 @@ def take_sample(
     advance: Callable[[int], object],
     most: int | None,
     is_square: bool = False,
-) -> Sample:
+) -> ImageSample:
     """Return every picture's aspects; `most` is the longer side, or the square, to which the run's data were shrunk."""
     names: list[str] = []
     aspects: dict[str, list[np.ndarray]] = {}
@@ -104,7 +104,7 @@ def take_sample(
             for aspect, values in chain(measure((height, width), seen).items(), [(FEATURES, feature_row)]):
                 aspects.setdefault(aspect, []).append(np.asarray(values, np.float64))
         advance(len(some))
-    return Sample(names, {aspect: np.stack(values) for aspect, values in aspects.items()})
+    return ImageSample(names, {aspect: np.stack(values) for aspect, values in aspects.items()})
 
 
 def _shrink(height: int, width: int, most: int | None, is_square: bool) -> tuple[int, int]:

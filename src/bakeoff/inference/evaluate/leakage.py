@@ -16,7 +16,7 @@ import numpy as np
 from bakeoff.dataset.building.image_check import check_image
 from bakeoff.dataset.building.near_duplicates import (
     MOST_CANDIDATES,
-    Picture,
+    GreyImage,
     find_near_pairs,
     look_alike,
     middle_frame,
@@ -30,14 +30,14 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.progress import progress
 from bakeoff.foundation.tf_loading import quiet_pillow
-from bakeoff.inference.evaluate.data import OWN, Material
+from bakeoff.inference.evaluate.evaluation_data import OWN, Material
 
 NAMED = 3  # pairs in a message
 Pair = tuple[str, str]  # the judged example, the one that was seen
 
 
 @dataclass(frozen=True)
-class Contents:
+class ExampleHashes:
     names: np.ndarray
     bytes: np.ndarray  # a digest of each example's pictures
     likeness: np.ndarray  # uint64
@@ -84,12 +84,12 @@ def require_apart(material: Material, overlap: Overlap) -> None:
     )
 
 
-def read_contents(material: Material) -> Contents:
+def read_contents(material: Material) -> ExampleHashes:
     """Return what tells the examples of a split from others, in the order of the records."""
     place = workspace.judged_records() / "contents" / f"{material.digest}.npz"
     try:
         with np.load(place) as kept:
-            return Contents(kept["names"], kept["bytes"], kept["likeness"])
+            return ExampleHashes(kept["names"], kept["bytes"], kept["likeness"])
     except (OSError, ValueError, KeyError):
         pass  # nothing is kept yet, or a crash cut it off: it is read from the records
     rows: list[tuple[str, str, int]] = []
@@ -101,7 +101,7 @@ def read_contents(material: Material) -> Contents:
             rows.append((features["image/filename"][0].decode(), digest, likeness))
             bar.advance()
     names, digests, hashes = zip(*rows, strict=True) if rows else ((), (), ())
-    contents = Contents(np.array(names, str), np.array(digests, str), np.array(hashes, np.uint64))
+    contents = ExampleHashes(np.array(names, str), np.array(digests, str), np.array(hashes, np.uint64))
     place.parent.mkdir(parents=True, exist_ok=True)
     partial = place.with_suffix(".partial.npz")
     np.savez(partial, names=contents.names, bytes=contents.bytes, likeness=contents.likeness)
@@ -123,12 +123,12 @@ def _decode(file: Path, offset: int, length: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def _open(file: Path, offset: int, length: int) -> Picture:
+def _open(file: Path, offset: int, length: int) -> GreyImage:
     with quiet_pillow():
         return open_picture(middle_frame(_decode(file, offset, length)))
 
 
-def picture_at(material: Material, place: int) -> Picture:
+def picture_at(material: Material, place: int) -> GreyImage:
     """Open the picture of an example, in grey and small."""
     return _open(*_span(material, place))
 

@@ -28,7 +28,7 @@ from bakeoff.tracking.results.run_id import SHOWN_OF_ID, Names
 
 
 @dataclass(frozen=True)
-class Candidate:
+class EvaluatedModel:
     """Something that answers, and what is known of how it came to be."""
 
     name: str  # as people know it
@@ -49,13 +49,13 @@ class Candidate:
         return int(self.state.get("step", 0))
 
 
-def find_candidates(names: Sequence[str]) -> list[Candidate]:
+def find_candidates(names: Sequence[str]) -> list[EvaluatedModel]:
     """Return each run or file; without a name, what was trained here; of a sweep, all its configurations."""
     if not names:
         return [_find_own(Path())]
     files = {name: file for name in names if (file := _find_file(name))}
     gathered = gather() if len(files) < len(names) else None
-    candidates: list[Candidate] = []
+    candidates: list[EvaluatedModel] = []
     for name in names:
         if name in files:
             candidates.append(files[name])
@@ -64,7 +64,7 @@ def find_candidates(names: Sequence[str]) -> list[Candidate]:
     return list({candidate.run_id or candidate.name: candidate for candidate in candidates}.values())
 
 
-def _find_file(name: str) -> Candidate | None:
+def _find_file(name: str) -> EvaluatedModel | None:
     """A folder with a run.yaml is a workspace, and its run is looked up."""
     path = Path(name)
     if not path.exists() or (path / workspace.RUN).is_file():
@@ -73,10 +73,10 @@ def _find_file(name: str) -> Candidate | None:
     if isinstance(source, Trained):  # the labels of its training, whatever the workspace's records have now
         state = parse_json(read_text(source.weights.with_name("state.json")))
         source = replace(source, labels=tuple(state.get("classes") or source.labels))
-    return Candidate(path.as_posix(), source)
+    return EvaluatedModel(path.as_posix(), source)
 
 
-def _find_own(folder: Path) -> Candidate:
+def _find_own(folder: Path) -> EvaluatedModel:
     result, trained = result_here(folder), folder / workspace.TRAINED
     if not result.run_id or not (trained / WEIGHTS).is_file():
         raise WorkspaceError(f"{trained.as_posix()}: nothing has been trained here; run `dvc repro`, or name a run")
@@ -85,10 +85,10 @@ def _find_own(folder: Path) -> Candidate:
     source = build_trained(trained.as_posix(), result.run_yaml, weights, labels_of(result.state))
     records = _records_in(read_text(folder / "dvc.lock"))
     name = f"{result.run_id[:SHOWN_OF_ID]} ({result.name})"
-    return Candidate(name, source, result.run_id, None, result.state, records)
+    return EvaluatedModel(name, source, result.run_id, None, result.state, records)
 
 
-def _convert_contender(contender: Contender, gathered: Gathered) -> Candidate:
+def _convert_contender(contender: Contender, gathered: Gathered) -> EvaluatedModel:
     """Take weights from where they are: the workspace, DVC's cache, MLflow."""
     for folder in dict.fromkeys([Path(), contender.files or Path()]):
         if result_here(folder).run_id == contender.run_id:
@@ -104,7 +104,7 @@ def _convert_contender(contender: Contender, gathered: Gathered) -> Candidate:
     if not state:
         state = state_in_mlflow(run, gathered.target)
     is_stored = any(run.run_id == contender.run_id for run in gathered.runs)
-    return Candidate(
+    return EvaluatedModel(
         contender.label, source, contender.run_id if is_stored else None,
         contender.variant, state, contender.records or _records_in(lock),
     )  # fmt: skip

@@ -18,7 +18,7 @@ SHOWN = 5  # runs in a sentence
 
 
 @dataclass(frozen=True)
-class Use:
+class SplitUse:
     run: str | None
     name: str
     weights: str  # their digest: what was judged, whatever it is called
@@ -36,7 +36,7 @@ def read_uses(folder: Path) -> list[dict[str, Any]]:
     return [row for row in rows if "weights" in row]
 
 
-def note_use(folder: Path, use: Use) -> None:
+def note_use(folder: Path, use: SplitUse) -> None:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     append_line(folder / FILE, json.dumps({"at": now, **asdict(use)}, ensure_ascii=False))
 

@@ -13,7 +13,7 @@ import numpy as np
 from bakeoff.inference.label_errors.suspect import (
     FEWEST_EXAMPLES,
     Agreement,
-    Findings,
+    LabelErrorFindings,
     Row,
     Suspect,
     lower_end,
@@ -24,7 +24,7 @@ FEWEST_OF_CLASS = 5  # examples that a class's threshold is the mean of
 WRONG_CLASS, MISSING_LABEL, SUPERFLUOUS_LABEL = "wrong class", "missing label", "superfluous label"
 
 
-def find_wrong_classes(rows: Sequence[Row]) -> Findings | str:
+def find_wrong_classes(rows: Sequence[Row]) -> LabelErrorFindings | str:
     """Return the suspects, or the reason why the predictions allow no statement."""
     counts = Counter(row["truth"] for row in rows)
     [(_, most)] = counts.most_common(1) or [("", 0)]
@@ -56,7 +56,7 @@ def find_wrong_classes(rows: Sequence[Row]) -> Findings | str:
     return make_findings(suspects, doubts, f"{quality}; {agreement.describe()}", silences)
 
 
-def find_wrong_labels(rows: Sequence[Row], classes: Sequence[str]) -> Findings | str:
+def find_wrong_labels(rows: Sequence[Row], classes: Sequence[str]) -> LabelErrorFindings | str:
     """Return the suspects among examples with any number of labels. Each class is judged by itself."""
     has = np.array([[label in row["truth"] for label in classes] for row in rows])
     scores = np.array([row["scores"] for row in rows], np.float64).reshape(has.shape)

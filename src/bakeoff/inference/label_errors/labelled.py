@@ -13,15 +13,15 @@ from bakeoff.dataset.records.record import SPLITS
 from bakeoff.evaluation.examples_parquet import choose_kind
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
-from bakeoff.inference.evaluate.data import Material
-from bakeoff.inference.evaluate.leakage import Contents, features_at, picture_at, read_contents
+from bakeoff.inference.evaluate.evaluation_data import Material
+from bakeoff.inference.evaluate.leakage import ExampleHashes, features_at, picture_at, read_contents
 from bakeoff.inference.label_errors.suspect import Row
 
 SIDES = ("ymin", "xmin", "ymax", "xmax")
 PIXELS = 1.0  # a box of an evaluation may be off by so much
 SHARE = 4  # decimals of a box's corners that count for a digest
 OF_CLIP = 4  # frames of a clip that are shown
-Box = tuple[str, float, float, float, float]  # label, then SIDES as shares of the picture
+LabelledBox = tuple[str, float, float, float, float]  # label, then SIDES as shares of the picture
 
 
 class Labelled:
@@ -40,11 +40,11 @@ class Labelled:
         return choose_kind(self.manifest.task, self.manifest.multi_label)
 
     @cached_property
-    def contents(self) -> Contents:
+    def contents(self) -> ExampleHashes:
         """Return names, hashes of bytes and hashes of pictures, of all splits one after the other."""
         each = [read_contents(material) for material in self._materials]
         joined = (np.concatenate([getattr(one, key) for one in each]) for key in ("names", "bytes", "likeness"))
-        return Contents(*joined)
+        return ExampleHashes(*joined)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -113,7 +113,7 @@ def labels_in(features: Mapping[str, Any]) -> list[str]:
     return sorted(label.decode() for label in features.get("image/class/text", ()))
 
 
-def boxes_in(features: Mapping[str, Any]) -> list[Box]:
+def boxes_in(features: Mapping[str, Any]) -> list[LabelledBox]:
     labels = (label.decode() for label in features.get("image/object/class/text", ()))
     sides = zip(*(features.get(f"image/object/bbox/{side}", ()) for side in SIDES), strict=True)
     return [(label, *corners) for label, corners in zip(labels, sides, strict=True)]

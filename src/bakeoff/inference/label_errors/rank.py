@@ -11,12 +11,12 @@ from bakeoff.dataset.building.near_duplicates import MOST_CANDIDATES, find_near_
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.tf_loading import quiet_pillow
-from bakeoff.inference.label_errors.boxes import SAME, find_wrong_boxes, measure_overlaps
+from bakeoff.inference.label_errors.box_errors import SAME, find_wrong_boxes, measure_overlaps
 from bakeoff.inference.label_errors.classes import find_shortage, find_wrong_classes, find_wrong_labels
 from bakeoff.inference.label_errors.confirmed import FILE, read_right
 from bakeoff.inference.label_errors.labelled import Labelled, boxes_in, labels_in
 from bakeoff.inference.label_errors.out_of_fold import HeldOut
-from bakeoff.inference.label_errors.suspect import Findings, Row, Suspect
+from bakeoff.inference.label_errors.suspect import LabelErrorFindings, Row, Suspect
 
 TASKS = {"boxes": "detection", "one label": "classification", "several labels": "any number of labels"}
 
@@ -26,16 +26,16 @@ EQUAL, ALIKE = 1.0, 0.95  # strength of a pair with the same bytes, and of one t
 
 
 @dataclass(frozen=True)
-class Listing:
+class LabelErrorReport:
     held_out: HeldOut
     labelled: Labelled
     suspects: tuple[Suspect, ...]
     rows: dict[str, Row]
-    findings: Findings | None  # None if the predictions allow no statement
+    findings: LabelErrorFindings | None  # None if the predictions allow no statement
     remarks: tuple[str, ...]
 
 
-def list_suspects(held_out: HeldOut, labelled: Labelled) -> Listing:
+def list_suspects(held_out: HeldOut, labelled: Labelled) -> LabelErrorReport:
     """Return the suspects with everything that a page or a table shows. Raises DataError if the predictions are of
     other data."""
     if held_out.kind != labelled.kind:
@@ -67,10 +67,10 @@ def list_suspects(held_out: HeldOut, labelled: Labelled) -> Listing:
         plural = "example is" if len(right) == 1 else "examples are"
         remarks.append(f"{len(right):,} {plural} left out, whose labels are right by {FILE.as_posix()}")
     suspects = tuple(one for one in every if one.file not in right)
-    return Listing(held_out, labelled, suspects, {row["file"]: row for row in rows}, findings, tuple(remarks))
+    return LabelErrorReport(held_out, labelled, suspects, {row["file"]: row for row in rows}, findings, tuple(remarks))
 
 
-def _judge(rows: Sequence[Row], held_out: HeldOut) -> Findings | str:
+def _judge(rows: Sequence[Row], held_out: HeldOut) -> LabelErrorFindings | str:
     if few := find_shortage(rows, "validation images"):
         return f"{few}; `--folds 5` judges every example"
     if held_out.kind == "boxes":

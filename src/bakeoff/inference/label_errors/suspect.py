@@ -30,7 +30,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Findings:
+class LabelErrorFindings:
     suspects: tuple[Suspect, ...]  # strongest first
     ranking: tuple[str, ...]  # every example, also those without a suspect, the most suspicious first
     quality: str  # how good the predictions are, in words
@@ -39,12 +39,12 @@ class Findings:
 
 def make_findings(
     suspects: list[Suspect], doubts: Mapping[str, float], quality: str, silences: tuple[str, ...] = ()
-) -> Findings:
+) -> LabelErrorFindings:
     """Return suspects and examples in order. `doubts` has how far the predictions contradict each example's label."""
     ordered = sorted(suspects, key=lambda one: (-one.strength, one.file))
     first = list(dict.fromkeys(one.file for one in ordered))
     rest = sorted(doubts.keys() - set(first), key=lambda file: (-doubts[file], file))
-    return Findings(tuple(ordered), (*first, *rest), quality, silences)
+    return LabelErrorFindings(tuple(ordered), (*first, *rest), quality, silences)
 
 
 class Agreement:

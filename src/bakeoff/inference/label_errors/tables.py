@@ -7,17 +7,17 @@ from pathlib import Path, PurePosixPath
 
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import write_whole
-from bakeoff.importing.datasets.pre_annotate import Place, Proposed, Scene
-from bakeoff.inference.label_errors.boxes import BADLY_PLACED, DOUBLED, MISSING, SUPERFLUOUS, SWAPPED, WRONG_CLASS
+from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, Proposed
+from bakeoff.inference.label_errors.box_errors import BADLY_PLACED, DOUBLED, MISSING, SUPERFLUOUS, SWAPPED, WRONG_CLASS
 from bakeoff.inference.label_errors.labelled import SIDES
-from bakeoff.inference.label_errors.rank import Listing
+from bakeoff.inference.label_errors.rank import LabelErrorReport
 from bakeoff.inference.label_errors.suspect import Row, Suspect
 
 COLUMNS = ("rank", "name", "kind", "strength", "label", "proposal", "why", *(f"label_{side}" for side in SIDES),
            *(f"proposal_{side}" for side in SIDES))  # fmt: skip
 
 
-def write_table(file: Path, listing: Listing) -> None:
+def write_table(file: Path, listing: LabelErrorReport) -> None:
     """Write a row for each suspect. Boxes are in pixels."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -35,7 +35,7 @@ def _corners(row: Row, key: str, index: int | None) -> Sequence[object]:
     return [""] * len(SIDES) if index is None else [round(row[key][index][side], 1) for side in SIDES]
 
 
-def write_proposals(folder: Path, format_name: str, listing: Listing) -> int:
+def write_proposals(folder: Path, format_name: str, listing: LabelErrorReport) -> int:
     """Write the corrected boxes of each suspected picture, and return the number of pictures.
 
     Raises DataError if the suspects are no boxes, or if earlier proposals are there.
@@ -43,7 +43,7 @@ def write_proposals(folder: Path, format_name: str, listing: Listing) -> int:
     if listing.held_out.kind != "boxes":
         raise DataError(f"--as {format_name}: is for boxes, these examples have labels; --csv has the proposals")
     folder.mkdir(parents=True, exist_ok=True)
-    place = Place(folder, format_name, listing.labelled.manifest.classes)
+    place = LabelFolder(folder, format_name, listing.labelled.manifest.classes)
     by_file: dict[str, list[Suspect]] = {}
     for one in listing.suspects:
         if one.file in listing.rows:
@@ -54,7 +54,7 @@ def write_proposals(folder: Path, format_name: str, listing: Listing) -> int:
     return len(scenes)
 
 
-def _correct_scene(listing: Listing, file: str, suspects: Sequence[Suspect]) -> Scene:
+def _correct_scene(listing: LabelErrorReport, file: str, suspects: Sequence[Suspect]) -> ImageProposals:
     """Return the picture's boxes, with predictions in place of the doubted boxes."""
     row, features = listing.rows[file], listing.labelled.read_features(file)
     boxes: list[Proposed | None] = [_make_box(box, 1.0) for box in row["truth"]]
@@ -71,7 +71,7 @@ def _correct_scene(listing: Listing, file: str, suspects: Sequence[Suspect]) -> 
         elif one.kind in (WRONG_CLASS, SWAPPED, BADLY_PLACED) and one.true_box is not None:
             boxes[one.true_box] = given
     width, height = (features[f"image/{side}"][0] for side in ("width", "height"))
-    return Scene(PurePosixPath(file), width, height, tuple(box for box in boxes if box is not None))
+    return ImageProposals(PurePosixPath(file), width, height, tuple(box for box in boxes if box is not None))
 
 
 def _make_box(box: Row, score: float) -> Proposed:

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.foundation.tf_graph import compile_graph
-from bakeoff.inference.predict.model import restore_network
+from bakeoff.inference.predict.model_interface import restore_network
 from bakeoff.inference.predict.select_model import Trained
 from bakeoff.learning.input import augment_and_resize
 from bakeoff.learning.input.view import View

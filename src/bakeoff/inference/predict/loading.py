@@ -19,7 +19,7 @@ def load_network(run: str | os.PathLike[str] | None = None) -> "keras.Model":
     """Build the network of a run with its best weights. Without a run it is the workspace's own."""
     trained = _find(run)
     load_tensorflow()
-    from bakeoff.inference.predict.model import restore_network
+    from bakeoff.inference.predict.model_interface import restore_network
 
     return restore_network(trained)
 

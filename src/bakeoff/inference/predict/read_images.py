@@ -24,14 +24,14 @@ DEFAULT_RATE = Fraction(25)
 
 
 @dataclass(frozen=True)
-class Source:
+class InputFile:
     path: Path
     name: Path  # under which its answers go: relative to the folder that was named
 
 
-def sources(paths: Iterable[str], out: Path | None) -> list[Source]:
+def sources(paths: Iterable[str], out: Path | None) -> list[InputFile]:
     """Return each file once, in the order of the paths. What lies in `out` was written by an earlier call."""
-    by_path: dict[Path, Source] = {}
+    by_path: dict[Path, InputFile] = {}
 
     def is_own(path: Path) -> bool:
         return out is not None and path.resolve().is_relative_to(out.resolve())
@@ -48,17 +48,17 @@ def sources(paths: Iterable[str], out: Path | None) -> list[Source]:
     return list(by_path.values())
 
 
-def _find(text: str) -> Iterable[Source]:
+def _find(text: str) -> Iterable[InputFile]:
     path = Path(text)  # a name with brackets may be a file's own
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
-        return (Source(file, file.relative_to(path)) for file in files if not file.name.startswith("."))
+        return (InputFile(file, file.relative_to(path)) for file in files if not file.name.startswith("."))
     if path.exists():
-        return [Source(path, Path(path.name))]
+        return [InputFile(path, Path(path.name))]
     matches = sorted(Path(match) for match in glob.glob(text, recursive=True))
     if not matches:
         raise DataError(f"{text}: no such file or folder, and no file fits it as a pattern")
-    return (Source(match, Path(match.name)) for match in matches if match.is_file())
+    return (InputFile(match, Path(match.name)) for match in matches if match.is_file())
 
 
 def is_video(path: Path) -> bool:
@@ -78,7 +78,7 @@ def read_image(path: Path) -> np.ndarray:
         data = image_check.read_image(path)
         stored = image_check.encode_stored(data, image_check.check_image(data, None), None)
         return decode_stored(stored)
-    except (image_check.Refused, ValueError) as error:
+    except (image_check.RejectedItem, ValueError) as error:
         raise DataError(one_line(error)) from None
 
 

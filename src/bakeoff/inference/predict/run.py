@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, TextIO
 import numpy as np
 from PIL import Image
 
-from bakeoff.dataset.building.report_html import counted
+from bakeoff.dataset.building.records_report import counted
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.progress import Bar
+from bakeoff.inference.predict.object_tracker import Tracks
 from bakeoff.inference.predict.output_formats import Row, draw_answers, film, image_row, rows_of
-from bakeoff.inference.predict.read_images import Source, Video, is_video, read_image
-from bakeoff.inference.predict.tracker import Tracks
+from bakeoff.inference.predict.read_images import InputFile, Video, is_video, read_image
 
 if TYPE_CHECKING:
-    from bakeoff.inference.predict.model import Model
+    from bakeoff.inference.predict.model_interface import Model
 
 RESULTS, IMAGES, PICTURES = "results.jsonl", "images.jsonl", "pictures"
 CLIP_SIDE = 512  # pixels; larger frames of a clip are made smaller before all of them are kept
@@ -26,31 +26,31 @@ CLIP_BYTES = 500_000_000  # bytes of all frames of a clip
 
 
 @dataclass
-class Tally:
+class PredictionCounts:
     images: int = 0  # and frames, and clips
     rows: int = 0
     failures: list[tuple[Path, str]] = field(default_factory=list)
 
 
-class Work:
+class FilePredictor:
     def __init__(
         self, model: "Model", out: Path, min_score: float, *, draws: bool, follows_objects: bool = False
     ) -> None:
         """`min_score`: of what is drawn; lines have all that the model answers."""
-        self.tally = Tally()
+        self.tally = PredictionCounts()
         self._model, self._out, self._min_score, self._draws = model, out, min_score, draws
         self._follows_objects = follows_objects
         self._taken: set[Path] = set()
         self._units: dict[Path, int] = {}
         self._counted = 0  # units of the current file that were counted
 
-    def units(self, sources: list[Source]) -> int:
+    def units(self, sources: list[InputFile]) -> int:
         """Return the number of images, frames and clips, as far as the files state it."""
         of_clips = self._model.task == "video"
         self._units = {source.path: 1 if of_clips else _frames_of(source.path) for source in sources}
         return sum(self._units.values())
 
-    def run(self, sources: list[Source], bar: Bar) -> Tally:
+    def run(self, sources: list[InputFile], bar: Bar) -> PredictionCounts:
         make_own_folder(self._out)
         with _text(self._out / RESULTS) as results, _text(self._out / IMAGES) as images:
             self._results, self._images = results, images
@@ -63,7 +63,7 @@ class Work:
                 bar.advance(self._units[source.path] - self._counted)
         return self.tally
 
-    def _one(self, source: Source, bar: Bar) -> None:
+    def _one(self, source: InputFile, bar: Bar) -> None:
         of_clips = self._model.task == "video"
         if is_video(source.path):
             with closing(Video(source.path)) as video:
@@ -78,7 +78,7 @@ class Work:
             pixels = read_image(source.path)
             self._draw(source, pixels, self._answer(source, pixels))
 
-    def _frames(self, source: Source, video: Video, bar: Bar) -> None:
+    def _frames(self, source: InputFile, video: Video, bar: Bar) -> None:
         """Each frame is an image."""
         with film(self._place(source, ".mp4") if self._draws else None, video.rate) as shown:
             tracks = Tracks(float(video.rate), self._min_score) if self._follows_objects else None
@@ -90,12 +90,12 @@ class Work:
                     bar.advance()
                     self._counted += 1
 
-    def _draw(self, source: Source, pixels: np.ndarray, rows: list[Row]) -> None:
+    def _draw(self, source: InputFile, pixels: np.ndarray, rows: list[Row]) -> None:
         if self._draws:
             draw_answers(pixels, self._sure(rows)).save(self._place(source, ".jpg"), quality=92)
 
     def _answer(
-        self, source: Source, pixels: np.ndarray, frame: int | None = None, rate: float = 1.0,
+        self, source: InputFile, pixels: np.ndarray, frame: int | None = None, rate: float = 1.0,
         tracks: Tracks | None = None,
     ) -> list[Row]:  # fmt: skip
         image, predictions = (
@@ -116,7 +116,7 @@ class Work:
         sure = [row for row in rows if row["score"] >= self._min_score]
         return sure or (rows[:1] if self._model.task != "detection" else [])
 
-    def _place(self, source: Source, suffix: str) -> Path:
+    def _place(self, source: InputFile, suffix: str) -> Path:
         """Return a file of its own, also where two sources have one name."""
         first = place = (self._out / PICTURES / source.name).with_suffix(suffix)
         number = 1
@@ -128,7 +128,7 @@ class Work:
         return place
 
 
-def format_tally(model: "Model", tally: Tally) -> str:
+def format_tally(model: "Model", tally: PredictionCounts) -> str:
     one, several = ("clip", "clips") if model.task == "video" else ("image", "images and frames")
     seen = f"{tally.images:,} {one if tally.images == 1 else several}"
     return f"{model.task} of {counted(len(model.labels), 'class')}: {seen}, {counted(tally.rows, 'answer')}"

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from bakeoff.config.compose.whole_run import Run, load
-from bakeoff.config.track import Mlflow
+from bakeoff.config.track_settings import Mlflow
 from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError

@@ -18,10 +18,10 @@ from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.files import write_whole
 from bakeoff.learning.checkpoints.fingerprint import LENGTH
 from bakeoff.learning.checkpoints.history import STATE, read_state
-from bakeoff.learning.checkpoints.run_folder import IDENTITY, SavedState, Work, number_of, phase_names
+from bakeoff.learning.checkpoints.run_folder import IDENTITY, RunFolder, SavedState, number_of, phase_names
 from bakeoff.learning.checkpoints.run_state import TakenFrom
 from bakeoff.learning.checkpoints.shared_phases import take_earlier_phases
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 
 KEY = "train.continue_from"
 SHOWN = 5
@@ -66,7 +66,7 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
 
 
 def taken_up(
-    parent: Parent | None, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]
+    parent: Parent | None, work: RunFolder, train: Train, identity: Mapping[str, Any], ends: list[int]
 ) -> tuple[SavedState, list[str]]:
     """Where a run resumes, and what is to be reported of that.
 
@@ -82,7 +82,7 @@ def taken_up(
     return work.newest() if remarks or parent else saved, remarks
 
 
-def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, Any], ends: list[int]) -> list[str]:
+def hand_over(parent: Parent, work: RunFolder, train: Train, identity: Mapping[str, Any], ends: list[int]) -> list[str]:
     """Into `work`, which has nothing yet; `ends` are the last steps of its phases. Return what is to be reported."""
     lock = FileLock(parent.folder / "lock")
     try:
@@ -92,7 +92,7 @@ def hand_over(parent: Parent, work: Work, train: Train, identity: Mapping[str, A
             f"{KEY}: {parent.fingerprint} is being trained right now; stop it or wait for it"
         ) from None
     try:
-        other = Work(parent.folder, phase_names(parent.folder))
+        other = RunFolder(parent.folder, phase_names(parent.folder))
         saved = other.newest()
         if saved.arrays is None:
             raise _nothing_in(parent.folder)

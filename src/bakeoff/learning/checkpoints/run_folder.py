@@ -56,7 +56,7 @@ class SavedState:
 
 
 @dataclass(frozen=True)
-class Stock:
+class CheckpointList:
     """The checkpoints of a run that are there, the newest first."""
 
     folder: Path  # of the run
@@ -66,7 +66,7 @@ class Stock:
     bests: Mapping[Path, Sequence[Path]]  # the best weights that each names, without which nothing resumes from it
 
 
-class Work:
+class RunFolder:
     def __init__(self, folder: Path, phases: list[str], *, fresh: bool = False, keep_every: int = 0) -> None:
         self.folder, self._keep_every = folder, keep_every
         self._folders = [folder / f"{number}-{name}" for number, name in enumerate(phases, start=1)]
@@ -75,12 +75,12 @@ class Work:
         self._fresh = fresh
         self.slowest_write = 0.0  # seconds of a checkpoint
         self._settle: Callable[[], object] = lambda: None
-        self._report: Callable[[Stock], object] = lambda stock: None
+        self._report: Callable[[CheckpointList], object] = lambda stock: None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
         self._named: dict[Position, set[Path]] = {}  # best weights, by the checkpoint that names them
 
-    def __enter__(self) -> "Work":
+    def __enter__(self) -> "RunFolder":
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -107,7 +107,7 @@ class Work:
             ) from None
 
     @contextmanager
-    def followed(self, settle: Callable[[], object], report: Callable[[Stock], object]) -> Iterator[None]:
+    def followed(self, settle: Callable[[], object], report: Callable[[CheckpointList], object]) -> Iterator[None]:
         """`settle` makes lasting what a checkpoint counts as told; `tell` hears of each, and of the one that is there.
 
         At the end of the block nothing is being written any more.
@@ -181,7 +181,7 @@ class Work:
         if now:
             self.wait()
 
-    def adopt(self, other: "Work", saved: SavedState) -> None:
+    def adopt(self, other: "RunFolder", saved: SavedState) -> None:
         """A checkpoint of another run as the first of this one, along with the best weights that it names."""
         for path in other._bests_of(saved.state):
             best = checkpoint.read(path)
@@ -247,10 +247,10 @@ class Work:
                 best.unlink()
         return staying
 
-    def _stock(self, staying: Sequence[Position]) -> Stock:
+    def _stock(self, staying: Sequence[Position]) -> CheckpointList:
         parts = {self._folders[at.phase] / f"{at.step:08d}": tuple(sorted(self._named.get(at, ()))) for at in staying}
         paths = list(parts)
-        return Stock(self.folder, staying[0].step, paths[:NEWEST], paths[NEWEST:], parts)
+        return CheckpointList(self.folder, staying[0].step, paths[:NEWEST], paths[NEWEST:], parts)
 
     @property
     def run_id(self) -> str:

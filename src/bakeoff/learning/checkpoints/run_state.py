@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.metrics.names import merit
-from bakeoff.learning.plan.settings import Patience
+from bakeoff.learning.plan.train_settings import Patience
 
 End = Literal["steps", "stop", "max_minutes", "early_stopping"]
 
@@ -35,7 +35,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PhaseState:
     """What a phase knows besides its weights, and resumes with after an interruption."""
 
     best: Best = Best()
@@ -44,7 +44,7 @@ class Standing:
     ended_by: End | None = None
 
     @classmethod
-    def from_tree(cls, tree: Mapping[str, Any]) -> "Standing":
+    def from_tree(cls, tree: Mapping[str, Any]) -> "PhaseState":
         parts = {"best": Best(**tree["best"]), "patience": Patience(**tree.get("patience", {}))}
         return cls(**{**tree, **parts})
 
@@ -61,7 +61,7 @@ class TakenFrom:
 class RunState:
     """The state of a run that has trained up to a checkpoint."""
 
-    phases: tuple[Standing, ...] = ()  # of each phase that has started
+    phases: tuple[PhaseState, ...] = ()  # of each phase that has started
     history: tuple[LogLine, ...] = ()
     seconds: float = 0.0  # of training, in all processes of the run
     resumed: tuple[int, ...] = ()  # the steps from which it resumed
@@ -72,7 +72,7 @@ class RunState:
     @classmethod
     def from_tree(cls, tree: Mapping[str, Any]) -> "RunState":
         return cls(
-            phases=tuple(map(Standing.from_tree, tree["phases"])),
+            phases=tuple(map(PhaseState.from_tree, tree["phases"])),
             history=tuple(map(LogLine.parse, tree["history"])),
             seconds=tree["seconds"],
             resumed=tuple(tree["resumed"]),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.learning.checkpoints.checkpoint import Damaged
-from bakeoff.learning.checkpoints.run_folder import IDENTITY, SAMPLES, Work, phase_names, read_saved
+from bakeoff.learning.checkpoints.run_folder import IDENTITY, SAMPLES, RunFolder, phase_names, read_saved
 from bakeoff.learning.checkpoints.run_state import Position, TakenFrom
 from bakeoff.learning.input.record_reader import BAD_RECORDS
 
@@ -21,7 +21,7 @@ KEYS_OF_PHASES = ("phases", "steps", "epochs", "trainable")  # of `train`
 WHOLE = ("steps", "early_stopping")  # the ways in which a phase ends with nothing left to do
 
 
-def take_earlier_phases(work: Work, identity: Mapping[str, Any]) -> list[str]:
+def take_earlier_phases(work: RunFolder, identity: Mapping[str, Any]) -> list[str]:
     """Adopt into `work`, which has nothing yet, the end of the last phase that another run shares.
 
     Return what is to be reported.
@@ -58,7 +58,7 @@ def _what_decides(identity: Mapping[str, Any], count: int) -> dict[str, Any] | N
     return rest | {"train": apart, "derived": numbers, "phases": phases}
 
 
-def _adopt(work: Work, folder: Path, count: int) -> bool:
+def _adopt(work: RunFolder, folder: Path, count: int) -> bool:
     """Return whether the other run has the end of its first `count` phases, and all that goes with it."""
     if (folder / BAD_RECORDS).is_file():  # nobody knows in which phase it left them out
         return False
@@ -73,7 +73,7 @@ def _adopt(work: Work, folder: Path, count: int) -> bool:
             return False
         _copy_samples(folder, work.folder, step)
         lent = (*saved.state.lent, TakenFrom(folder.name, step))
-        work.adopt(Work(folder, names), replace(saved, state=replace(saved.state, lent=lent)))
+        work.adopt(RunFolder(folder, names), replace(saved, state=replace(saved.state, lent=lent)))
     except Damaged as error:
         print(f"warning: {error}; nothing is taken from that run", file=sys.stderr)
         return False

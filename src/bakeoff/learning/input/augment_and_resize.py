@@ -10,7 +10,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from bakeoff.learning.input.augment import MOVES, REPAINTS, Augment
-from bakeoff.learning.input.augment.layer import Layer, Picture
+from bakeoff.learning.input.augment.layer import DecodedExample, LazyExample
 from bakeoff.learning.input.augment.scene import draw_number, fold_name, show_whole, split_key
 from bakeoff.learning.input.augment.tile import show_tile
 from bakeoff.learning.input.decode import Example, choose_frames, choose_ratio, decode_frames
@@ -67,7 +67,7 @@ def distort(
         image, boxes, classes = layer.show()
     else:
 
-        def load(data: tf.Tensor, own: tf.Tensor) -> Layer:
+        def load(data: tf.Tensor, own: tf.Tensor) -> LazyExample:
             other = partners.parse(data)
             of_moves = dict(zip(names, split_key(own, len(names)), strict=True))
             return _make_layer(other, other["image"][None], view, augment, of_moves | {TILE: fold_name(own, TILE)})
@@ -83,7 +83,7 @@ def distort(
 
 def _make_layer(
     example: Example, frames: tf.Tensor, view: View, augment: Augment, keys: Mapping[str, tf.Tensor]
-) -> Layer:
+) -> LazyExample:
     """Draw what is shown of an example."""
     size = _size_of(example)
     boxes, classes = example.get("boxes", tf.zeros([0, 4])), example.get("classes", tf.zeros([0], tf.int64))
@@ -95,17 +95,17 @@ def _make_layer(
 
     may_skip = augment.decode == "fraction" and all(KERNELS[way][1] for way in _ways_to_resize(view, augment))
 
-    def show() -> Picture:
+    def show() -> DecodedExample:
         cuts, sides = augment.cuts or view.tiles is not None, tf.constant([view.size] * 2) if may_skip else None
         region = _decode_region(frames, size, scene.window, cuts=cuts, sides=sides)
         image = _resize(region, view, augment, keys["resize"])
-        return Picture(image, tf.clip_by_value(scene.boxes, 0.0, 1.0), scene.classes)
+        return DecodedExample(image, tf.clip_by_value(scene.boxes, 0.0, 1.0), scene.classes)
 
     def show_part(window: tf.Tensor, sides: tf.Tensor) -> tf.Tensor:
         region = _decode_region(frames, size, window, cuts=True, sides=sides if may_skip else None)
         return _resize(region, view, augment, keys["resize"], sides)
 
-    return Layer(scene, show, show_part)
+    return LazyExample(scene, show, show_part)
 
 
 def resample(

@@ -13,16 +13,16 @@ from bakeoff.learning.input.augment.scene import make_key
 from bakeoff.learning.input.augment_and_resize import distort, fit
 from bakeoff.learning.input.decode import Example, choose_parser, decode_frames
 from bakeoff.learning.input.mixup_mosaic import Draw, Partners, make_mixing_reader
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order, Read, make_evaluation_reader, make_training_reader
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder, Read, make_evaluation_reader, make_training_reader
 from bakeoff.learning.input.view import Shape
 
 
 def training_batches(
-    store: Store,
+    store: RecordReader,
     shape: Shape,
     *,
-    order: Order,
+    order: ExampleOrder,
     steps: range,
     first_example: int = 0,
     augment: Augment,
@@ -54,7 +54,9 @@ def training_batches(
     return batched(shape.batch_size, drop_remainder=True).prefetch(shape.prefetch_batches)
 
 
-def first_examples(store: Store, shape: Shape, *, order: Order, augment: Augment, count: int) -> Iterator[Example]:
+def first_examples(
+    store: RecordReader, shape: Shape, *, order: ExampleOrder, augment: Augment, count: int
+) -> Iterator[Example]:
     """Give the first examples of a training as `training_batches` does, without a graph: a few are sooner there."""
     read, change = _read_and_change(store, shape, order, augment)
     for place, data in zip(*read(np.arange(count)), strict=True):
@@ -62,7 +64,7 @@ def first_examples(store: Store, shape: Shape, *, order: Order, augment: Augment
 
 
 def _read_and_change(
-    store: Store, shape: Shape, order: Order, augment: Augment
+    store: RecordReader, shape: Shape, order: ExampleOrder, augment: Augment
 ) -> tuple[Read, Callable[[tf.Tensor, tf.Tensor], Example]]:
     """Return what reads at positions of the stream, and what makes of that an example as a network gets it."""
     parse = choose_parser(shape)
@@ -79,7 +81,7 @@ def _read_and_change(
     return read, change
 
 
-def evaluation_batches(store: Store, shape: Shape, numbers: np.ndarray | None = None) -> tf.data.Dataset:
+def evaluation_batches(store: RecordReader, shape: Shape, numbers: np.ndarray | None = None) -> tf.data.Dataset:
     """Give every example, or these, once, in the order of the shards, as dicts.
 
     Boxes are padded with class 0, and the last batch is short. Where a picture is looked at in tiles, it is a batch

@@ -15,15 +15,15 @@ import tensorflow as tf
 
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.input.augment.copy_paste import CopyPaste
-from bakeoff.learning.input.augment.layer import Layer, Picture
+from bakeoff.learning.input.augment.layer import DecodedExample, LazyExample
 from bakeoff.learning.input.augment.mixup import Mixup
 from bakeoff.learning.input.augment.mosaic import Mosaic
 from bakeoff.learning.input.augment.scene import fold_name, split_key
 from bakeoff.learning.input.decode import Example
-from bakeoff.learning.input.record_reader import Store
-from bakeoff.learning.input.shuffle import Order, Read, find_next_whole, make_training_reader
+from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.shuffle import ExampleOrder, Read, find_next_whole, make_training_reader
 
-Load = Callable[[tf.Tensor, tf.Tensor], Layer]  # serialized example and its key -> layer
+Load = Callable[[tf.Tensor, tf.Tensor], LazyExample]  # serialized example and its key -> layer
 
 
 class Partners(NamedTuple):
@@ -35,7 +35,7 @@ class Partners(NamedTuple):
 class Draw:
     """Who is mixed into whom."""
 
-    order: Order
+    order: ExampleOrder
     augment: Augment
 
     def at(self, epoch: int, example: int) -> list[int]:
@@ -54,7 +54,7 @@ class Draw:
         return (others + (others >= example)).tolist()
 
 
-def make_mixing_reader(store: Store, draw: Draw) -> Read:
+def make_mixing_reader(store: RecordReader, draw: Draw) -> Read:
     """Return what gives ((n, 2) epoch and example, (n, 1 + partners) data) at n positions; the data of no partner is
     empty. A damaged partner's place is taken as in the stream: by the next of the epoch's order that is whole."""
     read_own = make_training_reader(store, draw.order)
@@ -75,13 +75,15 @@ def make_mixing_reader(store: Store, draw: Draw) -> Read:
     return read
 
 
-def _find_instead(store: Store, order: Order, epoch: int, example: int) -> bytes:
+def _find_instead(store: RecordReader, order: ExampleOrder, epoch: int, example: int) -> bytes:
     [place] = np.flatnonzero(order.epoch(epoch) == example)
     _, data = find_next_whole(store, order, epoch * order.examples + int(place))
     return data
 
 
-def mix(layer: Layer, data: tf.Tensor, load: Load, *, augment: Augment, side: int, key: tf.Tensor) -> Picture:
+def mix(
+    layer: LazyExample, data: tf.Tensor, load: Load, *, augment: Augment, side: int, key: tf.Tensor
+) -> DecodedExample:
     """Show a layer with the partners whose data are not empty; the others, and what is not shown, are not decoded."""
     parts = tf.split(data, [change.partners for change in augment.mixes.values()])
     picture = None
@@ -95,17 +97,21 @@ def mix(layer: Layer, data: tf.Tensor, load: Load, *, augment: Augment, side: in
             before = picture or layer.show()
             picture = tf.cond(is_drawn, partial(_mix, change, before, others, of_mix), lambda before=before: before)
     assert picture is not None
-    return Picture(tf.ensure_shape(picture.image, [1, side, side, 3]), *picture[1:])
+    return DecodedExample(tf.ensure_shape(picture.image, [1, side, side, 3]), *picture[1:])
 
 
-def _load_all(load: Load, data: Sequence[tf.Tensor], keys: Sequence[tf.Tensor]) -> list[Layer]:
+def _load_all(load: Load, data: Sequence[tf.Tensor], keys: Sequence[tf.Tensor]) -> list[LazyExample]:
     return [load(one, key) for one, key in zip(data, keys, strict=True)]
 
 
-def _compose(mosaic: Mosaic, layer: Layer, others: Callable[[], list[Layer]], side: int, key: tf.Tensor) -> Picture:
+def _compose(
+    mosaic: Mosaic, layer: LazyExample, others: Callable[[], list[LazyExample]], side: int, key: tf.Tensor
+) -> DecodedExample:
     return mosaic.compose([layer, *others()], side, key)
 
 
-def _mix(change: CopyPaste | Mixup, picture: Picture, others: Callable[[], list[Layer]], key: tf.Tensor) -> Picture:
+def _mix(
+    change: CopyPaste | Mixup, picture: DecodedExample, others: Callable[[], list[LazyExample]], key: tf.Tensor
+) -> DecodedExample:
     [other] = others()
     return change.mix(picture, other.show(), key)

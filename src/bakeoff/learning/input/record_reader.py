@@ -25,7 +25,7 @@ OnBadRecord = Literal["error", "skip"]
 REBUILD = "run `dvc repro --force build_records`"
 
 
-class Origin(NamedTuple):
+class ExampleOrigin(NamedTuple):
     """What an example was made of, as far as its record says."""
 
     file: str
@@ -69,7 +69,7 @@ class BadRecords:
         return {split: sum(of == split for of, _ in self._known) for split in splits}
 
 
-class Store:
+class RecordReader:
     """All examples of one split: `store.read([17, 3])` gives their bytes. Safe to call from several threads."""
 
     def __init__(
@@ -111,7 +111,7 @@ class Store:
         """The files that they were made of; the number, for records of other programs that do not say."""
         return [origin.file for origin in self.origins(examples)]
 
-    def origins(self, examples: np.ndarray) -> Iterator[Origin]:
+    def origins(self, examples: np.ndarray) -> Iterator[ExampleOrigin]:
         """Give what they were made of."""
         for number in examples:
             [data] = self.read(np.array([number]))
@@ -162,7 +162,7 @@ class Store:
 
 
 @contextmanager
-def plain_errors_of(*stores: Store) -> Iterator[None]:
+def plain_errors_of(*stores: RecordReader) -> Iterator[None]:
     """Around whatever goes through batches: what a store says when a record cannot be read reaches TensorFlow, which
     makes a page about a failed operation of a graph of it; here it is itself again."""
     try:
@@ -174,13 +174,13 @@ def plain_errors_of(*stores: Store) -> Iterator[None]:
         raise
 
 
-def _find_origin(data: bytes | None, number: int) -> Origin:
+def _find_origin(data: bytes | None, number: int) -> ExampleOrigin:
     features = decode_features(data or b"", only=(NAME, *SIZES))
     name = features.get(NAME)
     file = name[0].decode(errors="replace") if name and isinstance(name[0], bytes) else ""
     numbers = [(features.get(key) or [np.nan])[0] for key in SIZES]
     height, width = (np.nan if isinstance(one, bytes) else float(one) for one in numbers)
-    return Origin(file or f"no. {number}", height, width)
+    return ExampleOrigin(file or f"no. {number}", height, width)
 
 
 def _read_index(folder: Path, shard: Shard) -> np.ndarray:

@@ -12,13 +12,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from bakeoff.learning.input.record_reader import Store
+from bakeoff.learning.input.record_reader import RecordReader
 
 Read = Callable[[np.ndarray], tuple[np.ndarray, Sequence[bytes] | np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Order:
+class ExampleOrder:
     """With windows, the examples go in the order of the shards through a buffer of so many, or several in a row.
 
     Each time, one of those in the buffer is drawn, and the next takes its place; at the end of the epoch it empties.
@@ -75,7 +75,7 @@ class SequentialReader:
     what it held there. What the order has not given yet is held as encoded bytes.
     """
 
-    def __init__(self, store: Store, order: Order) -> None:
+    def __init__(self, store: RecordReader, order: ExampleOrder) -> None:
         self._store, self._order = store, order
         self._held: dict[int, bytes | None] = {}
         self._at: tuple[int, int] | None = None  # (epoch, place) that comes next
@@ -108,7 +108,7 @@ class SequentialReader:
         self._taken = max(self._taken, end)
 
 
-def make_training_reader(store: Store, order: Order) -> Read:
+def make_training_reader(store: RecordReader, order: ExampleOrder) -> Read:
     """Return what gives ((n, 2) epoch and example, data) at n positions.
 
     The place of a damaged example is taken by the next one of the epoch's order that is whole, and at the end by the
@@ -130,7 +130,7 @@ def make_training_reader(store: Store, order: Order) -> Read:
     return read
 
 
-def find_next_whole(store: Store, order: Order, position: int) -> tuple[int, bytes]:
+def find_next_whole(store: RecordReader, order: ExampleOrder, position: int) -> tuple[int, bytes]:
     """Return the next example after a position that is whole, of the same epoch, and its data."""
     epoch, place = divmod(position, order.examples)
     for ahead in range(1, order.examples):
@@ -141,7 +141,7 @@ def find_next_whole(store: Store, order: Order, position: int) -> tuple[int, byt
     raise store.failure(f"{next(iter(store.bad.values()))}; and so is every other record of the split")
 
 
-def make_evaluation_reader(store: Store) -> Read:
+def make_evaluation_reader(store: RecordReader) -> Read:
     """Return what gives the numbers of those that are whole, and their data."""
 
     def read(numbers: np.ndarray) -> tuple[np.ndarray, list[bytes]]:

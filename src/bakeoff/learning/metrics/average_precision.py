@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bakeoff.learning.metrics.box_matching import Table, find_pairs
+from bakeoff.learning.metrics.box_matching import BoxArrays, find_pairs
 
 RECALLS = np.linspace(0, 1, 101)
 VOC_OVERLAP = 0.5
@@ -109,7 +109,7 @@ def _running(operation: np.ufunc, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-def voc_precisions(predictions: Table, truth: Table) -> dict[str, float]:
+def voc_precisions(predictions: BoxArrays, truth: BoxArrays) -> dict[str, float]:
     """Return `mAP_voc`, the area under the curve (VOC 2010 on), and `mAP_voc_11`, at eleven recalls (VOC 2007).
 
     They are counted at overlap 0.5 as the Object Detection API's `pascal_voc_metrics` does. Each detection, best first,
@@ -128,7 +128,7 @@ def voc_precisions(predictions: Table, truth: Table) -> dict[str, float]:
     return {"mAP_voc": float(np.mean(areas)), "mAP_voc_11": float(np.mean(elevens))} if areas else {}
 
 
-def _voc_hits(predictions: Table, truth: Table) -> np.ndarray:
+def _voc_hits(predictions: BoxArrays, truth: BoxArrays) -> np.ndarray:
     predicted_rows, true_rows, overlap = find_pairs(predictions, truth, same_class=True)
     order = np.lexsort((true_rows, -overlap, predicted_rows))
     first = np.flatnonzero(np.diff(predicted_rows[order], prepend=-1))  # of each detection, the most overlapped

@@ -24,7 +24,7 @@ class Boxes:
 
 
 @dataclass(frozen=True)
-class Table:
+class BoxArrays:
     """Boxes of all images: the image (n,) from 0, class ids 1..k (n,), corners (n, 4), scores (n,), 1 for the truth."""
 
     image: np.ndarray
@@ -33,7 +33,7 @@ class Table:
     scores: np.ndarray
 
     @classmethod
-    def from_images(cls, images: Sequence[Boxes]) -> "Table":
+    def from_images(cls, images: Sequence[Boxes]) -> "BoxArrays":
         return cls(
             np.repeat(np.arange(len(images)), [len(boxes.classes) for boxes in images]),
             _join([boxes.classes for boxes in images]).astype(np.int64),
@@ -43,13 +43,13 @@ class Table:
             ),
         )
 
-    def __getitem__(self, rows: np.ndarray) -> "Table":
-        return Table(self.image[rows], self.classes[rows], self.corners[rows], self.scores[rows])
+    def __getitem__(self, rows: np.ndarray) -> "BoxArrays":
+        return BoxArrays(self.image[rows], self.classes[rows], self.corners[rows], self.scores[rows])
 
     def __len__(self) -> int:
         return len(self.image)
 
-    def best_first(self) -> "Table":
+    def best_first(self) -> "BoxArrays":
         """By falling score, equal ones in the order of the images; what COCO does not count is left out."""
         order = np.lexsort((-self.scores, self.classes, self.image))
         grouped = self[order]
@@ -61,7 +61,9 @@ class Table:
         return counted[np.argsort(-counted.scores, kind="stable")]
 
 
-def find_pairs(predictions: Table, truth: Table, *, same_class: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def find_pairs(
+    predictions: BoxArrays, truth: BoxArrays, *, same_class: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the overlapping pairs of each image, by prediction: row of `predictions`, row of `truth`, overlap.
 
     Overlap is what both cover over what either covers, counted as COCO counts it.
@@ -100,14 +102,14 @@ class Matches:
     """Best first, each detection takes the true box of its class that it overlaps most and that none before it took."""
 
     images: int
-    truth: Table
-    predictions: Table  # best first
+    truth: BoxArrays
+    predictions: BoxArrays  # best first
     hits: np.ndarray  # (predictions, overlaps) whether it matches a box of the ground truth
     taken: np.ndarray  # (predictions,) the row of `truth` that it matches at overlap 0.5, or NONE
 
     @classmethod
     def from_boxes(cls, truth: Sequence[Boxes], predictions: Sequence[Boxes]) -> "Matches":
-        true, best = Table.from_images(truth), Table.from_images(predictions).best_first()
+        true, best = BoxArrays.from_images(truth), BoxArrays.from_images(predictions).best_first()
         hits, taken = _assign(best, true)
         return cls(len(truth), true, best, hits, taken)
 
@@ -127,7 +129,7 @@ class Matches:
         return np.bincount(rows, minlength=self.images)
 
 
-def _assign(predictions: Table, truth: Table) -> tuple[np.ndarray, np.ndarray]:
+def _assign(predictions: BoxArrays, truth: BoxArrays) -> tuple[np.ndarray, np.ndarray]:
     hits = np.zeros((len(predictions), len(OVERLAPS)), bool)
     taken = np.full(len(predictions), NONE)
     predicted_rows, true_rows, overlap = find_pairs(predictions, truth, same_class=True)

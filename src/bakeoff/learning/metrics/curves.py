@@ -1,6 +1,7 @@
 """Scored answers -> what a score threshold makes of them, areas under curves, and how honest the scores are.
 
-Curve.from_scores(np.array([0.9, 0.8]), np.array([True, False]), total=2).best() -> Working(0.9, 1.0, 0.5, 0.67)
+curve = PrecisionRecallCurve.from_scores(np.array([0.9, 0.8]), np.array([True, False]), total=2)
+curve.best() -> Working(0.9, 1.0, 0.5, 0.67)
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ class Working:
 
 
 @dataclass(frozen=True)
-class Curve:
+class PrecisionRecallCurve:
     """One point for each score that occurs, from the highest down."""
 
     thresholds: np.ndarray
@@ -31,7 +32,7 @@ class Curve:
     total: int  # how many correct answers exist
 
     @classmethod
-    def from_scores(cls, scores: np.ndarray, right: np.ndarray, total: int) -> "Curve":
+    def from_scores(cls, scores: np.ndarray, right: np.ndarray, total: int) -> "PrecisionRecallCurve":
         """Take answers in any order, whether each is right, and how many right ones there are to be given."""
         order, last_of_equals = _rank(scores)
         thresholds = scores[order][last_of_equals]

@@ -11,9 +11,9 @@ from urllib.parse import quote
 import numpy as np
 
 from bakeoff.learning.metrics.average_precision import RECALLS, average_precisions, voc_precisions
-from bakeoff.learning.metrics.box_matching import Boxes, Matches, Table
-from bakeoff.learning.metrics.coco import Coco
-from bakeoff.learning.metrics.curves import Curve, reliability
+from bakeoff.learning.metrics.box_matching import BoxArrays, Boxes, Matches
+from bakeoff.learning.metrics.coco_metrics import CocoMetrics
+from bakeoff.learning.metrics.curves import PrecisionRecallCurve, reliability
 from bakeoff.learning.metrics.detection_errors import KINDS, RIGHT, WorkingPoint, confusion, find_errors, lost_precision
 from bakeoff.learning.metrics.intervals import Intervals, Numbers, find_intervals
 from bakeoff.learning.metrics.score import ByClass, Column, Lists, Texts, average_known, count_added
@@ -151,9 +151,9 @@ class DetectionScore:
         return np.array(rows, np.float64).reshape(-1, 3) if len(known) == len(self.truth) else None
 
     @cached_property
-    def _coco(self) -> Coco:
+    def _coco(self) -> CocoMetrics:
         matches = self._matches
-        return Coco(len(self.classes), matches.images, matches.truth, matches.predictions)
+        return CocoMetrics(len(self.classes), matches.images, matches.truth, matches.predictions)
 
     @cached_property
     def _precision(self) -> np.ndarray:
@@ -173,11 +173,11 @@ class DetectionScore:
         there = set(self._matches.truth.classes.tolist())
         return [(number, label) for number, label in enumerate(self.classes, start=1) if number in there]
 
-    def _curve(self, label: int | None) -> Curve:
+    def _curve(self, label: int | None) -> PrecisionRecallCurve:
         """Of one class, or of all answers together."""
         matches = self._matches
         rows = np.ones(len(matches.predictions), bool) if label is None else matches.predictions.classes == label
-        return Curve.from_scores(
+        return PrecisionRecallCurve.from_scores(
             matches.predictions.scores[rows], matches.right[rows], int(matches.true_counts(label).sum())
         )
 
@@ -188,7 +188,7 @@ class DetectionScore:
             matches.predictions.image[rows], matches.hits[rows], matches.true_counts(label), often
         )
 
-    def _by_image(self, boxes: Table, more: Mapping[str, np.ndarray | Texts]) -> Lists:
+    def _by_image(self, boxes: BoxArrays, more: Mapping[str, np.ndarray | Texts]) -> Lists:
         order = np.argsort(boxes.image, kind="stable")
         sides = dict(zip(("ymin", "xmin", "ymax", "xmax"), boxes.corners[order].T, strict=True))
         counts = np.bincount(boxes.image, minlength=len(self.truth))

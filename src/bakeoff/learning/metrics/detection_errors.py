@@ -7,7 +7,7 @@ import numpy as np
 
 from bakeoff.learning.metrics.average_precision import average_precisions
 from bakeoff.learning.metrics.box_matching import NONE, Matches, find_pairs
-from bakeoff.learning.metrics.curves import Curve, Working
+from bakeoff.learning.metrics.curves import PrecisionRecallCurve, Working
 from bakeoff.learning.metrics.names import ERRORS
 
 CLOSE, FAR = 0.5, 0.1
@@ -126,7 +126,10 @@ class WorkingPoint:
 
     @classmethod
     def from_matches(cls, matches: Matches) -> "WorkingPoint":
-        best = Curve.from_scores(matches.predictions.scores, matches.right, len(matches.truth)).best() or NEVER
+        best = (
+            PrecisionRecallCurve.from_scores(matches.predictions.scores, matches.right, len(matches.truth)).best()
+            or NEVER
+        )
         given = matches.from_score(best.threshold)
         return cls(best, given, find_errors(given))
 

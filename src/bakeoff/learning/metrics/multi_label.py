@@ -11,7 +11,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from bakeoff.learning.metrics.curves import Curve, areas_under_roc, average_precisions, reliability
+from bakeoff.learning.metrics.curves import PrecisionRecallCurve, areas_under_roc, average_precisions, reliability
 from bakeoff.learning.metrics.intervals import Intervals, Numbers, find_intervals
 from bakeoff.learning.metrics.score import ByClass, Column, Lists, Texts, average_known, count_added
 
@@ -51,13 +51,13 @@ class MultiLabelScore:
         """
         truth, scores = self._tables
         numbers: dict = self._once(self._numbers)
-        best = Curve.from_scores(scores.ravel(), truth.ravel(), int(truth.sum())).best()
+        best = PrecisionRecallCurve.from_scores(scores.ravel(), truth.ravel(), int(truth.sum())).best()
         if best:
             numbers |= {"best_f1": best.f1, "best_threshold": best.threshold}
         numbers["average_precision"] = self._once(partial(self._by_class, average_precisions))
         numbers["auc"] = self._once(partial(self._by_class, areas_under_roc))
         curves = {
-            label: Curve.from_scores(scores[:, at], truth[:, at], int(truth[:, at].sum())).best()
+            label: PrecisionRecallCurve.from_scores(scores[:, at], truth[:, at], int(truth[:, at].sum())).best()
             for at, label in enumerate(self.classes)
             if truth[:, at].any()
         }
@@ -97,7 +97,7 @@ class MultiLabelScore:
         total = int(truth.sum())
         if not total:
             return {"precision_recall": [], "threshold": [], "calibration": []}
-        curve = Curve.from_scores(scores.ravel(), truth.ravel(), total)
+        curve = PrecisionRecallCurve.from_scores(scores.ravel(), truth.ravel(), total)
         chosen = np.unique(np.linspace(0, len(curve.given) - 1, MOST_POINTS).astype(int))
         points = zip(curve.recall[chosen], curve.precision[chosen], strict=True)
         return {

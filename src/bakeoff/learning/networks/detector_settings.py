@@ -172,7 +172,7 @@ class Detector(Network, Protocol):
         """Return what tells the meaning of the outputs."""
 
 
-class Anchored(Protocol):
+class AnchorHeadSettings(Protocol):
     """What the head of a detector with anchors asks of it."""
 
     @property
@@ -193,7 +193,7 @@ class AnchorDetector:
 
     next_best: bool = True
 
-    def head(self: Anchored) -> "Head":
+    def head(self: AnchorHeadSettings) -> "Head":
         from bakeoff.learning.networks.heads.anchor_head import AnchorHead
 
         return AnchorHead(self)

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from bakeoff.learning.input.memory_budget import Memory, Parts
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape, resizing_of
 from bakeoff.learning.lr.schedule import Schedule
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.optimizers import Optimizer
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 
 WHOLE_RUN = "all"  # the name of the one phase of a run without phases
 
@@ -106,9 +106,9 @@ def plan_auto_phases(run: Variant) -> list[TrainingPhase]:
     return [phase for phase, has_own in zip(plan_phases(run), own, strict=True) if not has_own]
 
 
-def training_order(run: Variant) -> Order:
+def training_order(run: Variant) -> ExampleOrder:
     """Return the order in which training examples come."""
-    return Order(run.derived.train_examples, run.seed, run.derived.shuffle_windows)
+    return ExampleOrder(run.derived.train_examples, run.seed, run.derived.shuffle_windows)
 
 
 def mixed_steps(run: Variant) -> int:

@@ -15,15 +15,15 @@ import numpy as np
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.network import Network, select
 from bakeoff.learning.networks.weights import require_matches
-from bakeoff.learning.plan.settings import Init
-from bakeoff.learning.pretrained.match_variables import Stock, open_stock
-from bakeoff.learning.pretrained.weight_source import KEY, Origin
+from bakeoff.learning.plan.train_settings import Init
+from bakeoff.learning.pretrained.match_variables import NamedArrays, open_stock
+from bakeoff.learning.pretrained.weight_source import KEY, WeightSource
 
 FILE = "init.json"
 SHOWN = 3
 
 
-def load_first_weights(network: keras.Model, model: Network, init: Init, origin: Origin) -> dict[str, Any]:
+def load_first_weights(network: keras.Model, model: Network, init: Init, origin: WeightSource) -> dict[str, Any]:
     """Into the network; returns what `init.json` holds."""
     if init.weights == "none":
         everything = [weight.path for weight in network.weights]
@@ -76,7 +76,7 @@ def _wanted(network: keras.Model, model: Network, init: Init) -> set[str]:
     return chosen | {path for path in statistics if path.rpartition("/")[0] in layers}
 
 
-def _load(network: keras.Model, stock: Stock, wanted: set[str]) -> dict[str, Any]:
+def _load(network: keras.Model, stock: NamedArrays, wanted: set[str]) -> dict[str, Any]:
     loaded, skipped, left, used = [], [], [], set()
     for weight in network.weights:
         name = stock.name_of(weight.path) if weight.path in wanted else None
@@ -135,7 +135,7 @@ def _require_this_architecture(report: dict[str, Any], source: str, model: Netwo
         )
 
 
-def _require_partners(report: dict[str, Any], source: str, wanted: set[str], stock: Stock) -> None:
+def _require_partners(report: dict[str, Any], source: str, wanted: set[str], stock: NamedArrays) -> None:
     """A layer is loaded whole: what it lacks there, or has there and not here, would change what it computes."""
     loaded = {path.rpartition("/")[0] for path in report["loaded"]}
     alone = [path for path in report["left_random"] if path in wanted and path.rpartition("/")[0] in loaded]

@@ -10,16 +10,16 @@ import numpy as np
 
 from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.learning.networks.network import Network, Pretrained, select
-from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.name_tables import find_differences
-from bakeoff.learning.pretrained.tf_checkpoint import Checkpoint
+from bakeoff.learning.pretrained.tf_checkpoint import TensorFlowCheckpoint
 from bakeoff.learning.pretrained.weight_files import Layers, Stored, open_weights
-from bakeoff.learning.pretrained.weight_source import KEY, Origin
+from bakeoff.learning.pretrained.weight_source import KEY, WeightSource
 
 KERAS_RESNET = "conv1_conv"  # in Keras' own it has a bias, and sees blue, green, red
 
 
-class Stock:
+class NamedArrays:
     """Arrays by name, and the name of each variable's."""
 
     def __init__(self, arrays: Mapping[str, Stored], names: Mapping[str, str], head: "ClassHead | None" = None) -> None:
@@ -73,10 +73,10 @@ class ClassHead:
 
 
 @contextmanager
-def open_stock(network: keras.Model, model: Network, init: Init, origin: Origin) -> Iterator[Stock]:
+def open_stock(network: keras.Model, model: Network, init: Init, origin: WeightSource) -> Iterator[NamedArrays]:
     if origin.is_tf_checkpoint:
         assert origin.path is not None
-        checkpoint = Checkpoint(origin.path)
+        checkpoint = TensorFlowCheckpoint(origin.path)
         if init.names is None:
             names = checkpoint.names_of(network)
         else:
@@ -84,7 +84,7 @@ def open_stock(network: keras.Model, model: Network, init: Init, origin: Origin)
         arrays = {
             key: checkpoint.stored(key) for key in {**dict.fromkeys(checkpoint.keys), **dict.fromkeys(names.values())}
         }
-        yield Stock(arrays, names, _class_head(network, model))
+        yield NamedArrays(arrays, names, _class_head(network, model))
     elif origin.path is None:
         yield _by_layer(network, _of_imagenet(model))
     else:
@@ -99,7 +99,7 @@ def _class_head(network: keras.Model, model: Network) -> ClassHead | None:
     return ClassHead(frozenset(select(paths, ["head.classes"], model.parts)), network.output["classes"].shape[-1])
 
 
-def _by_layer(network: keras.Model, layers: Layers) -> Stock:
+def _by_layer(network: keras.Model, layers: Layers) -> NamedArrays:
     """Layers have the same names; their variables have the same names, or numbers in their order."""
     if _is_keras_resnet(network, layers):
         layers = _resnet_as_here(layers)
@@ -111,7 +111,7 @@ def _by_layer(network: keras.Model, layers: Layers) -> Stock:
             own = layers.get(layer.name, {})
             if key_there := next((key for key in (variable, str(number)) if key in own), None):
                 names[weight.path] = f"{layer.name}/{key_there}"
-    return Stock(arrays, names)
+    return NamedArrays(arrays, names)
 
 
 def _is_keras_resnet(network: keras.Model, layers: Layers) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.foundation.errors import ConfigError, DataError, choices
-from bakeoff.learning.pretrained.name_tables import Layer, find_names
+from bakeoff.learning.pretrained.name_tables import LayerNames, find_names
 from bakeoff.learning.pretrained.weight_files import Stored
 
 BOOKKEEPING = (  # parts of keys that hold no weights
@@ -18,7 +18,7 @@ BOOKKEEPING = (  # parts of keys that hold no weights
 SHOWN = 3
 
 
-class Checkpoint:
+class TensorFlowCheckpoint:
     """Arrays by key, read when they are wanted."""
 
     def __init__(self, prefix: Path) -> None:
@@ -65,13 +65,13 @@ class Checkpoint:
         return names
 
 
-def layers_of(network: keras.Model) -> list[Layer]:
+def layers_of(network: keras.Model) -> list[LayerNames]:
     layers = []
     for layer in network._flatten_layers(include_self=False):
         own = [*layer._trainable_variables, *layer._non_trainable_variables]
         variables = tuple((weight.path, _name_in_tables(layer, weight.path)) for weight in own)
         if variables:
-            layers.append(Layer(layer.name, variables))
+            layers.append(LayerNames(layer.name, variables))
     return layers
 
 

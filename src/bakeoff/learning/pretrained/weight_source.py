@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bakeoff.foundation.errors import ConfigError, show
 from bakeoff.foundation.workspace import WEIGHTS
-from bakeoff.learning.plan.settings import Init
+from bakeoff.learning.plan.train_settings import Init
 
 BEST, FINAL = "best.weights.h5", "final.weights.h5"
 RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -23,7 +23,7 @@ STATE = re.compile(r'^model_checkpoint_path: *"(.+)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Origin:
+class WeightSource:
     """Where first weights come from; `path` is None for random ones and ImageNet's."""
 
     path: Path | None
@@ -31,10 +31,10 @@ class Origin:
     is_tf_checkpoint: bool = False
 
 
-def origin_of(init: Init, fetch: Callable[[str], Path]) -> Origin:
+def origin_of(init: Init, fetch: Callable[[str], Path]) -> WeightSource:
     """`fetch` gives the weights of an MLflow run as a file."""
     if init.weights in ("none", "imagenet"):
-        return Origin(None, init.weights)
+        return WeightSource(None, init.weights)
     try:
         return _origin_of_file(init, fetch)
     except RuntimeError:  # it begins with ~ and the name of an unknown user
@@ -45,7 +45,7 @@ def origin_of(init: Init, fetch: Callable[[str], Path]) -> Origin:
         raise _not_there(init) from None
 
 
-def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> Origin:
+def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> WeightSource:
     path = find_place(init.weights)
     if not path.exists() and RUN_ID.fullmatch(init.weights):
         path = fetch(init.weights)
@@ -54,15 +54,15 @@ def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> Origin:
     if path.is_file() and path.suffix != ".index":
         _require_weights(path)
         if _is_old_checkpoint(path):
-            return Origin(path, _digest([path, *_tables(init)]), is_tf_checkpoint=True)
+            return WeightSource(path, _digest([path, *_tables(init)]), is_tf_checkpoint=True)
         require_no_table(init)
-        return Origin(path, _digest([path]))
+        return WeightSource(path, _digest([path]))
     prefix = path.with_suffix("") if path.suffix == ".index" else path
     if prefix.with_name(f"{prefix.name}.index").is_file():
         parts = sorted(prefix.parent.glob(f"{_literal(prefix.name)}.*"))
         if not any(part.name.startswith(f"{prefix.name}.data-") for part in parts):
             raise ConfigError(f"{KEY}: {prefix.as_posix()}.index has no {prefix.name}.data-… beside it; copy that, too")
-        return Origin(prefix, _digest([*parts, *_tables(init)]), is_tf_checkpoint=True)
+        return WeightSource(prefix, _digest([*parts, *_tables(init)]), is_tf_checkpoint=True)
     raise _not_there(init)
 
 

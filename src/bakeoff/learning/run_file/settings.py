@@ -12,7 +12,7 @@ from bakeoff.learning.networks import NETWORKS
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.optimizers import OPTIMIZERS, Optimizer
 from bakeoff.learning.plan.phases import Derived
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.run_file.parse import Problems, make_plain, parse_kind, settings_tree
 
 Groups = Mapping[str, Mapping[str, type]]  # the classes that each group's settings can be, by the group's `kind`

@@ -14,7 +14,7 @@ import yaml
 from bakeoff.foundation.errors import ConfigError, show
 from bakeoff.foundation.files import write_whole
 
-Place = tuple[str | int, ...]  # ("anchors", "aspect_ratios", 0)
+KeyPath = tuple[str | int, ...]  # ("anchors", "aspect_ratios", 0)
 MOST_BYTES = 200_000  # of a file; the largest here has 10,000
 MOST_LEVELS = 16  # of mappings and lists in each other; the deepest here has 6
 MOST_DIGITS = 18  # of a whole number
@@ -36,7 +36,7 @@ SURPRISES = {
 @dataclass(frozen=True)
 class Document:
     values: dict[str, Any]
-    lines: dict[Place, int]  # where each key and each item of a list stands
+    lines: dict[KeyPath, int]  # where each key and each item of a list stands
 
 
 class _Loader(yaml.SafeLoader):
@@ -121,7 +121,7 @@ def read_document(path: Path) -> Document:
     return Document(tree, lines)
 
 
-def find_odd(value: Any, place: Place = ()) -> tuple[Place, str] | None:
+def find_odd(value: Any, place: KeyPath = ()) -> tuple[KeyPath, str] | None:
     """Return where a tree holds what not every reader and writer can take, and why; None if there is no such place."""
     if len(place) > MOST_LEVELS:
         return place[:MOST_LEVELS], f"must not be nested deeper than {MOST_LEVELS} levels"
@@ -138,7 +138,7 @@ def find_odd(value: Any, place: Place = ()) -> tuple[Place, str] | None:
     return None
 
 
-def name_place(place: Place) -> str:
+def name_place(place: KeyPath) -> str:
     """Return ("anchors", "aspect_ratios", 0) as anchors.aspect_ratios[0]."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
 
@@ -152,8 +152,8 @@ def write_mapping(path: Path, tree: dict[str, Any], *, head: str) -> None:
     write_whole(path, f"{head}{body}")
 
 
-def _lines(node: yaml.Node | None, place: Place) -> dict[Place, int]:
-    line_numbers: dict[Place, int] = {}
+def _lines(node: yaml.Node | None, place: KeyPath) -> dict[KeyPath, int]:
+    line_numbers: dict[KeyPath, int] = {}
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             inner = (*place, key.value)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from bakeoff.learning.checkpoints.history import FILE, LogLine
-from bakeoff.learning.checkpoints.run_folder import Stock
+from bakeoff.learning.checkpoints.run_folder import CheckpointList
 
 if TYPE_CHECKING:
-    from bakeoff.learning.training.training import Outcome, Training
+    from bakeoff.learning.training.training import Training, TrainingResult
 
 
 class Callback:
@@ -35,13 +35,13 @@ class Callback:
     def on_checkpoint_start(self) -> None:
         """A checkpoint is about to be written. Called in the thread that writes it, beside training."""
 
-    def on_checkpoint(self, stock: Stock) -> None:
+    def on_checkpoint(self, stock: CheckpointList) -> None:
         """A checkpoint is on the disk, or was when the training began. Called in that thread, too."""
 
     def on_error(self, error: Exception, key: str, batch_size: int) -> None:
         """A step failed. Whoever can explain it raises an error that names the key of its batch size."""
 
-    def on_end(self, outcome: "Outcome") -> None:
+    def on_end(self, outcome: "TrainingResult") -> None:
         """No more steps are taken: the training is over or was stopped. Not called after an error."""
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class CallbackList(Callback):
         for one in self.callbacks:
             one.on_checkpoint_start()
 
-    def on_checkpoint(self, stock: Stock) -> None:
+    def on_checkpoint(self, stock: CheckpointList) -> None:
         for one in self.callbacks:
             one.on_checkpoint(stock)
 
@@ -86,7 +86,7 @@ class CallbackList(Callback):
         for one in self.callbacks:
             one.on_error(error, key, batch_size)
 
-    def on_end(self, outcome: "Outcome") -> None:
+    def on_end(self, outcome: "TrainingResult") -> None:
         for one in self.callbacks:
             one.on_end(outcome)
 

@@ -12,9 +12,9 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from bakeoff.foundation.errors import BakeoffError
-from bakeoff.learning.checkpoints.run_state import Best, End, Standing
+from bakeoff.learning.checkpoints.run_state import Best, End, PhaseState
 from bakeoff.learning.metrics.names import merit
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.training.step import AtOnce, Calls
 from bakeoff.learning.training.stopping import Ends
 
@@ -127,7 +127,7 @@ class Keeper(Protocol):
     def keep_best(self, step: int) -> None:
         """Keep the weights: they scored best."""
 
-    def checkpoint(self, step: int, standing: Standing) -> None:
+    def checkpoint(self, step: int, standing: PhaseState) -> None:
         """Keep everything that the next step depends on."""
 
 
@@ -172,8 +172,8 @@ def fit(
     rhythm: Rhythm,
     keeper: Keeper,
     ends: Ends,
-    standing: Standing,
-) -> Standing:
+    standing: PhaseState,
+) -> PhaseState:
     """Take `steps`, unless something ends them early.
 
     The last step is logged, validated and kept, but one that a stop made the last is only kept: the lines and
@@ -221,7 +221,7 @@ def fit(
     return standing
 
 
-def _validate(done: int, standing: Standing, keeper: Keeper, ends: Ends, watch: Stopwatch) -> Standing:
+def _validate(done: int, standing: PhaseState, keeper: Keeper, ends: Ends, watch: Stopwatch) -> PhaseState:
     before = time.monotonic()
     result = None if ends.stop.asked else keeper.validate(done)
     if result is None:
@@ -236,10 +236,10 @@ def _validate(done: int, standing: Standing, keeper: Keeper, ends: Ends, watch: 
     took = time.monotonic() - before
     ends.limit.validated(took)
     watch.leave_out(took)
-    return Standing(best, ends.early.after(standing.patience, value))
+    return PhaseState(best, ends.early.after(standing.patience, value))
 
 
-def _end_at(done: int, steps: range, ends: Ends, standing: Standing, time_is_up: bool = False) -> End | None:
+def _end_at(done: int, steps: range, ends: Ends, standing: PhaseState, time_is_up: bool = False) -> End | None:
     if time_is_up:
         return "max_minutes"
     if done == steps.stop:

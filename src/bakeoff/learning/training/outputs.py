@@ -8,12 +8,12 @@ from bakeoff.learning.checkpoints.history import write_plots, write_state
 from bakeoff.learning.networks import weights
 from bakeoff.learning.pretrained.load_report import write_report
 from bakeoff.learning.training.setup import Setup
-from bakeoff.learning.training.training import Outcome, Training
+from bakeoff.learning.training.training import Training, TrainingResult
 
 
 def write(
-    training: Training, outcome: Outcome, setup: Setup, first_weights: Mapping[str, Any], ancestors: Mapping[str, Any],
-    out: Path,
+    training: Training, outcome: TrainingResult, setup: Setup,
+    first_weights: Mapping[str, Any], ancestors: Mapping[str, Any], out: Path,
 ) -> dict[str, Any]:  # fmt: skip
     """Write weights, plots, what became of the first weights, and how the run ended; return what `state.json` holds."""
     kept = training.learner.kept

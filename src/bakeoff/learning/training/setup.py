@@ -17,17 +17,17 @@ from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.foundation.errors import ConfigError, choices
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.input.batches import evaluation_batches, training_batches
-from bakeoff.learning.input.record_reader import BadRecords, Store, plain_errors_of
-from bakeoff.learning.input.shuffle import Order
+from bakeoff.learning.input.record_reader import BadRecords, RecordReader, plain_errors_of
+from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.subset import draw_share
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.metrics.names import BY_HEADLINE
 from bakeoff.learning.plan.phases import TrainingPhase, Variant, batch_shape, mixed_steps, plan_phases, training_order
 from bakeoff.learning.tasks.task import Answer, Task, Tensors, compile_answer, judge, make_task
-from bakeoff.learning.training.devices import own_devices, strategy_of
+from bakeoff.learning.training.accelerators import own_devices, strategy_of
 from bakeoff.learning.training.loop import seed_everything
 from bakeoff.learning.training.trainer_state import Learner, new_learner
-from bakeoff.learning.training.workers import Place
+from bakeoff.learning.training.workers import WorkerAddress
 
 MOST_NAMES = 64  # that a message shows
 REHEARSED = 3  # batches
@@ -43,13 +43,13 @@ class Setup:
     task: Task
     headline: str  # of the metrics of validation: by which the best weights are chosen
     learner: Learner
-    examples: Store
-    held_out: Store
+    examples: RecordReader
+    held_out: RecordReader
     bad: BadRecords
-    place: Place | None = None  # among several workers; None: this process trains alone
+    place: WorkerAddress | None = None  # among several workers; None: this process trains alone
 
     @classmethod
-    def of(cls, run: Variant, manifest: Manifest, records: Path, place: Place | None = None) -> "Setup":
+    def of(cls, run: Variant, manifest: Manifest, records: Path, place: WorkerAddress | None = None) -> "Setup":
         """Build all of it, with random weights."""
         strategy = strategy_of(run.train.devices, [phase.span.batch_size for phase in plan_phases(run)], place)
         seed_everything(run.seed, deterministic=run.train.deterministic)
@@ -58,7 +58,7 @@ class Setup:
         bad = BadRecords()
         only = {TRAIN: draw_share(manifest.splits[TRAIN].examples, run.train.share, run.seed)}
         examples, held_out = (
-            Store(records, manifest.splits[split], run.memory.on_bad_record, bad.of(split), only.get(split))
+            RecordReader(records, manifest.splits[split], run.memory.on_bad_record, bad.of(split), only.get(split))
             for split in (TRAIN, VALIDATION)
         )
         headline = choose_headline(task, run.train.best_by)
@@ -103,8 +103,8 @@ class Setup:
 class Feed:
     """The batches of a phase, from any of its steps on."""
 
-    store: Store
-    order: Order
+    store: RecordReader
+    order: ExampleOrder
     augment: Augment
     encode: Callable[[Tensors], Tensors]
     shape_of: Callable[[int], Shape]  # by batch size

@@ -10,24 +10,24 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.checkpoints.continue_from import Parent, parent_of, taken_up, write_identity
 from bakeoff.learning.checkpoints.fingerprint import identity, name_of
-from bakeoff.learning.checkpoints.run_folder import SavedState, Work
+from bakeoff.learning.checkpoints.run_folder import RunFolder, SavedState
 from bakeoff.learning.plan.phases import plan_phases
-from bakeoff.learning.pretrained.weight_source import Origin, origin_of
+from bakeoff.learning.pretrained.weight_source import WeightSource, origin_of
 from bakeoff.learning.run_file.settings import LearningRun, learning_tree
 
 
 @dataclass(frozen=True)
-class Start:
+class RunStart:
     identity: dict[str, Any]  # what the fingerprint is a hash of
     fingerprint: str
-    origin: Origin  # of the first weights
+    origin: WeightSource  # of the first weights
     parent: Parent | None  # the run that this one continues
 
     @classmethod
     def of(
         cls, run: LearningRun, manifest: Manifest, devices: int, fetch: Callable[[str], Path],
         own_id: Callable[[str], str | None],
-    ) -> "Start":  # fmt: skip
+    ) -> "RunStart":  # fmt: skip
         """`fetch` gives the weights of an MLflow run as a file, `own_id` our id of it."""
         origin = origin_of(run.train.init, fetch)
         parent = parent_of(run.train, workspace.runs(), own_id)
@@ -39,15 +39,15 @@ class Start:
     def folder(self) -> Path:
         return workspace.in_flight(self.fingerprint)
 
-    def open_folder(self, run: LearningRun) -> Work:
+    def open_folder(self, run: LearningRun) -> RunFolder:
         phases = [phase.span.name for phase in plan_phases(run)]
-        return Work(self.folder, phases, fresh=run.train.fresh, keep_every=run.train.keep_every_steps)
+        return RunFolder(self.folder, phases, fresh=run.train.fresh, keep_every=run.train.keep_every_steps)
 
     @property
     def parent_fingerprint(self) -> str | None:
         return self.parent.fingerprint if self.parent else None
 
-    def take_up(self, run: LearningRun, work: Work, remarks: Sequence[str]) -> SavedState:
+    def take_up(self, run: LearningRun, work: RunFolder, remarks: Sequence[str]) -> SavedState:
         """Find where the run resumes, and print it after the remarks."""
         write_identity(self.identity, self.folder)
         ends = [phase.span.end_step for phase in plan_phases(run)]

@@ -16,7 +16,7 @@ import tensorflow as tf
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.tasks.task import Task, Tensors, as_float32
-from bakeoff.learning.training.devices import has_gpus, own_devices
+from bakeoff.learning.training.accelerators import has_gpus, own_devices
 from bakeoff.learning.training.input_gradients import fast_gradients
 
 MOST_SECONDS = 0.5  # of a call; whoever asks training to stop waits for one

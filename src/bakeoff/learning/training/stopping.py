@@ -17,7 +17,7 @@ from types import FrameType
 
 from bakeoff.foundation.errors import INTERRUPTED, TRY_AGAIN_LATER, Canceled
 from bakeoff.foundation.signals import TAKES_AWAY
-from bakeoff.learning.plan.settings import EarlyStopping
+from bakeoff.learning.plan.train_settings import EarlyStopping
 
 POLL_SECONDS = 0.05
 ASKED = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"

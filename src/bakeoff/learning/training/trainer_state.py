@@ -12,9 +12,9 @@ from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.network import Network, Parts
 from bakeoff.learning.networks.weights import Average, train_only
 from bakeoff.learning.plan.optimizers import Optimizer
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.tasks.task import Task, Tensors
-from bakeoff.learning.training.devices import normalise_over_all_devices, precision
+from bakeoff.learning.training.accelerators import normalise_over_all_devices, precision
 from bakeoff.learning.training.step import Step
 
 Arrays = Mapping[str, np.ndarray]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from bakeoff.learning.checkpoints.history import LogLine
-from bakeoff.learning.checkpoints.run_folder import SavedState, Work
-from bakeoff.learning.checkpoints.run_state import Best, End, Position, RunState, Standing
+from bakeoff.learning.checkpoints.run_folder import RunFolder, SavedState
+from bakeoff.learning.checkpoints.run_state import Best, End, PhaseState, Position, RunState
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
 from bakeoff.learning.training.callbacks import Callback, CallbackList
 from bakeoff.learning.training.loop import Diverged, Rhythm, fit, require_numbers
@@ -20,14 +20,14 @@ from bakeoff.learning.training.setup import Feed, Pictures, Setup
 from bakeoff.learning.training.step import Calls, Step
 from bakeoff.learning.training.stopping import Clock, Ends, Stop, TimeLimit
 from bakeoff.learning.training.trainer_state import Learner
-from bakeoff.learning.training.workers import Alone, Workers
+from bakeoff.learning.training.workers import Alone, WorkerGroup
 
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
 
 
 @dataclass(frozen=True)
-class Outcome:
-    standings: list[Standing]  # of each phase that has started
+class TrainingResult:
+    standings: list[PhaseState]  # of each phase that has started
     position: Position
     resumed_at: list[int]  # steps
 
@@ -81,8 +81,8 @@ class Training:
     phases: Sequence[TrainingPhase]
     rhythm: Rhythm  # when something is due
     ends: Ends  # what may end it before its last step
-    work: Work  # checkpoints
-    workers: Workers = field(default_factory=Alone)
+    work: RunFolder  # checkpoints
+    workers: WorkerGroup = field(default_factory=Alone)
     pictures: Pictures = field(default_factory=Pictures)  # the few examples that validation showed
     callbacks: CallbackList = field(default_factory=CallbackList)
     history: list[LogLine] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Training:
     saved: SavedState = field(default_factory=SavedState)  # what this process began with
 
     @classmethod
-    def of(cls, setup: Setup, work: Work, stop: Stop, saved: SavedState, workers: Workers) -> "Training":
+    def of(cls, setup: Setup, work: RunFolder, stop: Stop, saved: SavedState, workers: WorkerGroup) -> "Training":
         """Return the training of a rendered variant."""
         run, validation = setup.run, setup.validation(lambda: stop.asked)
         limit = TimeLimit(
@@ -115,7 +115,7 @@ class Training:
         """Tell whether no step was left when this process began."""
         return self.saved.is_over
 
-    def run(self, saved: SavedState, callbacks: Sequence[Callback] = ()) -> Outcome:
+    def run(self, saved: SavedState, callbacks: Sequence[Callback] = ()) -> TrainingResult:
         """Take the steps that are left after a checkpoint, and release the other workers."""
         self.callbacks = CallbackList(callbacks)
         self.history, self.position = list(saved.state.history), saved.position
@@ -125,7 +125,7 @@ class Training:
             with self.work.followed(self.callbacks.on_checkpoint_start, self.callbacks.on_checkpoint):
                 self.callbacks.on_start(self)
                 self._train_phases()
-                outcome = Outcome(self._standings, self.position, self._resumed)
+                outcome = TrainingResult(self._standings, self.position, self._resumed)
                 self.callbacks.on_end(outcome)
                 return outcome
         finally:
@@ -163,7 +163,7 @@ class Training:
         """Take the steps of a phase that are left, after those of a checkpoint that was `saved` in it."""
         self._number, phase = number, self.phases[number]
         first = saved.position.step if saved else phase.span.first_step
-        standing = self._standings[number] if saved else Standing()
+        standing = self._standings[number] if saved else PhaseState()
         self.workers.begin_phase(number, first)
         self._step: Step = self.learner.begin(phase.trainable, self._key(phase, "trainable"))
         if saved is not None:
@@ -173,7 +173,7 @@ class Training:
         steps = range(first, first if standing.ended_by else phase.span.end_step)
         self._standings[number:] = [self._fit(phase, steps, standing)]
 
-    def _fit(self, phase: TrainingPhase, steps: range, standing: Standing) -> Standing:
+    def _fit(self, phase: TrainingPhase, steps: range, standing: PhaseState) -> PhaseState:
         rhythm = self.rhythm.for_steps_of(phase.span.batch_size * self.feed.together)
         try:
             calls = Calls(
@@ -205,7 +205,7 @@ class Training:
     def keep_best(self, step: int) -> None:
         self.work.keep_best(Position(self._number, step), self.learner.kept_names, self.learner.kept_weights())
 
-    def checkpoint(self, step: int, standing: Standing) -> None:
+    def checkpoint(self, step: int, standing: PhaseState) -> None:
         self.position = Position(self._number, step)
         self.workers.require_equal(self.learner.state)
         before = self.saved.state

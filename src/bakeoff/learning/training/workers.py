@@ -30,7 +30,7 @@ class WorkerLost(BakeoffError):
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerAddress:
     """Which worker a process is, by its number, and where all of them are."""
 
     rank: int
@@ -46,7 +46,7 @@ class Place:
         return {CLUSTER: json.dumps({"cluster": {"worker": list(self.addresses)}, "task": task})}
 
 
-def place_of(environ: Mapping[str, str]) -> Place | None:
+def place_of(environ: Mapping[str, str]) -> WorkerAddress | None:
     """Return the place that TF_CONFIG gives this process; None if there is no such variable, or one without workers."""
     text = environ.get(CLUSTER)
     if not text:
@@ -54,7 +54,7 @@ def place_of(environ: Mapping[str, str]) -> Place | None:
     try:
         tree = json.loads(text)
         addresses, task = tree["cluster"]["worker"], tree["task"]
-        place = Place(int(task["index"]), tuple(map(str, addresses)))
+        place = WorkerAddress(int(task["index"]), tuple(map(str, addresses)))
         is_whole = task["type"] == "worker" and 0 <= place.rank < place.count and set(tree["cluster"]) == {"worker"}
     except (ValueError, KeyError, TypeError):
         is_whole = False
@@ -64,7 +64,7 @@ def place_of(environ: Mapping[str, str]) -> Place | None:
     return place
 
 
-class Workers(Protocol):
+class WorkerGroup(Protocol):
     """The other workers, as the one that leads sees them."""
 
     def leading(self) -> AbstractContextManager[None]:
@@ -102,7 +102,7 @@ class Alone:
 class Crew:
     """All workers of a training, this one among them. Every method is called by all of them, in the same order."""
 
-    def __init__(self, strategy: "tf.distribute.Strategy", place: Place) -> None:
+    def __init__(self, strategy: "tf.distribute.Strategy", place: WorkerAddress) -> None:
         import tensorflow as tf
 
         self._strategy, self._place = strategy, place

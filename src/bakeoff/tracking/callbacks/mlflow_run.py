@@ -8,7 +8,7 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import SEEN
 from bakeoff.foundation import workspace
 from bakeoff.learning.checkpoints.history import LogLine
-from bakeoff.learning.checkpoints.run_folder import Stock
+from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.learning.run_file.read_write import unsealed
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.run_file.yaml_file import read_mapping
@@ -55,7 +55,7 @@ class MlflowRun(Callback):
         """Bring to the disk what the checkpoint counts as written."""
         self._tracker.settle()
 
-    def on_checkpoint(self, stock: Stock) -> None:
+    def on_checkpoint(self, stock: CheckpointList) -> None:
         self._tracker.checkpoint(stock)
 
 

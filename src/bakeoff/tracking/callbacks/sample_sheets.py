@@ -10,7 +10,7 @@ from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.run_folder import SAMPLES
 from bakeoff.learning.metrics.names import merit
 from bakeoff.learning.training.callbacks import Callback
-from bakeoff.learning.training.training import Outcome, Training
+from bakeoff.learning.training.training import Training, TrainingResult
 
 MIN_SCORE = 0.5  # of detections, and of labels where there may be several
 
@@ -43,7 +43,7 @@ class SampleSheets(Callback):
         for file in set(self.folder.glob("*.jpg")) - self._staying():
             file.unlink()
 
-    def on_end(self, outcome: Outcome) -> None:
+    def on_end(self, outcome: TrainingResult) -> None:
         """Copy the sheets; those of steps that were taken back stay behind."""
         for sheet in self._staying():
             if sheet.is_file():

@@ -16,7 +16,7 @@ from tensorflow.core.util.event_pb2 import Event
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.run_folder import SAMPLES
-from bakeoff.learning.plan.settings import Train
+from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.tasks.task import Tensors
 from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.training import Training

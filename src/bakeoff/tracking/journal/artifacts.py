@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.tracking.journal.entries import ArtifactFile, FileEntry, ModelEntry, PredictorEntry, dump_fields
 
 if TYPE_CHECKING:
-    from bakeoff.config.track import Mlflow
+    from bakeoff.config.track_settings import Mlflow
 
 SENDING = "sending-"  # begins the names of folders in which files are put together to be sent
 SENT_BY_THEN_S = 3600.0  # an older folder was left by a process that was killed

@@ -8,8 +8,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from bakeoff.config.track import Mlflow
-from bakeoff.learning.checkpoints.run_folder import IDENTITY, Stock
+from bakeoff.config.track_settings import Mlflow
+from bakeoff.learning.checkpoints.run_folder import IDENTITY, CheckpointList
 from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile
 from bakeoff.tracking.journal.journal import Journal
 
@@ -20,7 +20,7 @@ STORED_IDENTITY = f"train/{IDENTITY}"  # among the run's artifacts
 ALL, BEST, WITH_KEPT, NONE = "all", "best", "kept", "none"
 
 
-def report_checkpoints(journal: Journal, stock: Stock, settings: Mlflow) -> CheckpointEntry | None:
+def report_checkpoints(journal: Journal, stock: CheckpointList, settings: Mlflow) -> CheckpointEntry | None:
     """Write the newest checkpoint into the journal, as far as the settings ask for it, and return the entry."""
     if settings.checkpoints == NONE:
         return None
@@ -59,21 +59,21 @@ def second_name(folder: Path, name: str) -> Path:
     return folder / "files" / f"{KEPT}{name.replace('/', '-')}"
 
 
-def _wanted(stock: Stock, which: str) -> list[Path]:
+def _wanted(stock: CheckpointList, which: str) -> list[Path]:
     checkpoints = [*stock.newest, *(stock.kept if which == WITH_KEPT else ())]
     if which == BEST:
         return list(stock.bests[stock.newest[0]])
     return [*checkpoints, *dict.fromkeys(best for path in checkpoints for best in stock.bests[path])]
 
 
-def _describe(path: Path, stock: Stock, settings: Mlflow) -> CheckpointFile:
+def _describe(path: Path, stock: CheckpointList, settings: Mlflow) -> CheckpointFile:
     size = path.stat().st_size
     needs = tuple(_name(best, stock) for best in stock.bests.get(path, ()))
     is_too_large = size > settings.largest_model_mb * 1e6
     return CheckpointFile(_name(path, stock), size, str(path.resolve()), needs, by_reference=is_too_large)
 
 
-def _name(path: Path, stock: Stock) -> str:
+def _name(path: Path, stock: CheckpointList) -> str:
     return path.relative_to(stock.folder).as_posix()
 
 

@@ -17,7 +17,7 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.files import write_whole
 from bakeoff.learning.run_file.settings import LearningRun
-from bakeoff.learning.training.start import Start
+from bakeoff.learning.training.start import RunStart
 
 FILE = "lineage.json"  # in the folder of a run's work
 STATE = "state.json"  # beside the weights of a run
@@ -48,7 +48,7 @@ class Ancestry:
     own: dict[str, Any]
 
     @classmethod
-    def of(cls, run: LearningRun, manifest: Manifest, start: Start) -> "Ancestry":
+    def of(cls, run: LearningRun, manifest: Manifest, start: RunStart) -> "Ancestry":
         """Return the ancestry of a run. One that continues another has what the other started from."""
         origin, count = start.origin, len(manifest.classes)
         if start.parent:

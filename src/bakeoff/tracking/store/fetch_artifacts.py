@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.config.track import Mlflow, Track
+from bakeoff.config.track_settings import Mlflow, Track
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.workspace import fetched
 from bakeoff.tracking.journal.artifacts import BEST, SUFFIX

@@ -40,7 +40,7 @@ AT_ONCE = 1000  # runs in one request to MLflow's client
 Wanted = Callable[[str], bool]  # of the name of a metric: whether its numbers are read
 
 
-class Store(Protocol):
+class RunStore(Protocol):
     def runs(self) -> list[StoredRun]:
         """Return what each run of every experiment is; `filled` has its params and numbers, too."""
 
@@ -48,7 +48,7 @@ class Store(Protocol):
         """Return them with params and the last of each metric that is wanted, and maybe of others."""
 
 
-class NoStore(Exception):
+class UnreadableDatabase(Exception):
     """A file that is no database, or not MLflow's: its client would make it one."""
 
 
@@ -56,7 +56,7 @@ class UnknownSchema(Exception):
     """Its text is the schema's name."""
 
 
-def runs_in(target: Target) -> tuple[Store, list[StoredRun]] | None:
+def runs_in(target: Target) -> tuple[RunStore, list[StoredRun]] | None:
     """Return what each of its runs is, and the store, which has the rest; None if there is no such file."""
     schema = None
     if target.address.startswith(SQLITE):
@@ -66,7 +66,7 @@ def runs_in(target: Target) -> tuple[Store, list[StoredRun]] | None:
         try:
             database = Database(file)
             return database, database.runs()
-        except NoStore:
+        except UnreadableDatabase:
             raise WorkspaceError(f"{target.shown}: must be a database of MLflow's, got another file") from None
         except UnknownSchema as error:
             schema = str(error)
@@ -96,7 +96,7 @@ class Database:
             except (sqlite3.DatabaseError, ValueError) as error:
                 if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
                     raise
-                raise NoStore from None
+                raise UnreadableDatabase from None
         if schema not in KNOWN_SCHEMAS:
             raise UnknownSchema(schema)
 

@@ -19,7 +19,7 @@ from bakeoff.tracking.journal.journal import FILE as JOURNAL
 from bakeoff.tracking.results.results import parse_json, read_text
 
 if TYPE_CHECKING:
-    from bakeoff.config.track import Mlflow, Track
+    from bakeoff.config.track_settings import Mlflow, Track
 
 LOCAL = "local"  # the main workspace's own store, wherever the workspace is moved to
 FILE = "target.json"
@@ -84,7 +84,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Place:
+class SyncProgress:
     """How far a store has a run."""
 
     offset: int = 0  # of the journal
@@ -97,7 +97,7 @@ class Place:
     is_doubtful: bool = False  # the journal lost lines that the store has: each point is looked up before it is sent
 
     @classmethod
-    def parse(cls, tree: dict[str, Any]) -> "Place":
+    def parse(cls, tree: dict[str, Any]) -> "SyncProgress":
         """Return the beginning, if nothing or something else is there."""
         try:
             place = cls(**(tree | {"refused": tuple(tree["refused"])}))
@@ -105,11 +105,11 @@ class Place:
         except (KeyError, TypeError):
             return cls()
 
-    def move(self, journal: Path, offset: int) -> "Place":
+    def move(self, journal: Path, offset: int) -> "SyncProgress":
         """Return the place to which all was sent, without trouble."""
         return replace(self, offset=offset, mark=mark_at(journal, offset), trouble=None, tries=0)
 
-    def begin_again(self) -> "Place":
+    def begin_again(self) -> "SyncProgress":
         """Return the beginning, in a store that has an unknown part of what was sent."""
         return replace(self, offset=0, mark=None, is_doubtful=True, refused=(), trouble=None, tries=0)
 
@@ -124,7 +124,7 @@ class Place:
 
 def takes_checkpoints_here(settings: "Track") -> bool:
     """Return whether the checkpoints of a run go to the main workspace's own store, on its disk."""
-    from bakeoff.config.track import Mlflow
+    from bakeoff.config.track_settings import Mlflow
 
     return (
         isinstance(settings, Mlflow) and settings.checkpoints != "none" and Target.from_settings(settings).uri == LOCAL
@@ -139,8 +139,8 @@ def target_in(folder: Path) -> Target | None:
     return Target(uri, experiment, tree.get("artifacts"))
 
 
-def place_in(folder: Path, target: Target) -> Place:
-    place = Place.parse(parse_json(read_text(folder / f"sent-{target.key}.json")))
+def place_in(folder: Path, target: Target) -> SyncProgress:
+    place = SyncProgress.parse(parse_json(read_text(folder / f"sent-{target.key}.json")))
     return place if place.is_in(folder / JOURNAL) else replace(place, offset=0, mark=None, is_doubtful=True)
 
 

@@ -26,7 +26,7 @@ MEASURED = ("train/", "validation/", "learning_rate")  # begin the names of metr
 REMEMBERED = 64  # points of each metric: training went on while a checkpoint was written
 
 
-class Known:
+class LatestMetrics:
     """The last values of each metric, read from a journal up to some line. Each line is read once."""
 
     def __init__(self, folder: Path, *, restored: bool) -> None:
@@ -52,7 +52,7 @@ class Known:
 
 class Checkpoints:
     def __init__(
-        self, client: MlflowClient, experiment: str, run: str, folder: Path, models: LoggedModels, known: Known
+        self, client: MlflowClient, experiment: str, run: str, folder: Path, models: LoggedModels, known: LatestMetrics
     ) -> None:
         self._client, self._experiment, self._run = client, experiment, run
         self._folder, self._models, self._known = folder, models, known

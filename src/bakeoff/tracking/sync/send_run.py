@@ -36,9 +36,17 @@ from bakeoff.tracking.journal.entries import (
 from bakeoff.tracking.journal.journal import FILE, entries, entries_of
 from bakeoff.tracking.store.mlflow_client import REFUSALS, connect, sync_artifacts
 from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, name_in_mlflow
-from bakeoff.tracking.store.target import RUN_TAG, Place, Target, first_home, place_in, target_in, without_secrets
+from bakeoff.tracking.store.target import (
+    RUN_TAG,
+    SyncProgress,
+    Target,
+    first_home,
+    place_in,
+    target_in,
+    without_secrets,
+)
 from bakeoff.tracking.sync.batch import Batch, BatchEntry
-from bakeoff.tracking.sync.send_checkpoints import Checkpoints, Known
+from bakeoff.tracking.sync.send_checkpoints import Checkpoints, LatestMetrics
 from bakeoff.tracking.sync.send_models import LoggedModels
 
 OF_A_DELETED_RUN = "must be in the 'active' state"
@@ -56,7 +64,7 @@ class Delivery:
         self._folder, self._target = folder, target
         self._place = place_in(folder, target)
         self._sent_files: set[Path] = set()
-        self._known: Known | None = None
+        self._known: LatestMetrics | None = None
         self._has: dict[str, dict[int, set[float]]] = {}  # points that MLflow has, of metrics that were asked for
         clear_of_kills(folder / "files")
         self._open()
@@ -98,7 +106,7 @@ class Delivery:
         if self._place.run not in ids:
             # What is made here is known as such before it is made, or a kill in between would leave a stranger's run.
             created = not runs or (self._place.created and self._place.run is None)
-            self._place = Place(created=created, is_doubtful=self._place.is_doubtful)
+            self._place = SyncProgress(created=created, is_doubtful=self._place.is_doubtful)
             self._write_place()
             made = not ids
             self._place = replace(self._place, run=self._create() if made else ids[0])
@@ -246,7 +254,7 @@ class Delivery:
             self._sent_files |= {self._folder / "files" / file.sha256 for file in entry.files}
 
     def _send_checkpoint(self, entry: CheckpointEntry, end: int) -> None:
-        known = self._known or Known(self._folder, restored=self._place.created)
+        known = self._known or LatestMetrics(self._folder, restored=self._place.created)
         self._known = known
         checkpoints = Checkpoints(self._client, self._experiment, self._run, self._folder, self._models, known)
         for what, reason in checkpoints.send(entry, end):

@@ -7,7 +7,7 @@ from threading import Event, Thread
 
 from bakeoff.foundation.progress import print_line
 from bakeoff.tracking.journal.journal import Journal
-from bakeoff.tracking.store.target import Place, Target, is_sent, place_in, target_in
+from bakeoff.tracking.store.target import SyncProgress, Target, is_sent, place_in, target_in
 from bakeoff.tracking.sync import system_metrics
 from bakeoff.tracking.sync.process import is_far, is_running, start_sender
 
@@ -81,7 +81,7 @@ class Watch:
             self._warn(trouble)
 
     @property
-    def _place(self) -> Place:
+    def _place(self) -> SyncProgress:
         return place_in(self._journal.folder, self._target)
 
     def _is_sent(self) -> bool:

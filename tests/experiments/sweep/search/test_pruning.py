@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.runs.status import State
-from bakeoff.experiments.sweep.manifest import JobState, SweepJob, ValidationPass
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.search import pruning
 from bakeoff.experiments.sweep.search.pruning import ProgressReader, find_pruning_reason
-from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.experiments.sweep.search.search_settings import Search
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, ValidationPass
 from bakeoff.tracking.journal.journal import Journal
 from support.made_runs import made
 from support.made_sweeps import ID, sweep_job

@@ -11,12 +11,12 @@ import pytest
 from bakeoff.experiments.sweep import job_process, launch
 from bakeoff.experiments.sweep.backend import LocalProcess
 from bakeoff.experiments.sweep.best import find_best
-from bakeoff.experiments.sweep.launch import Launch, Rules
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob, load_manifest
+from bakeoff.experiments.sweep.launch import Launch, LaunchOptions
 from bakeoff.experiments.sweep.resources import Seats
 from bakeoff.experiments.sweep.search import searching
+from bakeoff.experiments.sweep.search.search_settings import Search
 from bakeoff.experiments.sweep.search.searching import Searching
-from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest, load_manifest
 from bakeoff.tracking.results.results import Result
 from support.imports import ROOT
 from support.made_sweeps import ID, states, sweep, sweep_job
@@ -53,7 +53,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def make_trial(configuration: Any, manifest: Manifest, search: Search) -> SweepJob:
+def make_trial(configuration: Any, manifest: SweepManifest, search: Search) -> SweepJob:
     number = len(manifest.jobs) + 1
     return sweep_job(
         number,
@@ -71,22 +71,24 @@ def result_of(experiment: str) -> Result:
     return Result("", {}, {"state": "SUCCEEDED"}, "".join(f"{json.dumps(one)}\n" for one in passes), {"mAP_50": value})
 
 
-def search(kind: str = "tpe", trials: int = 14, **more: Any) -> Manifest:
+def search(kind: str = "tpe", trials: int = 14, **more: Any) -> SweepManifest:
     overrides = more.pop("overrides", OVERRIDES)
     asked = Search(kind, trials, **({"metric": "mAP_50", "stages": STAGES, "prunes": kind == "asha"} | more))
     return sweep(overrides=overrides, search=asked)
 
 
-def launcher(manifest: Manifest, side_by_side: int = 1, print_line: Callable[[str], None] = [].append) -> Launch:
+def launcher(manifest: SweepManifest, side_by_side: int = 1, print_line: Callable[[str], None] = [].append) -> Launch:
     manifest.write()
-    return Launch(manifest, print_line, Rules(side_by_side), Seats(side_by_side, 100), Searching(manifest))
+    return Launch(manifest, print_line, LaunchOptions(side_by_side), Seats(side_by_side, 100), Searching(manifest))
 
 
-def launched(manifest: Manifest, side_by_side: int = 1, print_line: Callable[[str], None] = [].append) -> Manifest:
+def launched(
+    manifest: SweepManifest, side_by_side: int = 1, print_line: Callable[[str], None] = [].append
+) -> SweepManifest:
     return launcher(manifest, side_by_side, print_line).run()
 
 
-def list_overrides(manifest: Manifest) -> list[tuple[str, ...]]:
+def list_overrides(manifest: SweepManifest) -> list[tuple[str, ...]]:
     return [job.configurations[0] for job in manifest.jobs]
 
 
@@ -153,7 +155,7 @@ def test_what_falls_behind_is_ended_and_the_next_begins(instead: Instead, place:
     trains = """
         sys.path[:0] = {path!r}
         from pathlib import Path
-        from bakeoff.experiments.runs.status import State
+        from bakeoff.experiments.runs.run_status import State
         from bakeoff.tracking.journal.journal import Journal
         from support.made_runs import made
         made(Path(".bakeoff/runs"), "f{number}", State.RUNNING, experiment="{sweep}-{number}", run_id="r{number}",
@@ -189,7 +191,7 @@ def test_what_is_no_variant_is_reported_and_the_search_continues(
 ) -> None:
     instead(Codes())
 
-    def refused(configuration: Any, manifest: Manifest, asked: Search) -> SweepJob:
+    def refused(configuration: Any, manifest: SweepManifest, asked: Search) -> SweepJob:
         job = make_trial(configuration, manifest, asked)
         return job.begin(1.0).end(1.0, REFUSED, "lr.peak: too much") if job.number in (2, 3) else job
 

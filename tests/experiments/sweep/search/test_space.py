@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.sweep.search.space import Choice, Interval, Steps, parse_space
+from bakeoff.experiments.sweep.search.space import Categorical, NumericRange, Steps, parse_space
 from bakeoff.foundation.errors import ConfigError
 from support.imports import ROOT
 from support.made_sweeps import sweep_job
@@ -16,18 +16,18 @@ CONF = ROOT / "conf"
 @pytest.mark.parametrize(
     ("override", "axis"),
     [
-        ("lr.peak=interval(0.001,0.3)", Interval("lr.peak", 0.001, 0.3, log=False, whole=False)),
-        ("lr.peak=interval(1,3)", Interval("lr.peak", 1.0, 3.0, log=False, whole=False)),
-        ("lr.peak=tag(log,interval(1e-5,1))", Interval("lr.peak", 1e-5, 1.0, log=True, whole=False)),
-        ("train.steps=int(interval(10,500))", Interval("train.steps", 10, 500, log=False, whole=True)),
-        ("train.steps=tag(log,int(interval(10,500)))", Interval("train.steps", 10, 500, log=True, whole=True)),
+        ("lr.peak=interval(0.001,0.3)", NumericRange("lr.peak", 0.001, 0.3, log=False, whole=False)),
+        ("lr.peak=interval(1,3)", NumericRange("lr.peak", 1.0, 3.0, log=False, whole=False)),
+        ("lr.peak=tag(log,interval(1e-5,1))", NumericRange("lr.peak", 1e-5, 1.0, log=True, whole=False)),
+        ("train.steps=int(interval(10,500))", NumericRange("train.steps", 10, 500, log=False, whole=True)),
+        ("train.steps=tag(log,int(interval(10,500)))", NumericRange("train.steps", 10, 500, log=True, whole=True)),
         ("seed=range(0,6,2)", Steps("seed", ("0", "2", "4"))),
         ("seed=shuffle(range(0,3))", Steps("seed", ("0", "1", "2"))),
         ("lr.peak=range(0.5,1.75,0.5)", Steps("lr.peak", ("0.5", "1.0", "1.5"))),
-        ("lr=cosine,exponential", Choice("lr", ("cosine", "exponential"))),
-        ("lr=shuffle(cosine,exponential,cosine)", Choice("lr", ("cosine", "exponential"))),
-        ("experiment=glob(demo_*)", Choice("experiment", ("demo_clips", "demo_images", "demo_points"))),
-        ("+model.aspect_ratios=[0.7],[0.5,1]", Choice("+model.aspect_ratios", ("[0.7]", "[0.5,1]"))),
+        ("lr=cosine,exponential", Categorical("lr", ("cosine", "exponential"))),
+        ("lr=shuffle(cosine,exponential,cosine)", Categorical("lr", ("cosine", "exponential"))),
+        ("experiment=glob(demo_*)", Categorical("experiment", ("demo_clips", "demo_images", "demo_points"))),
+        ("+model.aspect_ratios=[0.7],[0.5,1]", Categorical("+model.aspect_ratios", ("[0.7]", "[0.5,1]"))),
     ],
 )
 def test_an_override_is_an_axis(override: str, axis: object) -> None:

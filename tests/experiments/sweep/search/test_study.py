@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from bakeoff.experiments.sweep.manifest import JobState, SweepJob
-from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.experiments.sweep.search.search_settings import Search
 from bakeoff.experiments.sweep.search.space import Space, Values, parse_space
 from bakeoff.experiments.sweep.search.study import suggest
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob
 from support.imports import ROOT
 from support.made_sweeps import sweep_job
 
@@ -124,7 +124,7 @@ def test_trials_that_were_given_up_count_by_what_they_saw() -> None:
 
 
 def test_optuna_is_loaded_by_nothing_but_a_search() -> None:
-    loads = "import sys, bakeoff, bakeoff.experiments.sweep.launch, bakeoff.experiments.sweep.manifest"
+    loads = "import sys, bakeoff, bakeoff.experiments.sweep.launch, bakeoff.experiments.sweep.sweep_manifest"
     done = subprocess.run(
         [sys.executable, "-c", f"{loads}, bakeoff.experiments.sweep.plan_jobs; print('optuna' in sys.modules)"],
         cwd=ROOT, capture_output=True, text=True,

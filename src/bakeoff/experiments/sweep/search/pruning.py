@@ -15,11 +15,11 @@ from optuna.samplers import RandomSampler
 from optuna.trial import TrialState, create_trial
 
 from bakeoff.experiments.runs.list_runs import known_runs
-from bakeoff.experiments.runs.status import Status
+from bakeoff.experiments.runs.run_status import Status
 from bakeoff.experiments.sweep.job_process import last_run
-from bakeoff.experiments.sweep.manifest import SweepJob, ValidationPass
-from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.experiments.sweep.search.search_settings import Search
 from bakeoff.experiments.sweep.search.study import new_study, state_of
+from bakeoff.experiments.sweep.sweep_manifest import SweepJob, ValidationPass
 from bakeoff.foundation import workspace
 from bakeoff.tracking.journal import journal
 from bakeoff.tracking.journal.entries import MetricsEntry
@@ -33,7 +33,7 @@ IN_WORK = workspace.TRAINED.with_name(f"{workspace.TRAINED.name}.partial")
 
 
 @dataclass
-class Seen:
+class TrialProgress:
     values: dict[int, float] = field(default_factory=dict)  # by step
     offset: int = 0  # in the journal
     asked: float = float("-inf")
@@ -43,11 +43,11 @@ class ProgressReader:
     """Reads the validation passes of running trials from their journals."""
 
     def __init__(self, metric: str) -> None:
-        self._metric, self._seen = metric, dict[int, Seen]()
+        self._metric, self._seen = metric, dict[int, TrialProgress]()
 
     def read_passes(self, job: SweepJob) -> tuple[ValidationPass, ...]:
         """Return a trial's passes so far. It may be called often, but reads files only about once a second."""
-        seen, now = self._seen.setdefault(job.number, Seen()), time.monotonic()
+        seen, now = self._seen.setdefault(job.number, TrialProgress()), time.monotonic()
         if now - seen.asked >= SECONDS_BETWEEN_READS:
             seen.asked = now
             run = last_run(job, known_runs())
@@ -58,7 +58,7 @@ class ProgressReader:
         return tuple(sorted(seen.values.items()))
 
 
-def _read_new_entries(status: Status, seen: Seen) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _read_new_entries(status: Status, seen: TrialProgress) -> Iterator[tuple[int, Mapping[str, Any]]]:
     folder = workspace.journals() / str(status.run_id)
     if not (folder / journal.FILE).is_file():
         yield from _read_history(Path(status.workspace) / IN_WORK / HISTORY)

@@ -8,29 +8,29 @@ from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import as_tree
 from bakeoff.experiments.sweep.configurations import Configuration
 from bakeoff.experiments.sweep.git_snapshot import restore_start_folder
-from bakeoff.experiments.sweep.manifest import JobState, Manifest, SweepJob
 from bakeoff.experiments.sweep.params_diff import list_options
 from bakeoff.experiments.sweep.plan_jobs import digest_of, sweep_job
-from bakeoff.experiments.sweep.resources import Source
+from bakeoff.experiments.sweep.resources import JobSource
 from bakeoff.experiments.sweep.search.pruning import ProgressReader, find_pruning_reason, read_number
-from bakeoff.experiments.sweep.search.settings import Search
+from bakeoff.experiments.sweep.search.search_settings import Search
 from bakeoff.experiments.sweep.search.space import parse_space
 from bakeoff.experiments.sweep.search.study import suggest
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.run_file.yaml_file import read_mapping
 from bakeoff.tracking.results.results import result_of
 
 
-class Searching(Source):
-    def __init__(self, manifest: Manifest) -> None:
+class Searching(JobSource):
+    def __init__(self, manifest: SweepManifest) -> None:
         assert manifest.search is not None
         self._search: Search = manifest.search
         self._space = parse_space(manifest.overrides, restore_start_folder(manifest) / workspace.CONF)
         self._progress = ProgressReader(self._search.watched)
         self._judged: dict[int, int] = {}  # by trial: how many of its validation passes were judged
 
-    def more(self, manifest: Manifest, seats: int) -> Sequence[SweepJob]:
+    def more(self, manifest: SweepManifest, seats: int) -> Sequence[SweepJob]:
         """Draw trials until every seat is taken. A trial that is over at once takes none."""
         drawn: list[SweepJob] = []
         while seats > 0 and not self.is_dry(manifest):
@@ -40,10 +40,10 @@ class Searching(Source):
             seats -= drawn[-1].state == JobState.WAITING
         return drawn
 
-    def is_dry(self, manifest: Manifest) -> bool:
+    def is_dry(self, manifest: SweepManifest) -> bool:
         return manifest.undrawn == 0
 
-    def gives_up(self, manifest: Manifest, job: SweepJob) -> str | None:
+    def gives_up(self, manifest: SweepManifest, job: SweepJob) -> str | None:
         passes = self._progress.read_passes(job) if self._search.prunes else ()
         judged = self._judged.get(job.number, 0)
         if len(passes) <= judged or passes[-1][0] >= job.steps:
@@ -66,7 +66,7 @@ class Searching(Source):
         return replace(job, validations=passes, value=value)
 
 
-def make_trial(configuration: Configuration, manifest: Manifest, search: Search) -> SweepJob:
+def make_trial(configuration: Configuration, manifest: SweepManifest, search: Search) -> SweepJob:
     """Return the next job of the manifest. It is over at once if it is no valid variant, or if it was tried before."""
     number, now = len(manifest.jobs) + 1, time.time()
     try:
@@ -88,7 +88,7 @@ def make_trial(configuration: Configuration, manifest: Manifest, search: Search)
     return job.begin(now).end(now, twin.state, f"the same run.yaml as {twin.number}", **same)
 
 
-def _plan_trial(number: int, configuration: Configuration, manifest: Manifest, search: Search) -> SweepJob:
+def _plan_trial(number: int, configuration: Configuration, manifest: SweepManifest, search: Search) -> SweepJob:
     folder = restore_start_folder(manifest)
     params = folder / workspace.PARAMS
     variant = read_variant(

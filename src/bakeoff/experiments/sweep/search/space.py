@@ -13,7 +13,7 @@ from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Overrid
 
 from bakeoff.config.compose.overrides import parse_overrides
 from bakeoff.experiments.sweep.configurations import MOST_AT_ALL, Configuration, get_text, list_values
-from bakeoff.experiments.sweep.manifest import SweepJob
+from bakeoff.experiments.sweep.sweep_manifest import SweepJob
 from bakeoff.foundation.errors import ConfigError
 
 LOG = "log"
@@ -33,7 +33,7 @@ class _Counted:
         return len(self.values)
 
 
-class Choice(_Counted):
+class Categorical(_Counted):
     """Values without an order."""
 
     @property
@@ -82,7 +82,7 @@ class Steps(_Counted):
 
 
 @dataclass(frozen=True)
-class Interval:
+class NumericRange:
     """The numbers between two ends, both included; `whole` ones are integers."""
 
     key: str
@@ -122,7 +122,7 @@ class Interval:
         return ", ".join([f"{self.text(self.low)} to {self.text(self.high)}", *how])
 
 
-Axis = Choice | Steps | Interval
+Axis = Categorical | Steps | NumericRange
 
 
 @dataclass(frozen=True)
@@ -191,10 +191,10 @@ def _parse_axis(override: Override, conf: Path) -> Axis:
         raise ConfigError(
             f"{where}: must be at most {MOST_AT_ALL:,} values, got more; write interval(…) or int(interval(…))"
         )
-    return Steps(key, texts) if isinstance(value, RangeSweep) else Choice(key, tuple(dict.fromkeys(texts)))
+    return Steps(key, texts) if isinstance(value, RangeSweep) else Categorical(key, tuple(dict.fromkeys(texts)))
 
 
-def _parse_interval(override: Override, value: IntervalSweep, is_log: bool) -> Interval:
+def _parse_interval(override: Override, value: IntervalSweep, is_log: bool) -> NumericRange:
     low, high = value.start, value.end
     assert low is not None and high is not None
     where = f"command line: {get_text(override)}"
@@ -207,4 +207,4 @@ def _parse_interval(override: Override, value: IntervalSweep, is_log: bool) -> I
         )
     if is_log and low <= 0:
         raise ConfigError(f"{where}: must begin above 0 to be logarithmic, got {low}; leave tag(log,…) out")
-    return Interval(override.get_key_element(), low, high, is_log, isinstance(low, int) and isinstance(high, int))
+    return NumericRange(override.get_key_element(), low, high, is_log, isinstance(low, int) and isinstance(high, int))

@@ -11,9 +11,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import TrialState, create_trial
 
-from bakeoff.experiments.sweep.manifest import JobState, SweepJob
-from bakeoff.experiments.sweep.search.settings import Search
-from bakeoff.experiments.sweep.search.space import Axis, Choice, Space, Steps, Values
+from bakeoff.experiments.sweep.search.search_settings import Search
+from bakeoff.experiments.sweep.search.space import Axis, Categorical, Space, Steps, Values
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob
 
 STARTUP = 10  # trials that TPE draws at random
 DRAWS = 10  # attempts to draw values that were not tried
@@ -69,7 +69,7 @@ def _make_sampler(search: Search, seed: int) -> BaseSampler:
 
 
 def _make_distribution(axis: Axis) -> BaseDistribution:
-    if isinstance(axis, Choice):
+    if isinstance(axis, Categorical):
         return CategoricalDistribution(axis.values)
     if isinstance(axis, Steps):
         return IntDistribution(0, len(axis.values) - 1)

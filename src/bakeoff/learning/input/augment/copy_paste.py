@@ -12,7 +12,7 @@ from bakeoff.foundation.errors import require
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from bakeoff.learning.input.augment.layer import Picture
+    from bakeoff.learning.input.augment.layer import DecodedExample
 
 PLACES = 10  # that are drawn for an object; the first that fits is taken
 LEAST_SIDE = 4  # pixels; a smaller object is not pasted
@@ -30,10 +30,10 @@ class CopyPaste:
         require(1 <= self.most <= 10, "most", self.most, "between 1 and 10")
         require(0 <= self.most_hidden <= 0.9, "most_hidden", self.most_hidden, "between 0 and 0.9")
 
-    def mix(self, picture: "Picture", other: "Picture", key: "tf.Tensor") -> "Picture":
+    def mix(self, picture: "DecodedExample", other: "DecodedExample", key: "tf.Tensor") -> "DecodedExample":
         import tensorflow as tf
 
-        from bakeoff.learning.input.augment.layer import Picture
+        from bakeoff.learning.input.augment.layer import DecodedExample
         from bakeoff.learning.input.augment.scene import draw, split_key
 
         of_objects, *of_spots = split_key(key, 1 + self.most)
@@ -57,7 +57,7 @@ class CopyPaste:
             kept = is_pasted[None]
             hidden = tf.concat([tf.where(is_pasted, after[first], hidden), tf.zeros_like(low[:1])[kept]], axis=0)
             image = _paste(picture.image, other.image, (low, high, spots[first]), is_pasted)
-            picture = picture.beside(Picture(image, moved[None][kept], classes[number][None][kept]), image)
+            picture = picture.beside(DecodedExample(image, moved[None][kept], classes[number][None][kept]), image)
         return picture
 
 

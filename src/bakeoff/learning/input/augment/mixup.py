@@ -12,7 +12,7 @@ from bakeoff.foundation.errors import require
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from bakeoff.learning.input.augment.layer import Picture
+    from bakeoff.learning.input.augment.layer import DecodedExample
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Mixup:
         require(0 < self.probability <= 1, "probability", self.probability, "above 0, at most 1")
         require(0.5 <= self.alpha <= 1000, "alpha", self.alpha, "between 0.5 and 1000")
 
-    def mix(self, picture: "Picture", other: "Picture", key: "tf.Tensor") -> "Picture":
+    def mix(self, picture: "DecodedExample", other: "DecodedExample", key: "tf.Tensor") -> "DecodedExample":
         import tensorflow as tf
 
         # Of two draws from Gamma(alpha), the share that one has of their sum is from Beta(alpha, alpha).

@@ -12,7 +12,7 @@ from bakeoff.foundation.errors import require
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from bakeoff.learning.input.augment.layer import Layer, Picture
+    from bakeoff.learning.input.augment.layer import DecodedExample, LazyExample
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Mosaic:
         require(0.1 <= self.min_tile <= 0.5, "min_tile", self.min_tile, "between 0.1 and 0.5")
         require(0 <= self.min_seen <= 1, "min_seen", self.min_seen, "between 0 and 1")
 
-    def compose(self, layers: "Sequence[Layer]", side: int, key: "tf.Tensor") -> "Picture":
+    def compose(self, layers: "Sequence[LazyExample]", side: int, key: "tf.Tensor") -> "DecodedExample":
         """Return a picture of four: above left, above right, below left, below right."""
         import tensorflow as tf
 
-        from bakeoff.learning.input.augment.layer import Picture
+        from bakeoff.learning.input.augment.layer import DecodedExample
         from bakeoff.learning.input.augment.scene import draw
 
         draws = draw(key, 6)
@@ -55,4 +55,4 @@ class Mosaic:
             classes.append(scene.classes)
         rows = [tf.concat(tiles[:2], axis=2), tf.concat(tiles[2:], axis=2)]
         image = tf.ensure_shape(tf.concat(rows, axis=1), [1, side, side, 3])
-        return Picture(image, tf.concat(boxes, axis=0), tf.concat(classes, axis=0))
+        return DecodedExample(image, tf.concat(boxes, axis=0), tf.concat(classes, axis=0))

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from bakeoff.learning.networks import boxes
-from bakeoff.learning.networks.detector_settings import Anchored
+from bakeoff.learning.networks.detector_settings import AnchorHeadSettings
 from bakeoff.learning.networks.heads.anchor_matching import (
     BACKGROUND,
     IGNORED,
@@ -16,7 +16,7 @@ from bakeoff.learning.networks.heads.head import Tensors, divisor
 
 
 class AnchorHead:
-    def __init__(self, model: Anchored) -> None:
+    def __init__(self, model: AnchorHeadSettings) -> None:
         self._model, self.anchors = model, model.anchor_boxes()
         self._boxes = tf.constant(self.anchors)
 

@@ -59,12 +59,12 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerNames:
     name: str
     variables: tuple[tuple[str, str], ...]  # for each variable: its path in the network, its name in the tables
 
 
-def find_names(layers: Collection[Layer], keys: Collection[str]) -> dict[str, str]:
+def find_names(layers: Collection[LayerNames], keys: Collection[str]) -> dict[str, str]:
     """Return the key of each variable that one way of naming finds in a checkpoint; the way that finds most."""
     ways = [_find(layers, kind, root, keys) for kind in KINDS for root in kind.roots]
     return max(ways, key=len)
@@ -76,7 +76,7 @@ def find_differences(keys: Iterable[str]) -> list[str]:
     return [words for pattern, words in DIFFERENCES if any(pattern.search(key) for key in every)]
 
 
-def _find(layers: Collection[Layer], kind: Kind, root: str, keys: Collection[str]) -> dict[str, str]:
+def _find(layers: Collection[LayerNames], kind: Kind, root: str, keys: Collection[str]) -> dict[str, str]:
     rows = _read_rows(kind, root, {layer.name for layer in layers})
     keys = frozenset(keys)
     found: dict[str, str] = {}

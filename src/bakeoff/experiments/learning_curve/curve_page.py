@@ -1,0 +1,102 @@
+"""A learning curve -> a page: the points, the curve with its interval up to twice the data, and the statements."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bakeoff.experiments.learning_curve.errors_by_size import Measure, Measurements
+from bakeoff.experiments.learning_curve.fit import Curves, Interval
+from bakeoff.experiments.learning_curve.statement import Statement, format_range
+from bakeoff.foundation.html import template
+from bakeoff.foundation.html.svg import (
+    Element,
+    Frame,
+    Scale,
+    draw,
+    draw_across,
+    draw_below,
+    draw_dots,
+    draw_line,
+    draw_polyline,
+    draw_svg,
+    draw_text,
+)
+
+FRAME = Frame(760, 380, left=56, right=24, top=20, bottom=48)
+STEPS = 60  # pieces of the drawn curve
+ROOM = 0.06  # free space above and below, as a share of the range of numbers
+
+
+def write_page(file: Path, name: str, measurements: Measurements, statement: Statement, remarks: Sequence[str]) -> None:
+    measure, last = measurements.measure, measurements.levels[-1]
+    twice = 2 * last.examples
+    rows = [
+        (
+            level.examples,
+            len(level.errors),
+            measure.value(level.mean),
+            _format_spread(list(map(measure.value, level.errors))),
+        )
+        for level in measurements.levels
+    ]
+    curves, predicted = statement.curves, statement.predicted
+    template.write_page(
+        file, "learning_curve.html.jinja",
+        title=f"{measure.name} by training examples", name=name, metric=measure.name,
+        now=f"{measure.value(last.mean):.3f}", examples=last.examples, twice=twice,
+        then=format_range(curves.predict(twice), measure) if curves else None,
+        sentences=statement.sentences, remarks=remarks, rows=rows, drawing=draw_curve(measurements, curves),
+        check=_describe_check(predicted, measurements, measure) if predicted else None,
+    )  # fmt: skip
+
+
+def draw_curve(measurements: Measurements, curves: Curves | None) -> Element:
+    """Draw the points over the number of examples, and the band that holds 95 % of all curves."""
+    measure, levels = measurements.measure, measurements.levels
+    most = levels[-1].examples * (2 if curves else 1)
+    across = Scale(levels[0].examples, most, is_logarithmic=True)
+    predictions = _predict(curves, across, most) if curves else []
+    values = [point.value for point in measurements.points]
+    values += [measure.value(end) for _, one in predictions for end in (one.low, one.high)]
+    room = (max(values) - min(values) or 0.1) * ROOM
+    up = Scale(min(values) - room, max(values) + room)
+
+    def place(examples: float, value: float) -> tuple[float, float]:
+        return FRAME.x(across.share(examples)), FRAME.y(up.share(value))
+
+    ticks = [(across.share(level.examples), f"{level.examples:,}") for level in levels]
+    ticks += [(1.0, f"{most:,}")] if curves else []
+    rows = [*draw_across(FRAME, up.ticks()), *draw_below(FRAME, ticks, "training examples", grid=True)]
+    if predictions:
+        upper = [place(examples, measure.value(one.high)) for examples, one in predictions]
+        lower = [place(examples, measure.value(one.low)) for examples, one in predictions]
+        outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*upper, *lower[::-1]])
+        rows.append(draw("polygon", points=outline, class_="band"))
+        middle = [place(examples, measure.value(one.middle)) for examples, one in predictions]
+        rows.append(draw_polyline(middle, class_="line strong"))
+        now = FRAME.x(across.share(levels[-1].examples))
+        rows.append(draw_line(now, FRAME.y(0), now, FRAME.y(1), class_="tick"))
+        rows.append(draw_text(now + 6, FRAME.y(1) + 12, "predicted"))
+    rows.append(draw_dots([place(one.examples, one.value) for one in measurements.points], class_="dots"))
+    means = [place(level.examples, measure.value(level.mean)) for level in levels]
+    rows.append(draw_dots(means, class_="dots first"))
+    described = ", ".join(f"{measure.value(level.mean):.3f} at {level.examples:,}" for level in levels)
+    return draw_svg(FRAME, *rows, class_="effect", label=f"{measure.name} by training examples: {described}")
+
+
+def _predict(curves: Curves, across: Scale, most: int) -> list[tuple[float, Interval]]:
+    ratio = most / across.low
+    sizes = [across.low * ratio ** (step / STEPS) for step in range(STEPS + 1)]
+    return [(size, curves.predict(round(size))) for size in sizes]
+
+
+def _describe_check(predicted: Interval, measurements: Measurements, measure: Measure) -> str:
+    last = measurements.levels[-1]
+    holds = "holds" if predicted.low <= last.mean <= predicted.high else "does not hold"
+    return (
+        f"The smaller shares alone predict {measure.name} {format_range(predicted, measure)} of {last.examples:,} "
+        f"examples, an interval that {holds} the {measure.value(last.mean):.3f} that they gave."
+    )
+
+
+def _format_spread(values: Sequence[float]) -> str:
+    return f"{min(values):.3f} to {max(values):.3f}" if len(values) > 1 else "–"

@@ -1,0 +1,131 @@
+"""A model file and images -> how fast another machine answers, and whether its answers are those of this machine."""
+
+import io
+import json
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bakeoff
+from bakeoff.dataset.records.manifest import read_manifest
+from bakeoff.dataset.records.record import VALIDATION
+from bakeoff.dataset.records.shards import name_index, read_frame
+from bakeoff.dataset.records.wire import decode_features
+from bakeoff.export.nms_numpy import Predictions
+from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.workspace import RECORDS
+from bakeoff.inference.device.host import ANSWERS, BUNDLE, MEASURED, Host
+from bakeoff.inference.predict.light_runtime import small_model, view_of
+from bakeoff.inference.predict.read_images import decode_stored, is_video, read_image, sources
+from bakeoff.inference.predict.resize_numpy import fit
+
+# What the benchmark imports of this project; tests/inference/device/test_device_measurement.py fails if one is missing.
+MODULES = (
+    "__init__", "foundation/__init__", "foundation/errors", "foundation/versions", "foundation/tf_loading",
+    "export/__init__", "export/flatbuffer", "export/tflite_metadata", "export/tflite_run", "export/onnx_run",
+    "export/nms_numpy", "inference/__init__", "inference/device/__init__", "inference/device/benchmark",
+)  # fmt: skip
+IMAGES = "images.npy"
+NO_DATE = (1980, 1, 1, 0, 0, 0)
+NEAR = 0.01  # of a score, and of a share of the image; farther apart are other answers
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How the answers of a machine differ from those of this one."""
+
+    images: int
+    same: int  # images whose answers agree in number, classes, and up to `NEAR` in scores and boxes
+    largest: float  # difference of a score, where number and classes agree
+
+    def __str__(self) -> str:
+        return f"the same answers to {self.same} of {self.images} images, scores differ by up to {self.largest:.2g}"
+
+
+def measure_on(
+    host: Host, path: Path, images: Sequence[np.ndarray], calls: int, threads: int
+) -> tuple[dict[str, Any], Parity]:
+    """Return what the benchmark printed there, and how its answers compare; `images` have any size."""
+    if path.is_dir() or not path.is_file():
+        raise DataError(f"{path}: must be a .tflite or .onnx file")
+    model = small_model(path)
+    view = view_of(model)
+    shown = np.stack([np.rint(fit(image, view)) for image in images]).clip(0, 255).astype(np.uint8)
+    own = [model.answer(image) for image in shown]
+    packed = io.BytesIO()
+    np.save(packed, shown)
+    name = f"model{path.suffix}"
+    files = {name: path.read_bytes(), IMAGES: packed.getvalue(), BUNDLE: make_bundle()}
+    arguments = [name, IMAGES, ANSWERS, "--calls", str(calls), "--threads", str(threads)]
+    made = host.run(files, arguments)
+    try:
+        measured = json.loads(made[MEASURED].decode().splitlines()[-1])
+        with np.load(io.BytesIO(made[ANSWERS])) as answers:
+            there = [{key: answers[f"{at}.{key}"] for key in detections} for at, detections in enumerate(own)]
+    except (KeyError, ValueError, IndexError, zipfile.BadZipFile) as error:
+        raise WorkspaceError(f"{host.name}: its answer cannot be read ({error!r}); measure again") from None
+    return measured, compare_answers(own, there)
+
+
+def make_bundle() -> bytes:
+    """Return a zip archive with the code that the benchmark needs; the same bytes for the same code."""
+    home = Path(next(iter(bakeoff.__path__)))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for module in MODULES:
+            archive.writestr(zipfile.ZipInfo(f"bakeoff/{module}.py", NO_DATE), (home / f"{module}.py").read_bytes())
+    return packed.getvalue()
+
+
+def compare_answers(own: Sequence[Predictions], there: Sequence[Predictions]) -> Parity:
+    same, largest = 0, 0.0
+    for here, other in zip(own, there, strict=True):
+        if any(here[name].shape != other[name].shape for name in here):
+            continue
+        if "classes" in here and (here["classes"] != other["classes"]).any():
+            continue
+        numbers = [name for name in here if name != "classes"]
+        apart = {name: float(np.abs(here[name] - other[name]).max(initial=0.0)) for name in numbers}
+        largest = max(largest, *(value for name, value in apart.items() if name != "boxes"))
+        same += max(apart.values()) <= NEAR
+    return Parity(len(own), same, largest)
+
+
+def find_images(paths: Sequence[str], count: int) -> list[np.ndarray]:
+    """Return the pixels of so many images at even distances: of these paths, or else validation examples."""
+    if not paths:
+        return list(_read_validation(count))
+    files = [source.path for source in sources(paths, None) if not is_video(source.path)]
+    if not files:
+        raise DataError("--images: no image is there")
+    return [read_image(files[place]) for place in _choose(len(files), count)]
+
+
+def _read_validation(count: int) -> list[np.ndarray]:
+    if not (RECORDS / "manifest.json").is_file():
+        raise WorkspaceError("measure: no validation images are here; run `dvc repro build_records`, or say --images")
+    split = read_manifest(RECORDS).splits[VALIDATION]
+    spans = [
+        (RECORDS / shard.file, int(offset), int(length))
+        for shard in split.shards for offset, length in np.load(RECORDS / name_index(shard.file))
+    ]  # fmt: skip
+    examples = []
+    for place in _choose(len(spans), count):
+        file, offset, length = spans[place]
+        try:
+            features = decode_features(read_frame(file, offset, length))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{file.as_posix()}: {error}; build the records again") from None
+        if "image/encoded" in features:
+            examples.append(decode_stored(bytes(features["image/encoded"][0])))  # type: ignore[arg-type]
+        else:
+            examples.append(np.stack([decode_stored(frame) for frame in features["clip/frames"]]))  # type: ignore[arg-type]
+    return examples
+
+
+def _choose(available: int, count: int) -> list[int]:
+    return [int(place) for place in np.linspace(0, available - 1, min(count, available)).round()]

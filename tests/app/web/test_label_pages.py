@@ -1,0 +1,199 @@
+"""Boxes on the page: saved at once as Pascal VOC, two browsers apart, proposals that are no truth by themselves."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.app.web.annotations import AnnotationFolder
+from bakeoff.dataset.sources.voc import read_voc
+from bakeoff.foundation.errors import DataError
+from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, Proposed, propose
+from bakeoff.learning.run_file.yaml_file import read_mapping
+from support.asking import Answer, Page
+from support.moving_things import draw
+
+FIRST, SECOND, THIRD = (f"images/match_{number:08d}ms.jpg" for number in (0, 500, 1000))
+BOX = {"label": "ball", "score": None, "xmin": 10.0, "ymin": 20.5, "xmax": 110.0, "ymax": 90.0}
+
+
+@pytest.fixture
+def raw(folder: Path) -> Path:
+    root = folder / "data/raw/match"
+    (root / "images").mkdir(parents=True)
+    for name in (FIRST, SECOND, THIRD):
+        draw(0.0).save(root / name)
+    return root
+
+
+def load(page: Page, frame: str) -> dict[str, Any]:
+    return page.get(f"/labels/match/frame?name={frame}").tree
+
+
+def save(page: Page, frame: str, *boxes: dict[str, Any], version: str = "", **more: Any) -> Answer:
+    tree = {"boxes": [*boxes], "proposals": [], "labelled": True, "version": version, "size": [480, 360], **more}
+    return page.send(f"/labels/match/frame?name={frame}", method="PUT", **tree)
+
+
+def write_proposals(raw: Path) -> None:
+    """As `bakeoff propose --as coco` does."""
+    scene = ImageProposals(
+        None, 480, 360, (Proposed("cube", 0.75, 1.0, 2.0, 31.0, 42.0), Proposed("ball", 0.5, 5.0, 5.0, 9.0, 9.0))
+    )
+    propose(LabelFolder(raw, "coco", ["ball", "cube"]), lambda image: scene, "run 1234")
+
+
+def test_a_box_is_saved_at_once_where_build_records_reads_it(page: Page, raw: Path) -> None:
+    assert save(page, FIRST, BOX).code == 200
+    path = raw / "annotations/match_00000000ms.xml"
+    assert read_voc(path.read_bytes()) == ("match_00000000ms.jpg", (480, 360), ((10.0, 20.5, 110.0, 90.0, "ball"),))
+    assert load(page, FIRST)["boxes"] == [BOX]
+    assert [frame[1] for frame in page.get("/labels/match/frames").tree["frames"]] == [True, False, False]
+
+
+def test_nothing_here_is_a_label_and_undoing_it_is_none(page: Page, raw: Path) -> None:
+    version = save(page, FIRST).tree["version"]
+    assert read_voc((raw / "annotations/match_00000000ms.xml").read_bytes())[2] == ()
+    assert save(page, FIRST, version=version, labelled=False).tree["version"] == ""
+    assert not (raw / "annotations/match_00000000ms.xml").exists()
+
+
+def test_two_browsers_do_not_overwrite_each_other(page: Page, raw: Path) -> None:
+    version = save(page, FIRST, BOX).tree["version"]
+    other = BOX | {"label": "cube"}
+    assert save(page, FIRST, BOX, other, version=version).code == 200
+    answer = save(page, FIRST, BOX | {"xmin": 11.0}, version=version)
+    assert answer.code == 409
+    assert "somebody else has changed it in between" in answer.tree["problem"]
+    assert answer.tree["boxes"] == load(page, FIRST)["boxes"] == [BOX, other]
+    assert save(page, SECOND, BOX, version="0123456789abcdef").code == 409  # its label is gone, or never was
+
+
+def test_what_another_program_wrote_of_a_box_stays_with_it(page: Page, raw: Path) -> None:
+    path = raw / "annotations/match_00000000ms.xml"
+    path.parent.mkdir()
+    corners = "<bndbox><xmin>10</xmin><ymin>20.5</ymin><xmax>110</xmax><ymax>90</ymax></bndbox>"
+    path.write_text(
+        "<annotation><folder>f</folder><source><database>cvat</database></source>"
+        f"<object><name>ball</name><difficult>1</difficult><occluded>1</occluded>{corners}</object></annotation>",
+        encoding="utf-8",
+    )
+    version = load(page, FIRST)["version"]
+    save(page, FIRST, BOX, BOX | {"label": "cube"}, version=version)
+    text = path.read_text(encoding="utf-8")
+    assert "<occluded>1</occluded>" in text and "<difficult>1</difficult>" in text and "cvat" in text
+    assert text.count("<object>") == 2
+
+
+@pytest.mark.parametrize(
+    ("box", "message"),
+    [
+        (BOX | {"xmax": 5.0}, "must lie in the picture and have an area"),
+        (BOX | {"xmin": -1.0}, "must lie in the picture"),
+        (BOX | {"xmin": float("nan")}, "must lie in the picture"),
+        (BOX | {"xmin": "1"}, "four numbers each"),
+        (BOX | {"label": ""}, "printable letters"),
+        (BOX | {"label": "a\nb"}, "printable letters"),
+        ({}, "four numbers each"),
+    ],
+)
+def test_boxes_that_are_none_are_refused(page: Page, raw: Path, box: dict[str, Any], message: str) -> None:
+    answer = save(page, FIRST, box)
+    assert answer.code == 400 and message in answer.tree["problem"]
+    assert not (raw / "annotations").exists()
+
+
+def test_a_class_that_is_html_is_shown_as_text(page: Page, raw: Path) -> None:
+    label = "<script>alert(1)</script>"
+    assert page.send("/labels/match/classes", label=label).tree["classes"] == [label]
+    assert save(page, FIRST, BOX | {"label": label}).code == 200
+    assert load(page, FIRST)["boxes"][0]["label"] == label
+    assert "<script>alert" not in page.get("/labels/match").text
+    assert page.send("/labels/match/classes", label="a\x00b").code == 400
+
+
+@pytest.mark.parametrize("name", ["../../../conf/x.jpg", "/etc/passwd", "images/../../x.jpg", "", "images/none.jpg"])
+def test_no_frame_lies_elsewhere(page: Page, raw: Path, name: str) -> None:
+    assert page.get(f"/labels/match/image?name={name}").code in (400, 404)
+    assert save(page, name, BOX).code in (400, 404)
+    assert page.send("/labels/match/aside", name=name).code in (400, 404)
+    assert page.get("/labels/..%2f..%2fconf").code in (400, 404)
+
+
+def test_html_that_is_called_a_picture_is_refused(page: Page, raw: Path) -> None:
+    (raw / FIRST).write_text("<script>alert(1)</script>", encoding="utf-8")
+    answer = page.get(f"/labels/match/image?name={FIRST}", Accept="application/json")
+    assert answer.code == 400 and "image" not in answer.headers["content-type"]
+    assert page.get(f"/labels/match/image?name={SECOND}").headers["content-type"] == "image/jpeg"
+
+
+def test_an_ignored_frame_is_no_example_and_comes_back_with_its_label(page: Page, raw: Path) -> None:
+    save(page, FIRST, BOX)
+    assert page.send("/labels/match/aside", name=FIRST).tree["moved"] == "ignored/match_00000000ms.jpg"
+    listed = page.get("/labels/match/frames").tree
+    assert [frame[0] for frame in listed["frames"]] == [SECOND, THIRD]
+    assert listed["ignored"] == ["ignored/match_00000000ms.jpg"]
+    assert not (raw / "annotations/match_00000000ms.xml").exists()
+    page.send("/labels/match/aside", name="ignored/match_00000000ms.jpg", back=True)
+    assert load(page, FIRST)["boxes"] == [BOX]
+
+
+def test_a_proposal_is_no_label_until_it_is_accepted(page: Page, raw: Path) -> None:
+    write_proposals(raw)
+    before = load(page, FIRST)
+    assert (before["labelled"], before["boxes"]) == (False, [])
+    assert [(box["label"], box["score"]) for box in before["proposals"]] == [("cube", 0.75), ("ball", 0.5)]
+    assert not (raw / "annotations").exists()
+    cube, _ = before["proposals"]
+    after = save(page, FIRST, cube | {"score": None}).tree  # the cube is accepted, the ball refused
+    assert (len(after["boxes"]), after["proposals"]) == (1, [])
+    assert len(load(page, SECOND)["proposals"]) == 2
+    for frame in (SECOND, THIRD):
+        save(page, frame, labelled=False)
+    assert not (raw / "proposals.json").exists() and not (raw / "proposals.csv").exists()
+    assert not (raw / "annotations/match_00000500ms.xml").exists()
+
+
+def test_a_proposal_in_pascal_voc_waits_for_approval_as_well(page: Page, raw: Path) -> None:
+    scene = ImageProposals(None, 480, 360, (Proposed("cube", 0.75, 1.0, 2.0, 31.0, 42.0),))
+    propose(LabelFolder(raw, "voc", ["cube"]), lambda image: scene, "run 1234")
+    there = load(page, FIRST)
+    assert (there["labelled"], there["boxes"], len(there["proposals"])) == (False, [], 1)
+    save(page, FIRST, there["proposals"][0] | {"score": None}, version=there["version"])
+    text = (raw / "annotations/match_00000000ms.xml").read_text(encoding="utf-8")
+    assert "proposal" not in text and "score" not in text
+
+
+def test_damaged_proposals_are_reported(raw: Path) -> None:
+    (raw / "proposals.json").write_text(json.dumps({"images": 1}), encoding="utf-8")
+    with pytest.raises(DataError, match="proposals.json: cannot be read"):
+        AnnotationFolder("match").read(FIRST)
+
+
+def test_what_is_labelled_becomes_a_dataset(page: Page, folder: Path, raw: Path) -> None:
+    for number, frame in enumerate((FIRST, SECOND)):
+        save(page, frame, BOX, BOX | {"label": ("cube", "ball")[number]})
+    answer = page.send("/labels/match/dataset")
+    assert answer.tree["goto"] == "/train?data=match"
+    option = read_mapping(folder / "conf/data/match.yaml")
+    assert (option["kind"], option["path"], option["unlabelled"]) == ("pascal_voc", "data/raw/match", "skip")
+    assert option["split"] == {"by": "blocks"}  # one film
+    assert page.send("/labels/match/dataset").code == 400
+    assert "2 cannot" not in page.get("/data/match/summary").text
+
+
+def test_the_tracker_says_what_it_needs(page: Page, raw: Path) -> None:
+    answer = page.send("/labels/match/track", name=FIRST)
+    assert "draw one in this frame first" in answer.tree["problem"]
+    try:
+        import cv2  # noqa: F401
+    except ImportError:
+        save(page, FIRST, BOX)
+        answer = page.send("/labels/match/track", name=FIRST)
+        assert answer.tree["problem"].startswith("the tracker needs OpenCV, which is not installed; `pip install")
+
+
+def test_only_a_run_that_is_known_is_asked(page: Page, raw: Path) -> None:
+    answer = page.send("/labels/match/propose", run="--help", key="123456")
+    assert (answer.code, answer.tree["problem"]) == (400, "'--help': no such run; reload the page")

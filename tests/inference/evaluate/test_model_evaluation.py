@@ -1,0 +1,286 @@
+"""`bakeoff evaluate` on a test that nothing has read before, counted again by others."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    log_loss,
+    recall_score,
+    roc_auc_score,
+)
+
+from bakeoff.dataset.records.manifest import read_manifest
+from bakeoff.foundation import workspace
+from bakeoff.inference.evaluate.split_usage import read_uses
+from bakeoff.inference.predict.model_interface import opened
+from bakeoff.inference.predict.read_images import read_image
+from bakeoff.inference.predict.select_model import find_model
+from bakeoff.learning.checkpoints.history import read_state
+from bakeoff.tracking.results.measurements import run_id_of
+from support.commands import run_bakeoff
+from support.drawing import encoded, write
+from support.three_splits import COUNTS, LABELS, Enter, build, draw_clip, draw_image
+
+SET = Path("data/raw/set")
+
+
+@pytest.fixture
+def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    return lambda *arguments: run_bakeoff(monkeypatch, capsys, *arguments)
+
+
+def shelf() -> Path:
+    """Of the workspace's own test."""
+    digest = read_manifest(workspace.RECORDS).digest_of("test")
+    return workspace.JUDGED / f"test-{digest[:12]}"
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    tree: dict[str, Any] = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    return tree
+
+
+def own_folder() -> Path:
+    return shelf() / str(run_id_of(read_state(workspace.TRAINED)))[:8]
+
+
+def test_the_test_of_a_classifier_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
+    enter("classification")
+    assert {name: split.examples for name, split in read_manifest(workspace.RECORDS).splits.items()} == COUNTS
+    assert not workspace.JUDGED.exists()
+    code, output, errors = bakeoff("evaluate", "--split", "test")
+    assert (code, errors) == (0, "")
+    model = opened(find_model(workspace.TRAINED))  # by the way of `bakeoff predict`, from the files of the dataset
+    files = sorted((SET / "test").glob("*/*.png"))
+    truth = [file.parent.name for file in files]
+    answers = [model.answer(read_image(file))["probabilities"] for file in files]
+    given = [LABELS[int(np.argmax(answer))] for answer in answers]
+    metrics = read_metrics(own_folder())
+    assert 0 < metrics["accuracy"] < 1
+    assert metrics["accuracy"] == pytest.approx(accuracy_score(truth, given))
+    assert metrics["macro_f1"] == pytest.approx(f1_score(truth, given, average="macro"))
+    assert metrics["macro_recall"] == pytest.approx(recall_score(truth, given, average="macro"))
+    *_, first, second, third = output.splitlines()  # after what training says
+    assert f"10 test examples of data/records: accuracy {metrics['accuracy']:.3f}" in first
+    assert second == "  this split was looked at once, by 1 model"
+    assert third.endswith(f"{own_folder().as_posix()}/ (not in MLflow, which has no such run)")
+    assert (own_folder() / "report.html").is_file()
+
+
+def read_clip(folder: Path) -> np.ndarray:
+    return np.stack([read_image(file) for file in sorted(folder.iterdir())])
+
+
+def test_the_test_of_a_video_classifier_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
+    enter("video")
+    code, output, errors = bakeoff("evaluate", "--split", "test")
+    assert (code, errors) == (0, "") and "10 test examples of data/records: accuracy " in output
+    model = opened(find_model(workspace.TRAINED))
+    clips = sorted((SET / "test").glob("*/*/"))
+    truth = [LABELS.index(clip.parent.name) for clip in clips]
+    answers = np.array([model.answer(read_clip(clip))["probabilities"] for clip in clips])
+    metrics = read_metrics(own_folder())
+    assert len(clips) == 10 and 0 < metrics["accuracy"] < 1
+    assert metrics["accuracy"] == pytest.approx(accuracy_score(truth, answers.argmax(axis=1)))
+    assert metrics["macro_f1"] == pytest.approx(f1_score(truth, answers.argmax(axis=1), average="macro"))
+    assert metrics["loss"] == pytest.approx(log_loss(truth, answers), rel=1e-4)
+
+
+def test_the_test_of_several_labels_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
+    enter("several labels")
+    code, output, errors = bakeoff("evaluate", "--split", "test")
+    assert (code, errors) == (0, "") and "10 test examples of data/records: " in output
+    model = opened(find_model(workspace.TRAINED))
+    rows = list(csv.DictReader((SET / "clips.csv").read_text(encoding="utf-8").splitlines()))
+    rows = [row for row in rows if row["split"] == "test"]
+    truth = np.array([[label in row["labels"].split("|") for label in LABELS] for row in rows])
+    scores = np.array([model.answer(read_clip(SET / row["path"]))["scores"] for row in rows])
+    metrics = read_metrics(own_folder())
+    assert len(rows) == 10 and 0 < truth.mean() < 1
+    assert metrics["mean_average_precision"] == pytest.approx(average_precision_score(truth, scores))
+    assert metrics["mean_auc"] == pytest.approx(roc_auc_score(truth, scores))
+    given = scores >= 0.5
+    assert metrics["f1"] == pytest.approx(f1_score(truth, given, average="micro", zero_division=0))
+    assert metrics["recall"] == pytest.approx(recall_score(truth, given, average="micro"))
+
+
+def test_a_dataset_without_labels_judges_nothing(enter: Enter, bakeoff: Any) -> None:
+    enter("several labels")
+    for number in range(3):
+        draw_clip(Path(f"data/raw/other/{number}"), ("test", 90 + number), ("grey",))
+    Path("data/raw/other/clips.csv").write_text("path,labels,split\n0,,test\n1,,test\n2,,test\n")
+    option = "kind: clips\npath: data/raw/other\ntable: clips.csv\nmulti_label: true\n"
+    Path("conf/data/other.yaml").write_text(option)
+    code, output, errors = bakeoff("evaluate", "--data", "other")
+    assert (code, output) == (2, "")
+    assert errors == "data/raw/other: names no labels, so nothing can be judged on it; annotate some\n"
+    assert not workspace.JUDGED.exists()
+
+
+def test_the_test_of_a_detector_is_what_pycocotools_counts(
+    enter: Enter, bakeoff: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    enter("detection")
+    assert {name: split.examples for name, split in read_manifest(workspace.RECORDS).splits.items()} == COUNTS
+    assert bakeoff("evaluate")[0] == 0
+    rows = list(csv.DictReader((SET / "test.csv").read_text(encoding="utf-8").splitlines()))
+    model, detections = opened(find_model(workspace.TRAINED)), []
+    for number, row in enumerate(rows):
+        answer = model.answer(read_image(SET / "images/test" / row["filename"]))
+        for (top, left, bottom, right), label, score in zip(
+            answer["boxes"] * [48, 64, 48, 64], answer["classes"], answer["scores"], strict=True
+        ):
+            box = [float(left), float(top), float(right - left), float(bottom - top)]
+            detections.append({"image_id": number, "category_id": int(label), "bbox": box, "score": float(score)})
+    truth = COCO()
+    truth.dataset = {
+        "info": {},
+        "images": [{"id": number, "width": 64, "height": 48} for number in range(len(rows))],
+        "categories": [{"id": number, "name": label} for number, label in enumerate(LABELS, start=1)],
+        "annotations": [
+            {
+                "id": number + 1, "image_id": number, "category_id": LABELS.index(row["class"]) + 1, "iscrowd": 0,
+                "bbox": [12.0, 8.0, 40.0, 32.0], "area": 1280.0,
+            }
+            for number, row in enumerate(rows)
+        ],
+    }  # fmt: skip
+    truth.createIndex()
+    judged = COCOeval(truth, truth.loadRes(detections), "bbox")
+    judged.evaluate()
+    judged.accumulate()
+    judged.summarize()
+    capsys.readouterr()
+    metrics = read_metrics(own_folder())
+    assert metrics["mAP_50"] > 0
+    for place, name in enumerate(("mAP", "mAP_50", "mAP_75")):
+        assert metrics[name] == pytest.approx(judged.stats[place], abs=1e-6)
+    assert metrics["AR_100"] == pytest.approx(judged.stats[8], abs=1e-6)
+
+
+def test_exported_files_are_judged_on_the_same_test(enter: Enter, bakeoff: Any) -> None:
+    enter("classification")
+    code, output, errors = bakeoff(
+        "evaluate", "models/train", "models/export/saved_model", "models/export/model.tflite",
+    )  # fmt: skip
+    assert code == 0 and "nobody knows whether it saw these examples" in errors
+    folders = [next(shelf().glob(f"{name}-*/")) for name in ("train", "saved_model", "model.tflite")]
+    first, saved, lite = map(read_metrics, folders)
+    uses = read_uses(shelf())
+    names = [f"models/{name}" for name in ("train", "export/saved_model", "export/model.tflite")]
+    assert [use["name"] for use in uses] == names
+    assert len({use["weights"] for use in uses}) == 3
+    assert {use["value"] for use in uses} == {first["accuracy"], saved["accuracy"], lite["accuracy"]}
+    assert abs(saved["accuracy"] - first["accuracy"]) <= 0.1
+    assert "looked at 3 times, by 3 models: models/train 0." in output.replace(" 1.000", " 0.")
+    assert "if it chose one of them, it is no test any more" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--split", "tset"],
+            "--split: must be a split, got 'tset'; did you mean 'test'? one of: test, train, validation",
+        ),
+        (["nothing"], "nothing: no run is known by this name; "),
+        (["--data", "flowers"], "flowers"),
+        (["--data", "digits"], "data option digits: is for detection, the model is for classification; judge it on"),
+        (["--data", "digits_single"], "the drawn data: has labels that the model lacks: '0', '1', '2'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments: list[str], message: str, enter: Enter, bakeoff: Any) -> None:
+    enter("classification")
+    code, output, errors = bakeoff("evaluate", *arguments)
+    assert (code, output) == (2, "")
+    assert message in errors and errors.count("\n") == 1
+    assert not workspace.JUDGED.exists()
+
+
+def test_a_set_without_a_test_says_what_it_has(enter: Enter, bakeoff: Any) -> None:
+    enter("classification")
+    shutil.rmtree(SET / "test")
+    build()
+    code, _, errors = bakeoff("evaluate")
+    assert code == 2 and errors == (
+        "data/records: has no test example, it has 12 train, 6 validation; "
+        "give the dataset a test folder or list, or set data.split.test\n"
+    )
+
+
+def test_other_labels_are_named(enter: Enter, bakeoff: Any) -> None:
+    enter("classification")
+    for split in COUNTS:
+        (SET / split / "dark").rename(SET / split / "gloomy")
+    build()
+    for arguments in ([], ["models/train"], ["models/export/saved_model"]):
+        code, _, errors = bakeoff("evaluate", *arguments)
+        assert code == 2 and errors == (
+            "data/records: its labels are not the model's: only it has 'gloomy' and only the model knows 'dark'; "
+            "judge a model that was trained on them\n"
+        )
+
+
+def test_a_test_that_was_seen_in_training_is_refused_by_name(enter: Enter, bakeoff: Any) -> None:
+    enter("classification")
+    shutil.copy(next((SET / "train/dark").iterdir()), SET / "test/dark/copied.png")
+    write(SET / "train/bright/plain.jpg", encoded(5, width=320, height=240))
+    write(SET / "test/bright/lighter.jpg", encoded(5, width=320, height=240, quality=50))
+    build()
+    code, _, errors = bakeoff("evaluate")
+    assert code == 2 and errors.count("\n") == 1
+    assert errors.startswith(
+        "data/records: 2 of 12 test examples were seen in training or validation of data/records (1 "
+    )
+    assert "of the same bytes: test/dark/copied.png is train train/dark/" in errors
+    assert "that look alike: test/bright/lighter.jpg is train train/bright/plain.jpg" in errors
+    assert errors.endswith("judge on them all the same with --allow-overlap\n") and not workspace.JUDGED.exists()
+    code, output, errors = bakeoff("evaluate", "--allow-overlap")
+    assert code == 0 and "warning: 2 of the examples were seen in training\n" in errors
+    assert "12 test examples" in output
+
+
+def test_other_data_are_built_apart_with_the_labels_of_the_model(enter: Enter, bakeoff: Any) -> None:
+    enter("classification")
+    for number in range(4):
+        draw_image(Path(f"data/raw/other/dark/{number}.png"), 100 + number, "dark")
+    Path("conf/data/other.yaml").write_text("kind: image_folders\npath: data/raw/other\nsplit: {by: test}\n")
+    before = {file.name: file.read_bytes() for file in workspace.RECORDS.iterdir()}
+    code, output, errors = bakeoff("evaluate", "--data", "other", "--split", "test")
+    assert code == 0 and "4 test examples of data option other: accuracy " in output
+    assert {file.name: file.read_bytes() for file in workspace.RECORDS.iterdir()} == before
+    [folder] = workspace.JUDGED.glob("other_test-*")
+    [row] = read_uses(folder)
+    assert (row["data"], row["split"]) == ("data option other", "test")
+    [records] = [path for path in workspace.judged_records().iterdir() if (path / "manifest.json").is_file()]
+    assert read_manifest(records).classes == LABELS  # though it has only one of them
+    stamp = (records / "manifest.json").stat().st_mtime_ns
+    assert bakeoff("evaluate", "--data", "other")[0] == 0
+    assert (records / "manifest.json").stat().st_mtime_ns == stamp
+    assert len(read_uses(folder)) == 2
+    draw_image(Path("data/raw/other/gloomy/1.png"), 200, "dark")
+    code, _, errors = bakeoff("evaluate", "--data", "other")
+    assert (
+        code == 2
+        and "data/raw/other: has labels that the model lacks: 'gloomy'; the model knows 'bright', 'dark'" in errors
+    )
+
+
+def test_training_is_judged_without_counting_it_as_a_use(enter: Enter, bakeoff: Any) -> None:
+    enter("classification")
+    code, output, _ = bakeoff("evaluate", "--split", "train")
+    assert code == 0 and "12 train examples of data/records" in output and "looked at" not in output
+    _, output, _ = bakeoff("evaluate", "--split", "validation")
+    expected = json.loads((workspace.EVALUATION / "metrics.json").read_text(encoding="utf-8"))
+    [folder] = workspace.JUDGED.glob("validation-*/*/")
+    assert read_metrics(folder)["accuracy"] == expected["accuracy"]  # as the stage found
