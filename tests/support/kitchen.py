@@ -1,6 +1,6 @@
 """Runs of several phases in a folder, cut short and taken up again as often as a test likes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,11 @@ class Kitchen:
         self.tell: Callable[[CheckpointList], object] = lambda stock: None  # of each checkpoint
         self.stop_at = 0  # a step, whose line makes somebody ask for a stop
 
+    def send(self, step: int, values: Mapping[str, float]) -> None:
+        self.sent.append(step)
+        if step == self.stop_at:
+            self.ends.stop.by = "a test"
+
     def bake(self, interrupt_at: int = 0, callbacks: Sequence[Callback] = ()) -> TrainingResult:
         """Up to the end, or to a step after whose line it is interrupted."""
         seed_everything(3, deterministic=False)
@@ -104,9 +109,7 @@ class Follower(Callback):
         self._kitchen = kitchen
 
     def on_log(self, line: LogLine) -> None:
-        self._kitchen.sent.append(line.step)
-        if line.step == self._kitchen.stop_at:
-            self._kitchen.ends.stop.by = "a test"
+        self._kitchen.send(line.step, line.values)
 
     def on_validation(self, line: LogLine, seconds: float) -> None:
         self.on_log(line)

@@ -19,6 +19,7 @@ from bakeoff.foundation.workspace import EVALUATION, RUN, TRAINED, journals
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, CheckpointList
 from bakeoff.tracking.journal.artifacts import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
+from bakeoff.tracking.journal.entries import ModelEntry
 from bakeoff.tracking.journal.journal import NOTE, Journal
 from bakeoff.tracking.notes import notes_of
 from bakeoff.tracking.report_copy import report_page
@@ -97,11 +98,11 @@ class Tracker:
                 f"nothing is registered as {self._settings.register}: {(folder / SAVED_MODEL).as_posix()} is not there"
             )
 
-    def _report_model(self, journal: Journal, model: Mapping[str, Any]) -> None:
+    def _report_model(self, journal: Journal, model: ModelEntry) -> None:
         journal.model(model)
-        if model["by_reference"]:
-            size, most = sum(file["bytes"] for file in model["files"]) / 1e6, self._settings.largest_model_mb
-            print_line(f"MLflow gets only the digest of the model {model['name']}: it has {size:.0f} MB")
+        if model.by_reference:
+            size, most = sum(file.bytes for file in model.files) / 1e6, self._settings.largest_model_mb
+            print_line(f"MLflow gets only the digest of the model {model.name}: it has {size:.0f} MB")
             print_line(f"  the files stay in this workspace; track.largest_model_mb={most:g} is the limit")
 
     def checkpoint(self, stock: CheckpointList) -> None:

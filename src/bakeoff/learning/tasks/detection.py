@@ -11,6 +11,7 @@ from bakeoff.learning.metrics import names
 from bakeoff.learning.metrics.box_matching import Boxes
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
 from bakeoff.learning.networks.detector_settings import Detector
+from bakeoff.learning.tasks.non_max_suppression import suppress
 
 
 @dataclass(frozen=True)
@@ -75,23 +76,8 @@ class Detection:
         return {"losses": losses}
 
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Return a batch's detections, best first, padded: boxes inside the image, scores, class ids 1..k, count."""
-        rule = self.model.suppression
-        kept = tf.image.combined_non_max_suppression(
-            self.head.boxes(outputs)[:, :, None],
-            self.head.scores(outputs),
-            max_output_size_per_class=rule.max_detections_per_class or rule.max_detections,
-            max_total_size=rule.max_detections,
-            iou_threshold=rule.max_overlap,
-            score_threshold=rule.min_score,
-            clip_boxes=True,
-        )
-        return {
-            "boxes": kept.nmsed_boxes,
-            "scores": kept.nmsed_scores,
-            "classes": tf.cast(kept.nmsed_classes, tf.int64) + 1,
-            "count": kept.valid_detections,
-        }
+        """Return a batch's detections, best first, as `suppress` does."""
+        return suppress(self.head.boxes(outputs), self.head.scores(outputs), self.model.suppression)
 
     def score(self) -> DetectionScore:
         return self.judgement.score()

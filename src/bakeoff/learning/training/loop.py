@@ -12,7 +12,7 @@ import tensorflow as tf
 from numpy.typing import ArrayLike
 
 from bakeoff.foundation.errors import BakeoffError
-from bakeoff.learning.checkpoints.run_state import Best, End, PhaseState
+from bakeoff.learning.checkpoints.run_state import Best, PhaseState
 from bakeoff.learning.metrics.names import merit
 from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.training.step import AtOnce, Calls
@@ -184,7 +184,7 @@ def fit(
         standing = _validate(steps.start, standing, keeper, ends, watch)
         if standing.owes_validation:
             return replace(standing, ended_by="stop")
-        standing = replace(standing, ended_by=_end_at(steps.start, steps, ends, standing))
+        standing = replace(standing, ended_by=ends.end_at(steps.start, steps, standing.patience))
         if standing.ended_by:
             keeper.checkpoint(steps.start, standing)
             return standing
@@ -207,7 +207,7 @@ def fit(
             standing = _validate(done, standing, keeper, ends, watch)
             time_is_up = time_is_up and ends.limit.is_up(done)  # the steps may have been faster than predicted
         if not standing.owes_validation:
-            standing = replace(standing, ended_by=_end_at(done, steps, ends, standing, time_is_up))
+            standing = replace(standing, ended_by=ends.end_at(done, steps, standing.patience, time_is_up))
         is_over = standing.ended_by is not None or ends.stop.asked
         is_due = rhythm.wants_checkpoint(done, watch.seconds_since_checkpoint())
         # How long writing takes counts for the limit.
@@ -237,11 +237,3 @@ def _validate(done: int, standing: PhaseState, keeper: Keeper, ends: Ends, watch
     ends.limit.validated(took)
     watch.leave_out(took)
     return PhaseState(best, ends.early.after(standing.patience, value))
-
-
-def _end_at(done: int, steps: range, ends: Ends, standing: PhaseState, time_is_up: bool = False) -> End | None:
-    if time_is_up:
-        return "max_minutes"
-    if done == steps.stop:
-        return "steps"
-    return "early_stopping" if ends.early.is_over(standing.patience) else None

@@ -17,7 +17,8 @@ from types import FrameType
 
 from bakeoff.foundation.errors import INTERRUPTED, TRY_AGAIN_LATER, Canceled
 from bakeoff.foundation.signals import TAKES_AWAY
-from bakeoff.learning.plan.train_settings import EarlyStopping
+from bakeoff.learning.checkpoints.run_state import End
+from bakeoff.learning.plan.train_settings import EarlyStopping, Patience
 
 POLL_SECONDS = 0.05
 ASKED = "\n{}: training ends after this step and is saved, then evaluated; {} stops at once\n"
@@ -155,3 +156,11 @@ class Ends:
     def none(cls) -> "Ends":
         """Return what ends no run."""
         return cls(Stop(), TimeLimit(None, Clock()))
+
+    def end_at(self, done: int, steps: range, patience: Patience, time_is_up: bool = False) -> End | None:
+        """Return what ends a phase after so many steps; None if nothing does. `patience` stands for early stopping."""
+        if time_is_up:
+            return "max_minutes"
+        if done == steps.stop:
+            return "steps"
+        return "early_stopping" if self.early.is_over(patience) else None

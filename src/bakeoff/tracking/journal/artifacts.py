@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.tracking.journal.entries import ArtifactFile, FileEntry, ModelEntry, PredictorEntry, dump_fields
+from bakeoff.tracking.journal.entries import ArtifactFile, FileEntry, ModelEntry, PredictorEntry
 
 if TYPE_CHECKING:
     from bakeoff.config.track_settings import Mlflow
@@ -98,35 +98,33 @@ def link(path: Path, place: Path) -> None:
 # clips, the libraries that it needs, and the name under which it is registered.
 
 
-def kept_weights(trained: Path, state: Mapping[str, Any], settings: "Mlflow") -> Iterator[dict[str, Any]]:
-    """Yield the newest and the best weights that training left, each as the content of a model's entry."""
+def kept_weights(trained: Path, state: Mapping[str, Any], settings: "Mlflow") -> Iterator[ModelEntry]:
+    """Yield the newest and the best weights that training left."""
     for name in (FINAL, BEST):
         file = trained / f"{name}{SUFFIX}"
         if file.is_file():
             files = (_describe(file, file.name),)
-            yield dump_fields(ModelEntry(name, _step_of(state, name), name, _is_too_large(files, settings), files))
+            yield ModelEntry(name, _step_of(state, name), name, _is_too_large(files, settings), files)
 
 
 def exported_model(
     exported: Path, state: Mapping[str, Any], settings: "Mlflow", *, weights: str, task: str, multi_label: bool
-) -> dict[str, Any]:
-    """Return the content of the exported model's entry. One to be registered is sent whatever its size, for what is
+) -> PredictorEntry:
+    """Return the exported model. One to be registered is sent whatever its size, for what is
     registered must load.
     """
     paths = [*sorted(path for path in (exported / SAVED_MODEL).rglob("*") if path.is_file()), exported / LABELS]
     files = tuple(_describe(path, path.relative_to(exported).as_posix()) for path in paths)
-    return dump_fields(
-        PredictorEntry(
-            EXPORTED,
-            _step_of(state, weights),
-            weights,
-            by_reference=settings.register is None and _is_too_large(files, settings),
-            files=files,
-            answers="detection" if task == "detection" else "several labels" if multi_label else "one label",
-            clips=task == "video",
-            requirements=tuple(map(_requirement, LIBRARIES)),
-            register=settings.register,
-        )
+    return PredictorEntry(
+        EXPORTED,
+        _step_of(state, weights),
+        weights,
+        by_reference=settings.register is None and _is_too_large(files, settings),
+        files=files,
+        answers="detection" if task == "detection" else "several labels" if multi_label else "one label",
+        clips=task == "video",
+        requirements=tuple(map(_requirement, LIBRARIES)),
+        register=settings.register,
     )
 
 

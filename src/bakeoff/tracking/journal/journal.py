@@ -31,7 +31,6 @@ from bakeoff.tracking.journal.entries import (
     StateEntry,
     TagsEntry,
     format_line,
-    load_model,
     parse_line,
 )
 
@@ -167,9 +166,8 @@ class Journal:
         with self._one_at_a_time:
             self._write_file(keep_text(content, name, self.folder / "files"))
 
-    def model(self, model: Mapping[str, Any]) -> None:
-        """Write a model as `artifacts` describes it. It is written again only after it changed."""
-        entry = load_model(model)
+    def model(self, entry: ModelEntry) -> None:
+        """Write a model. It is written again only after it changed."""
         with self._one_at_a_time:
             if self._models.get(entry.name) != entry:
                 for file in () if entry.by_reference else entry.files:
