@@ -56,9 +56,9 @@ from bakeoff.learning.plan.phases import plan_phases
 
 def test_batches():
     run = load(workspace.RUN)
-    rig = Setup.of(run, read_manifest(workspace.RECORDS), workspace.RECORDS)
+    setup = Setup.of(run, read_manifest(workspace.RECORDS), workspace.RECORDS)
     [phase] = plan_phases(run)
-    images = [image.numpy() for batch in rig.feed().batches(phase, range(2)) for image in batch["image"]]
+    images = [image.numpy() for batch in setup.feed().batches(phase, range(2)) for image in batch["image"]]
     assert [(image == 127.5).all(axis=-1).sum() for image in images] == [16 * 16] * 8
 
 

@@ -213,13 +213,13 @@ def test_a_detector_without_anchors_goes_on_in_the_same_weights_to_the_bit(enter
     run, states = load(RUN), []
     [phase] = plan_phases(run)
     for first in (0, 2):
-        rig = Setup.of(run, fitting_manifest(RECORDS, run.derived), RECORDS)
-        step = rig.learner.begin((), "train.trainable")
+        setup = Setup.of(run, fitting_manifest(RECORDS, run.derived), RECORDS)
+        step = setup.learner.begin((), "train.trainable")
         if first:
-            rig.learner.restore(states[1])
-        for batch in rig.feed().batches(phase, range(first, 4)):
+            setup.learner.restore(states[1])
+        for batch in setup.feed().batches(phase, range(first, 4)):
             assert np.isfinite(step([batch], tf.constant(0.01))["train/loss"])
-            states.append({name: np.array(value) for name, value in rig.learner.state().items()})
+            states.append({name: np.array(value) for name, value in setup.learner.state().items()})
     uncut, cut = states[3], states[-1]
     assert len(states) == 6 and uncut.keys() == cut.keys()
     assert all(uncut[name].tobytes() == cut[name].tobytes() for name in uncut)

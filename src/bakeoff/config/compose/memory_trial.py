@@ -36,7 +36,7 @@ class Rehearsal:
         from bakeoff.learning.training.setup import Setup
 
         self._run = run
-        self._rig = Setup.of(run, fitting_manifest(records, run.derived), records)
+        self._setup = Setup.of(run, fitting_manifest(records, run.derived), records)
         self._phase = max(plan_auto_phases(run) or plan_phases(run), key=self._trained_parameters)
 
     def _shape(self, batch_size: int) -> Shape:
@@ -44,7 +44,7 @@ class Rehearsal:
         return replace(batch_shape(self._run, batch_size), prefetch_batches=1)
 
     def _trained_parameters(self, phase: TrainingPhase) -> int:
-        learner = self._rig.learner
+        learner = self._setup.learner
         learner.require_trainable(phase.trainable, "train.trainable")
         return sum(prod(variable.shape) for variable in learner.network.trainable_variables)
 
@@ -56,18 +56,18 @@ class Rehearsal:
         from bakeoff.learning.input.batches import evaluation_batches
         from bakeoff.learning.tasks.task import compile_answer, judge
 
-        rig, phase = self._rig, replace(self._phase, span=replace(self._phase.span, batch_size=batch_size))
-        feed = rig.feed(self._shape)
+        setup, phase = self._setup, replace(self._phase, span=replace(self._phase.span, batch_size=batch_size))
+        feed = setup.feed(self._shape)
         first = phase.span.first_step
-        step = rig.learner.begin(phase.trainable, "train.trainable")
+        step = setup.learner.begin(phase.trainable, "train.trainable")
         upcoming = iter(feed.batches(phase, range(first, first + STEPS)))
         for _ in range(STEPS):
             losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))
             float(losses["train/loss"])  # waits until the step is done
-        held_out = evaluation_batches(rig.held_out, self._shape(batch_size))
-        answer = compile_answer(rig.learner.kept, rig.task, with_losses=True)
-        judge(rig.task, {"network": answer}, itertools.islice(held_out, VALIDATION_BATCHES))
-        copied = {name: np.array(value) for name, value in rig.learner.state().items()}
+        held_out = evaluation_batches(setup.held_out, self._shape(batch_size))
+        answer = compile_answer(setup.learner.kept, setup.task, with_losses=True)
+        judge(setup.task, {"network": answer}, itertools.islice(held_out, VALIDATION_BATCHES))
+        copied = {name: np.array(value) for name, value in setup.learner.state().items()}
         assert copied
         return peak_memory_bytes() + TRACKING_BYTES
 

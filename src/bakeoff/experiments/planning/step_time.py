@@ -74,10 +74,10 @@ def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
     load_tensorflow()
     from bakeoff.learning.training.setup import Setup
 
-    rig, seconds = Setup.of(run, manifest, records), {}
-    feed = rig.feed()
+    setup, seconds = Setup.of(run, manifest, records), {}
+    feed = setup.feed()
     for phase in plan_phases(run):
-        seconds[phase.span.name] = _measure_step(phase, rig.learner.begin(phase.trainable, "train"), feed)
+        seconds[phase.span.name] = _measure_step(phase, setup.learner.begin(phase.trainable, "train"), feed)
         remember(workspace.paces(), _key_of(run, phase), seconds[phase.span.name])
     return Pace(seconds, "measured just now")
 

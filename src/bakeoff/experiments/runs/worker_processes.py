@@ -54,12 +54,12 @@ def gather(count: int, place: WorkerAddress | None) -> Iterator[WorkerAddress | 
                 process.wait()
 
 
-def crew_of(rig: "Setup", run: LearningRun, manifest: Manifest) -> Crew | Alone:
+def crew_of(setup: "Setup", run: LearningRun, manifest: Manifest) -> Crew | Alone:
     """Return all workers, once it is known that they train the same with the same."""
-    if rig.place is None:
+    if setup.place is None:
         return Alone()
     _take_signals_back()
-    crew = Crew(rig.strategy, rig.place)
+    crew = Crew(setup.strategy, setup.place)
     crew.require_same(describe_parts(identity(learning_tree(run), records=manifest.digest)))
     return crew
 
@@ -74,11 +74,11 @@ def follow_leader(place: WorkerAddress) -> None:
     choose_devices(run)
     from bakeoff.learning.training.setup import Setup
 
-    rig = Setup.of(run, manifest, workspace.RECORDS, place=place)
-    crew = crew_of(rig, run, manifest)
+    setup = Setup.of(run, manifest, workspace.RECORDS, place=place)
+    crew = crew_of(setup, run, manifest)
     assert isinstance(crew, Crew)
     try:
-        follow(rig, crew)
+        follow(setup, crew)
     except WorkerLost as lost:
         raise Canceled(f"worker {place.rank}: {lost}", TRY_AGAIN_LATER) from None
 

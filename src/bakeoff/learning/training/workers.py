@@ -230,13 +230,13 @@ def lost_workers_named() -> Iterator[None]:
         raise WorkerLost(f"train.workers: a worker is gone ({str(error).splitlines()[0][:200]})") from None
 
 
-def follow(rig: "Setup", crew: Crew) -> int:
+def follow(setup: "Setup", crew: Crew) -> int:
     """Take the steps that the leader tells until it ends the training; return how many."""
     from bakeoff.learning.plan.phases import plan_phases
     from bakeoff.learning.training.loop import Rhythm
     from bakeoff.learning.training.step import Calls
 
-    run, learner, feed = rig.run, rig.learner, rig.feed()
+    run, learner, feed = setup.run, setup.learner, setup.feed()
     phases, rhythm = plan_phases(run), Rhythm.of(run.train)
     calls: Calls | None = None
     taken = done = 0
