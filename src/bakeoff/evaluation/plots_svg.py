@@ -63,8 +63,9 @@ def draw_losses(history: Sequence[Mapping[str, Any]]) -> list[Chart]:
     nothing where one of them is not known."""
     trained = [
         (float(row["step"]), row["train/loss"] - row.get("train/loss_penalty", 0.0))
-        for row in history if "train/loss" in row
-    ]  # fmt: skip
+        for row in history
+        if "train/loss" in row
+    ]
     judged = [(float(row["step"]), row["validation/loss"]) for row in history if "validation/loss" in row]
     if not trained or not judged:
         return []

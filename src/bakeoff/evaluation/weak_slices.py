@@ -78,9 +78,12 @@ class SliceReport:
     @property
     def tree(self) -> dict[str, Any]:
         return {
-            "metric": self.metric, "examples": self.examples, "comparisons": len(self.rows),
-            "statement": self.statement, "slices": [asdict(row) for row in self.rows],
-        }  # fmt: skip
+            "metric": self.metric,
+            "examples": self.examples,
+            "comparisons": len(self.rows),
+            "statement": self.statement,
+            "slices": [asdict(row) for row in self.rows],
+        }
 
 
 def describe_row(row: SliceRow, metric: str) -> str:

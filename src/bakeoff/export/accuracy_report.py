@@ -76,9 +76,12 @@ def compare_files(
         if form == "int8":
             files[form]["edge_tpu"] = check_edge_tpu(read_lite_file(path)).as_json()
     report: dict[str, Any] = {
-        "headline": task.headline, "examples": len(sample), "of": store.examples, "weights": settings.weights,
+        "headline": task.headline,
+        "examples": len(sample),
+        "of": store.examples,
+        "weights": settings.weights,
         NETWORK: numbers[NETWORK],
-    }  # fmt: skip
+    }
     if AS_A_FILE in numbers:
         rule = {"detections": settings.max_detections, "per_class_suppression": settings.per_class_suppression}
         report[AS_A_FILE] = rule | numbers[AS_A_FILE]

@@ -91,9 +91,11 @@ def rule_of(model: Detector) -> dict[str, float | int | None]:
     """Return how candidates become detections, as `suppression.Rule` takes it."""
     rule = model.suppression
     return {
-        "min_score": rule.min_score, "max_overlap": rule.max_overlap, "max_detections": rule.max_detections,
+        "min_score": rule.min_score,
+        "max_overlap": rule.max_overlap,
+        "max_detections": rule.max_detections,
         "max_detections_per_class": rule.max_detections_per_class,
-    }  # fmt: skip
+    }
 
 
 def _converted(answer: tf.types.experimental.PolymorphicFunction, *, is_image: bool) -> "onnx.ModelProto":
@@ -105,9 +107,12 @@ def _converted(answer: tf.types.experimental.PolymorphicFunction, *, is_image: b
 
         try:
             model, _ = tf2onnx.convert.from_graph_def(
-                frozen.graph.as_graph_def(), input_names=given, output_names=[out.name for out in frozen.outputs],
-                inputs_as_nchw=given if is_image else None, opset=OPERATOR_SET,
-            )  # fmt: skip
+                frozen.graph.as_graph_def(),
+                input_names=given,
+                output_names=[out.name for out in frozen.outputs],
+                inputs_as_nchw=given if is_image else None,
+                opset=OPERATOR_SET,
+            )
         except Exception as error:  # whatever it raises
             why = one_line(error)
         else:

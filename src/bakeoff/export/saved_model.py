@@ -24,9 +24,10 @@ from bakeoff.learning.tasks.task import Task, Tensors
 SIGNATURES = {"serving_default", "encoded", "labels"}
 TILES = "tiles"  # a signature of models that look at parts of pictures
 ANSWERS = (
-    {"boxes", "scores", "classes", "labels", "count"}, {"classes", "scores", "labels", "probabilities"},
+    {"boxes", "scores", "classes", "labels", "count"},
+    {"classes", "scores", "labels", "probabilities"},
     {"scores", "labels"},
-)  # fmt: skip
+)
 
 
 def save_servable(network: keras.Model, task: Task, view: View, classes: Sequence[str], path: Path) -> None:

@@ -23,7 +23,7 @@ from bakeoff.export.onnx_build import onnx_bytes, rule_of
 from bakeoff.export.saved_model import save_servable
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.export.tflite_build import POST_PROCESS, lite_module, output_names
-from bakeoff.export.tflite_metadata import (  # fmt: skip
+from bakeoff.export.tflite_metadata import (
     DEVIATION,
     LABELS,
     MEAN,

@@ -59,18 +59,21 @@ def train(
         stack.enter_context(copy.ending(store.has_lost))
         stack.enter_context(status.tracked(copy.run_id, copy.tags))
         with building(out) as partial, setup.plain_errors():
-            outcome = training.run(saved, [
-                memory,
-                times,
-                callbacks.HistoryFile(partial),
-                status,
-                mlflow_run.MlflowRun(copy, run, manifest, records, ancestry.starts),
-                store,
-                sample_sheets.SampleSheets(start.folder, setup.classes, partial, run.train.samples_mb),
-                *tensorboard.wanted_by(run.train, start.folder),
-                memory.after_pictures(),
-                progress_bar.ProgressBar(run.derived.steps, status.seconds_left),
-            ])  # fmt: skip
+            outcome = training.run(
+                saved,
+                [
+                    memory,
+                    times,
+                    callbacks.HistoryFile(partial),
+                    status,
+                    mlflow_run.MlflowRun(copy, run, manifest, records, ancestry.starts),
+                    store,
+                    sample_sheets.SampleSheets(start.folder, setup.classes, partial, run.train.samples_mb),
+                    *tensorboard.wanted_by(run.train, start.folder),
+                    memory.after_pictures(),
+                    progress_bar.ProgressBar(run.derived.steps, status.seconds_left),
+                ],
+            )
             if outcome.ended_by == "stop":
                 store.leave_if_taken_away(outcome.position.step)
             remember_paces(run, [] if saved.is_over else training.history)

@@ -11,7 +11,7 @@ from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import FILE, Journal
 from bakeoff.tracking.notes import report_notes_here
 from bakeoff.tracking.results import git
-from bakeoff.tracking.results.results import (  # fmt: skip
+from bakeoff.tracking.results.results import (
     Result,
     last_here,
     note_result,

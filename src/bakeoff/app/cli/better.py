@@ -28,9 +28,10 @@ def add_to(commands: Any) -> None:
     add("--on", metavar="NAME", help="use the numbers of `bakeoff evaluate`: test, or OPTION_test for other data")
     add("--metric", metavar="NAME", help="judge by this metric (default: the metric of the task)")
     add(
-        "--group", metavar="PATTERN",
+        "--group",
+        metavar="PATTERN",
         help="sample examples together whose names match in (brackets); default: evaluate.group",
-    )  # fmt: skip
+    )
     add("--samples", type=int, default=SAMPLES, metavar="N", help=f"number of bootstrap samples ({SAMPLES:,})")
     add("--json", action="store_true", help="print JSON, for scripts")
     add("--uri", help="read this MLflow store")

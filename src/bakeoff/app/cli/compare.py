@@ -26,24 +26,30 @@ def add_to(commands: Any) -> None:
     compare = commands.add_parser("compare")
     add = compare.add_argument
     add(
-        "which", nargs="*", metavar="RUN",
+        "which",
+        nargs="*",
+        metavar="RUN",
         help=f"{RUN}; or a sweep, or a workspace's folder; default: the {NEWEST} newest",
-    )  # fmt: skip
+    )
     add("--recent", type=int, metavar="N", help=f"show the N newest runs ({NEWEST}; all with --filter or --top)")
     add("--sweep", metavar="ID", help="show the runs of this sweep")
     add("--on", metavar="NAME", help="use the numbers of `bakeoff evaluate`: test, or OPTION_test for other data")
     add("--metric", action="append", default=[], metavar="NAME", help="show this metric; give it again for more")
     add(
-        "--filter", action="append", default=[], metavar="CONDITION",
+        "--filter",
+        action="append",
+        default=[],
+        metavar="CONDITION",
         help="show only runs that match: lr.use=cosine, 'mAP_50>0.5', state!=FAILED; if given again, all must match",
-    )  # fmt: skip
+    )
     add("--sort", metavar="KEY", help="sort by this metric, the best first (default: the metric of the task)")
     add("--top", type=int, metavar="K", help="show the best K rows only")
     add("--no-fold", action="store_true", help="show runs that differ only in their seed one by one")
     add(
-        "--all-keys", action="store_true",
+        "--all-keys",
+        action="store_true",
         help="also show keys that only follow from others, such as derived ones",
-    )  # fmt: skip
+    )
     compare.add_path("--html", metavar="FILE", type=Path, help="write a page, which needs no network")
     add("--json", action="store_true", help="print everything as JSON, for scripts")
     add("--md", action="store_true", help="print a Markdown table")
@@ -101,10 +107,10 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         if value is not None and value < 1:
             raise WorkspaceError(f"--{option}: must be 1 or more, got {value}")
     given = [
-        options for options, there in (
-            ("RUN", arguments.which), ("--sweep", arguments.sweep), ("--recent", arguments.recent)
-        ) if there
-    ]  # fmt: skip
+        options
+        for options, there in (("RUN", arguments.which), ("--sweep", arguments.sweep), ("--recent", arguments.recent))
+        if there
+    ]
     if len(given) > 1:
         raise WorkspaceError(f"compare: must be given either runs, a sweep or how many, got {' and '.join(given)}")
 

@@ -32,9 +32,11 @@ def add_to(commands: Any) -> None:
     add("--shares", default=SHARES, metavar="LIST", help=f"shares of the training set, the whole last ({SHARES})")
     add("--seeds", type=int, default=SEEDS, metavar="N", help=f"runs for each share, with the same seeds ({SEEDS})")
     add(
-        "--same", choices=("steps", "epochs"), default="steps",
+        "--same",
+        choices=("steps", "epochs"),
+        default="steps",
         help="what is equal for all shares: steps, so that only the data differ, or epochs (steps)",
-    )  # fmt: skip
+    )
     add(
         "--show",
         nargs="?",
@@ -110,12 +112,15 @@ def _as_tree(manifest: "SweepManifest", measurements: "Measurements", statement:
     twice = statement.curves.predict(2 * last.examples) if statement.curves else None
     ends = sorted(map(measure.value, (twice.low, twice.high))) if twice else None
     return {
-        "version": 1, "sweep": manifest.id, "metric": measure.name,
+        "version": 1,
+        "sweep": manifest.id,
+        "metric": measure.name,
         "points": [
             {"share": one.share, "seed": one.seed, "examples": one.examples, "value": one.value, "run": one.run.run_id}
             for one in measurements.points
         ],
         "twice_the_data": {"examples": 2 * last.examples, "value": measure.value(twice.middle), "interval": ends}
-        if twice else None,
+        if twice
+        else None,
         "sentences": statement.sentences,
-    }  # fmt: skip
+    }

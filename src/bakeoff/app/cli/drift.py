@@ -26,9 +26,11 @@ def add_to(commands: Any) -> None:
     )
     drift.add_argument("--run", dest="of_run", metavar="RUN", help=f"{RUN}; default: what was trained here")
     drift.add_path(
-        "--html", metavar="FILE", type=lambda text: Path(text).absolute(),
+        "--html",
+        metavar="FILE",
+        type=lambda text: Path(text).absolute(),
         help="path of the page (default: .bakeoff/drift/<FOLDER>.html)",
-    )  # fmt: skip
+    )
     drift.set_defaults(run=show_drift)
 
 

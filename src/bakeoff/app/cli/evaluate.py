@@ -20,9 +20,11 @@ def add_to(commands: Any) -> None:
     evaluate = commands.add_parser("evaluate")
     add = evaluate.add_argument
     add(
-        "which", nargs="*", metavar="RUN",
+        "which",
+        nargs="*",
+        metavar="RUN",
         help=f"{RUN}; or weights, a SavedModel, a .tflite or .onnx; default: what this workspace trained",
-    )  # fmt: skip
+    )
     add("--split", default=TEST, metavar="SPLIT", help=f"split: one of {', '.join(SPLITS)} ({TEST})")
     add(
         "--data",

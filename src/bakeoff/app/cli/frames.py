@@ -20,9 +20,11 @@ def add_to(commands: Any) -> None:
         "--every", type=float, default=EVERY, metavar="SECONDS", help=f"seconds between pictures ({EVERY:g})"
     )
     frames.add_path(
-        "--out", type=lambda text: Path(text).absolute(), metavar="FOLDER",
+        "--out",
+        type=lambda text: Path(text).absolute(),
+        metavar="FOLDER",
         help="folder for the pictures; those of other films stay (default: data/raw/<film>/images)",
-    )  # fmt: skip
+    )
     frames.set_defaults(run=write_frames)
 
 

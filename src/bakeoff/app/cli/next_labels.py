@@ -34,9 +34,11 @@ def add_to(commands: Any) -> None:
     add("--as", dest="format", choices=FORMATS, help="also write a detector's predictions as labels to correct")
     add("--min-score", type=float, default=MIN_SCORE, metavar="S", help=f"least score of a proposal ({MIN_SCORE})")
     command.add_path(
-        "--out", type=lambda text: Path(text).absolute(), metavar="DIR",
+        "--out",
+        type=lambda text: Path(text).absolute(),
+        metavar="DIR",
         help="new folder for list, contact sheet, pictures and proposals (data/next/ and FOLDER's name)",
-    )  # fmt: skip
+    )
     command.set_defaults(run=choose_next)
 
 

@@ -122,10 +122,12 @@ def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, 
 def add_config(commands: Any) -> None:
     config = commands.add_parser("config")
     config.add_argument(
-        "names", nargs="*", metavar="NAME",
+        "names",
+        nargs="*",
+        metavar="NAME",
         help=f"{RUN}; or a file, against another or the workspace; "
         "KEY=VALUE changes the workspace's variant in Hydra's words",
-    )  # fmt: skip
+    )
     config.add_argument("--json", action="store_true", help="print JSON, for scripts")
     config.set_defaults(run=show_config)
 

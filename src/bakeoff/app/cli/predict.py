@@ -34,14 +34,18 @@ def add_to(commands: Any) -> None:
         help="folder for the results: empty, or of an earlier call",
     )
     add(
-        "--model", type=folder_from_here, metavar="FILE|DIR",
+        "--model",
+        type=folder_from_here,
+        metavar="FILE|DIR",
         help="a .tflite or .onnx, a SavedModel, models/export, models/train or weights; default: what this workspace "
         "exported",
-    )  # fmt: skip
+    )
     add(
-        "--run", dest="of_run", metavar="RUN",
+        "--run",
+        dest="of_run",
+        metavar="RUN",
         help=f"another run's best weights: {RUN}; or a workspace's folder",
-    )  # fmt: skip
+    )
     add(
         "--min-score",
         type=float,

@@ -91,10 +91,13 @@ def add_clean(commands: Any) -> None:
     add("--older-than", metavar="AGE", help="only work without activity for this long: 30d, 12h, 2w")
     states = [state.value for state in State if not state.is_live]
     add(
-        "--state", action="append", choices=states, metavar="STATE",
+        "--state",
+        action="append",
+        choices=states,
+        metavar="STATE",
         help=f"only runs in this state; give it again for more: {', '.join(states)}; "
         "without it those that SUCCEEDED and those that have nothing to resume from",
-    )  # fmt: skip
+    )
     add("--yes", action="store_true", help="remove without asking")
     clean.set_defaults(run=clean_up)
 

@@ -30,10 +30,12 @@ def add_to(commands: Any, *, as_typed: bool = False) -> None:
         sweep_commands.add_commands(sweep.add_commands())
     else:
         add(
-            "overrides", nargs="*", metavar="OVERRIDE",
+            "overrides",
+            nargs="*",
+            metavar="OVERRIDE",
             help="Hydra overrides, some with several values: lr=cosine,exponential 'seed=range(0,3)' "
             "'model=glob(ssd*)' +lr.warmup_steps=0",
-        )  # fmt: skip
+        )
     add("-m", "--multirun", action="store_true", help="accepted as in Hydra's applications; every sweep is a multirun")
     add_question_options(sweep)
     add_rule_options(sweep)
@@ -73,16 +75,22 @@ def add_rule_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--on", metavar="PLACE", help="where jobs run: local, ray, ray://HOST:PORT, slurm (local)")
     add(
-        "-j", "--jobs", type=int, metavar="N",
+        "-j",
+        "--jobs",
+        type=int,
+        metavar="N",
         help="number of jobs at once, if memory allows (1; on a cluster as many as fit)",
-    )  # fmt: skip
+    )
     add("--follow", action="store_true", help="show the jobs' output, also of several at once")
     add("--quiet", action="store_true", help="keep the jobs' output in their logs")
     add("--fail-fast", action="store_true", help="start no more jobs once one has failed")
     add(
-        "--retries", type=int, default=0, metavar="N",
+        "--retries",
+        type=int,
+        default=0,
+        metavar="N",
         help="try a job again if it was killed, or had too little memory or disk",
-    )  # fmt: skip
+    )
 
 
 def run_sweep(arguments: argparse.Namespace) -> None:

@@ -33,9 +33,10 @@ def add_search_options(command: argparse.ArgumentParser) -> None:
     add("--search", metavar="KIND", help="tpe, random, or asha: random with successive halving")
     add("--trials", type=int, metavar="N", help=f"number of trials ({TRIALS})")
     add(
-        "--metric", metavar="NAME",
+        "--metric",
+        metavar="NAME",
         help="metric of metrics.json, or validation/mAP_50 for the best of training (the task's headline)",
-    )  # fmt: skip
+    )
     add("--direction", metavar="WAY", help="direction: max or min (the metric's own)")
     add("--search-seed", type=int, metavar="N", help="seed of the search (0)")
     add("--no-pruning", action="store_true", default=None, help="run each trial to its end")

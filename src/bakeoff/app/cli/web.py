@@ -18,10 +18,12 @@ def add_to(commands: Any) -> None:
     add = web.add_argument
     add("--port", type=int, help=f"port (default: the first free one from {FIRST_PORT})")
     add(
-        "--host", default=HOST, metavar="ADDRESS",
+        "--host",
+        default=HOST,
+        metavar="ADDRESS",
         help="where it listens, such as 0.0.0.0 for other machines, which then need the token of the printed address; "
         f"default: {HOST}, this machine only",
-    )  # fmt: skip
+    )
     add("--open", action="store_true", help="also open it in a browser")
     web.set_defaults(run=serve)
 

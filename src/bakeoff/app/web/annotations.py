@@ -42,9 +42,10 @@ class AnnotationFolder:
         """Return the pictures in the order of their names, relative to the folder; without those that are ignored."""
         files = self._list_files(IMAGES if self._has_images else "")
         return sorted(
-            path for path in files
+            path
+            for path in files
             if os.path.splitext(path)[1].lower() in IMAGE_SUFFIXES and not path.startswith(f"{IGNORED}/")
-        )  # fmt: skip
+        )
 
     def list_labels(self) -> list[str]:
         """Return the labels, relative to the folder, in the order of their names."""
@@ -86,10 +87,12 @@ class AnnotationFolder:
         boxes, is_proposed = read_boxes(data) if data is not None else ([], False)
         proposals = [*(boxes if is_proposed else ()), *self._proposals().get(frame, ())]
         return {
-            "frame": frame, "version": _version(data), "labelled": data is not None and not is_proposed,
+            "frame": frame,
+            "version": _version(data),
+            "labelled": data is not None and not is_proposed,
             "boxes": [box.as_tree() for box in ([] if is_proposed else boxes)],
             "proposals": [box.as_tree() for box in proposals],
-        }  # fmt: skip
+        }
 
     def save(self, frame: str, tree: Mapping[str, Any]) -> dict[str, Any]:
         """Write the boxes of a picture and what is left of its proposals. Raises Conflict if another wrote before."""

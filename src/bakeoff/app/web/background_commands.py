@@ -102,8 +102,9 @@ def begin(
             if other.is_of(key) or (other.state == "runs" and other.commands == wanted):
                 return other
         _remove_old()
-        errand = BackgroundCommand(f"{time.strftime('%Y%m%d-%H%M%S')}-{key}", title, wanted, time.time(), "runs",
-                        tuple(notes), after)  # fmt: skip
+        errand = BackgroundCommand(
+            f"{time.strftime('%Y%m%d-%H%M%S')}-{key}", title, wanted, time.time(), "runs", tuple(notes), after
+        )
         folder = folder_of(errand.id)
         folder.mkdir()
         write_whole(folder / ERRAND, json.dumps(asdict(errand), indent=1) + "\n")
@@ -153,8 +154,11 @@ def _start(folder: Path) -> None:
     with (folder / LOG).open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "bakeoff.app.web.background_commands", str(folder)],
-            stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     Thread(target=process.wait, daemon=True).start()  # collects the exit code, so that no zombie process stays
 
 

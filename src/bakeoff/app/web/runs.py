@@ -131,11 +131,12 @@ def _facts(run: KnownRun) -> dict[str, Any]:
     return {
         "row": make_row(run),
         "memory": format_size(status.machine.resident_bytes) if status and status.machine.resident_bytes else "",
-        "curves": draw_curves(run.run_id, status.steps if status else 0), "sheets": list_sheets(run),
+        "curves": draw_curves(run.run_id, status.steps if status else 0),
+        "sheets": list_sheets(run),
         "can_resume": not run.state.is_live and run.state != State.SUCCEEDED and run.can_resume(),
         "has_ended": not run.state.is_live and run.can_resume(),
         "report": report_of(run).is_file(),
-    }  # fmt: skip
+    }
 
 
 def list_sheets(run: KnownRun) -> list[tuple[int, str]]:

@@ -63,8 +63,10 @@ def draw_curve(
             for number, start, row in words
         ),
         svg.draw_polyline(line, class_="line"),
-        xmlns="http://www.w3.org/2000/svg", width=FRAME.width, height=FRAME.height,
-    )  # fmt: skip
+        xmlns="http://www.w3.org/2000/svg",
+        width=FRAME.width,
+        height=FRAME.height,
+    )
     return f"{drawing}\n"
 
 

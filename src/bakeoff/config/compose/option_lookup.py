@@ -27,8 +27,9 @@ MISSING = "???"  # Hydra's word for a value that is still to be given
 COMMAND_LINE = Path("command line")
 PACKAGE = "# @package _global_"  # what tells Hydra that a preset's keys are those of the whole variant
 ALTERNATIVES: dict[KeyPath, KeyPath] = {  # setting one of the two keys replaces the other one of the option
-    ("train", "steps"): ("train", "epochs"), ("train", "epochs"): ("train", "steps"),
-}  # fmt: skip
+    ("train", "steps"): ("train", "epochs"),
+    ("train", "epochs"): ("train", "steps"),
+}
 OPEN = "data"  # build_records must not depend on presets, or every one would rebuild the records
 
 

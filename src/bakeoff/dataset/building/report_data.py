@@ -56,14 +56,17 @@ def write_report(
         warnings.append(f"{pair} looking alike, {' and '.join(pairs[0])} for one")
     counts = {kind: catalogue.count(table, where) for kind, (table, where, _) in KINDS.items()}
     with (folder / FILE).open("w", encoding="utf-8") as file:
-        write_object(file, {
-            "counts": _count(tallies, classes),
-            "split": list(split),
-            "warnings": warnings,
-            "near-duplicates": pairs,
-            **{kind: (lambda kind=kind: _list_reasons(catalogue, kind)) for kind in KINDS},
-            "changed": lambda: _list_changed(catalogue),
-        })  # fmt: skip
+        write_object(
+            file,
+            {
+                "counts": _count(tallies, classes),
+                "split": list(split),
+                "warnings": warnings,
+                "near-duplicates": pairs,
+                **{kind: (lambda kind=kind: _list_reasons(catalogue, kind)) for kind in KINDS},
+                "changed": lambda: _list_changed(catalogue),
+            },
+        )
     shown = {kind: list(islice(_list_reasons(catalogue, kind), ON_PAGE)) for kind in KINDS}
     shown["changed"] = [(name, "; ".join(texts)) for name, texts in islice(_list_changed(catalogue), ON_PAGE)]
     every = counts | {"changed": changed}

@@ -44,9 +44,9 @@ def ray_place(on: str) -> Iterator["RayBackend"]:
     with connect(parse_address(on)) as ray:
         nodes = ask_nodes(ray, workspace.main_workspace())
         code = {CODE: digest_code()}  # a node that does not see the workspace clones the same code
-        require_fitting([
-            node if node.sees_workspace else replace(node, versions={**node.versions, **code}) for node in nodes
-        ])  # fmt: skip
+        require_fitting(
+            [node if node.sees_workspace else replace(node, versions={**node.versions, **code}) for node in nodes]
+        )
         place = RayBackend(ray, on, nodes)
         try:
             yield place

@@ -90,9 +90,10 @@ def find_differing_keys(contenders: Sequence[Contender]) -> tuple[list[str], lis
     params = [contender.params for contender in contenders]
     keys = list(dict.fromkeys(key for values in params for key in values))
     different = [
-        key for key in keys
+        key
+        for key in keys
         if len({one.params.get(key) for one in known} | {values[key] for values in params if key in values}) > 1
-    ]  # fmt: skip
+    ]
     if any(contender.seeds for contender in contenders):
         different = [key for key in different if key != SEED]
     implied = [key for key in different if key.startswith(DERIVED) or _is_implied_by_its_option(key, known)]
@@ -105,9 +106,10 @@ def choose_metrics(contenders: Sequence[Contender]) -> list[str]:
     headlines = list(dict.fromkeys(one.headline for one in contenders if one.headline))
     names = [name for headline in headlines for name in BY_HEADLINE[headline].compared]
     missing = [
-        f"{VALIDATION}{headline}" for headline in headlines
+        f"{VALIDATION}{headline}"
+        for headline in headlines
         if any(one.headline == headline and not one.has_number(headline) for one in contenders)
-    ]  # fmt: skip
+    ]
     return [name for name in [*names, *missing] if any(one.has_number(name) for one in contenders)]
 
 
@@ -211,8 +213,9 @@ def _mark_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool
     """Mark the best of those that count, with all that look the same; none where there is nothing to choose from."""
     values_by_text = {
         cell.text.partition(" (")[0]: float(cell.value)
-        for cell, does in zip(cells, counts, strict=True) if does and cell.value is not None
-    }  # fmt: skip
+        for cell, does in zip(cells, counts, strict=True)
+        if does and cell.value is not None
+    }
     if higher is None or len(values_by_text) < 2:
         return tuple(cells)
     best = (

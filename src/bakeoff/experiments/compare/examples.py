@@ -185,8 +185,9 @@ def match_examples(a: Judged, b: Judged, called: tuple[str, str]) -> list[Name]:
     other = [name for name in a.rows if name in b.rows and a.truth(name) != b.truth(name)]
     differences = [
         f"{len(names):,} {what} ({_join(names)})"
-        for names, what in ((only_a, "only in A"), (only_b, "only in B"), (other, "with another truth")) if names
-    ]  # fmt: skip
+        for names, what in ((only_a, "only in A"), (only_b, "only in B"), (other, "with another truth"))
+        if names
+    ]
     if differences:
         raise DataError(
             f"A, {called[0]}, and B, {called[1]}: must be judged on the same examples, got {', '.join(differences)} "

@@ -26,9 +26,10 @@ def _find_deciding_keys(contenders: Sequence[Contender]) -> list[str]:
     params = [contender.params for contender in contenders]
     keys = dict.fromkeys(key for values in params for key in values)
     return [
-        key for key in keys
+        key
+        for key in keys
         if key != SEED and not key.startswith(DERIVED) and len({values.get(key) for values in params}) > 1
-    ]  # fmt: skip
+    ]
 
 
 def _fold(group: Sequence[Contender]) -> Contender:

@@ -42,10 +42,13 @@ class Gathered:
         """List those of this project, without the heads of others, such as a sweep's own run."""
         heads = {run.parent for run in self.runs if run.parent}
         return [
-            run for run in self.runs
-            if run.mlflow_experiment == self.target.experiment and not run.is_deleted
-            and run.run_id not in heads and not is_sweep(run.run_id)
-        ]  # fmt: skip
+            run
+            for run in self.runs
+            if run.mlflow_experiment == self.target.experiment
+            and not run.is_deleted
+            and run.run_id not in heads
+            and not is_sweep(run.run_id)
+        ]
 
     def fill(self, runs: Sequence[StoredRun], wanted: Wanted = is_of_all_classes) -> list[Contender]:
         """Read these runs with the numbers that are wanted, in the same order. A journal has what the store lacks."""
@@ -157,9 +160,12 @@ def _cost(run: StoredRun, known: KnownRun | None) -> Cost:
         seconds = (run.ended - run.began) / 1000  # with what was before and after the steps
     drops = [value for name, value in run.metrics.items() if name.startswith("export/") and name.endswith(".drop")]
     return Cost(
-        seconds, _float(tags.get("bakeoff.peak_memory_bytes")), run.metrics.get("export/bytes"),
-        run.metrics.get(LATENCY), max(drops, default=None),
-    )  # fmt: skip
+        seconds,
+        _float(tags.get("bakeoff.peak_memory_bytes")),
+        run.metrics.get("export/bytes"),
+        run.metrics.get(LATENCY),
+        max(drops, default=None),
+    )
 
 
 def _float(text: str | None) -> float | None:

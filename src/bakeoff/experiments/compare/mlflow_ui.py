@@ -41,9 +41,11 @@ def describe_view(contenders: Sequence[Contender]) -> dict[str, Any]:
     keys = [f"params.`{key}`" for key in find_differing_keys(contenders)[0][:MOST_KEYS]]
     widths = FIRST | {key: max(LEAST, LETTER * len(key.partition("`")[2]) + BESIDE) for key in (*metrics, *keys)}
     view: dict[str, Any] = {
-        "selectedColumns": [*metrics, *keys], "columnOrder": list(widths), "columnWidths": widths,
+        "selectedColumns": [*metrics, *keys],
+        "columnOrder": list(widths),
+        "columnWidths": widths,
         "runsHiddenMode": "SHOW_ALL",
-    }  # fmt: skip
+    }
     if metrics:
         view |= {"orderByKey": metrics[0], "orderByAsc": is_higher_better(names[0]) is False}
     return view

@@ -53,9 +53,10 @@ def compare_scores(
     seen = _values(a, b, [np.ones((1, len(groups)), np.int64)])
     drawn = _values(a, b, draw_weights(number_names(groups), samples, max(len(groups), _answers(a), _answers(b))))
     observed = {
-        key: (float(one[0]), float(other[0])) for key, (one, other) in seen.items()
+        key: (float(one[0]), float(other[0]))
+        for key, (one, other) in seen.items()
         if not np.isnan([one[0], other[0]]).any() and (key[1] is ALL or key[1] in classes)
-    }  # fmt: skip
+    }
     names = list(dict.fromkeys(name for name, _ in observed))
     numbers = {name: _alone(name, observed[name, ALL], drawn[name, ALL]) for name in names if (name, ALL) in observed}
     by_class = {}

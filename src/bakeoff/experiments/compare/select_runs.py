@@ -25,8 +25,11 @@ from bakeoff.tracking.store.stored_run import StoredRun
 NOTHING = "no run is known here yet; `dvc repro` makes one"
 FORM = re.compile(r"\s*([^=<>!\s]+)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*")
 ORDERED: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
-}  # fmt: skip
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
 
 
 def select_named(gathered: Gathered, names: Sequence[str], wanted: Wanted = is_of_all_classes) -> list[Contender]:
@@ -73,8 +76,9 @@ def _find_untracked(gathered: Gathered) -> list[Contender]:
     ]
     contenders = [
         contender_of_result(result, name or result.name, folder)
-        for result, name, folder in results if result.run_id and result.run_id not in known
-    ]  # fmt: skip
+        for result, name, folder in results
+        if result.run_id and result.run_id not in known
+    ]
     return list({contender.run_id: contender for contender in contenders}.values())
 
 

@@ -62,9 +62,11 @@ class Setbacks:
     @property
     def tree(self) -> dict[str, Any]:
         return {
-            "metric": self.metric, "examples": self.examples, "comparisons": self.comparisons,
+            "metric": self.metric,
+            "examples": self.examples,
+            "comparisons": self.comparisons,
             "worse": [asdict(row) for row in self.rows],
-        }  # fmt: skip
+        }
 
 
 def has_facts(judged: Judged) -> bool:

@@ -98,8 +98,9 @@ def group_configurations(axis: Axis, configurations: Sequence[Trial]) -> list[Gr
         numbers = {}
     named = [
         ("without" if value is None else name_value(value), indices)
-        for value, indices in members.items() if value not in numbers
-    ]  # fmt: skip
+        for value, indices in members.items()
+        if value not in numbers
+    ]
     named += _bin(sorted((number, index) for value, number in numbers.items() for index in members[value]))
     groups = (_make_group(name, indices, axis, configurations) for name, indices in named)
     return sorted(groups, key=lambda group: group.place)
@@ -115,10 +116,12 @@ def _bin(in_order: Sequence[tuple[float, int]]) -> list[tuple[str, list[int]]]:
             bins.append([])
         bins[-1].append((value, index))
     return [
-        (f"{part[0][0]:.3g} to {part[-1][0]:.3g}" if part[0][0] != part[-1][0] else f"{part[0][0]:.3g}",
-         [index for _, index in part])
+        (
+            f"{part[0][0]:.3g} to {part[-1][0]:.3g}" if part[0][0] != part[-1][0] else f"{part[0][0]:.3g}",
+            [index for _, index in part],
+        )
         for part in bins
-    ]  # fmt: skip
+    ]
 
 
 def _make_group(name: str, members: list[int], axis: Axis, configurations: Sequence[Trial]) -> Group:

@@ -55,9 +55,10 @@ def find_effects(configurations: Sequence[Trial], question: Question) -> list[Ef
 
 def _find_trend(key: str, axis: Axis, configurations: Sequence[Trial]) -> float | None:
     pairs = [
-        (number, configuration.number) for configuration in configurations
+        (number, configuration.number)
+        for configuration in configurations
         if (number := as_number(configuration.values.get(key, ""))) is not None and configuration.number is not None
-    ]  # fmt: skip
+    ]
     if not axis.is_numeric or len({number for number, _ in pairs}) < 3:
         return None
     return rank_correlation([number for number, _ in pairs], [number for _, number in pairs])

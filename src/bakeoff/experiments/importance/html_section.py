@@ -30,8 +30,10 @@ def draw_section(trials: Sequence[Trial], question: Question) -> "Markup | str":
         "effects.html.jinja",
         metric=question.metric,
         left_out=max(0, len(question.keys) - MOST_AXES),
-        ends=[format_figure(end) for end in ends], shades=SHADES,
-        best=question.best(trials), undone=sum(not trial.is_done or trial.number is None for trial in trials),
+        ends=[format_figure(end) for end in ends],
+        shades=SHADES,
+        best=question.best(trials),
+        undone=sum(not trial.is_done or trial.number is None for trial in trials),
         coordinates=draw_coordinates(trials, _choose_axes(keys, effects), question, shades),
         about=_explain(configurations, effects, deviation),
         cards=[
@@ -39,7 +41,7 @@ def draw_section(trials: Sequence[Trial], question: Question) -> "Markup | str":
             for effect in effects
         ],
         figure=format_figure,
-    )  # fmt: skip
+    )
 
 
 def _choose_axes(keys: Sequence[str], effects: Sequence[Effect]) -> list[str]:

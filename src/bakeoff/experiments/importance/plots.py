@@ -76,10 +76,11 @@ def draw_coordinates(trials: Sequence[Trial], keys: Sequence[str], question: Que
         draw_polyline(
             [(round(x), column[number]) for x, column in zip(across, heights, strict=True)],
             draw("title", describe_trial(trials[number], question)),
-            class_=shades.choose_class(trials[number], best), data_at=number,
+            class_=shades.choose_class(trials[number], best),
+            data_at=number,
         )
         for number in sorted(range(len(trials)), key=lambda at: shades.rank(trials[at], best))
-    ]  # fmt: skip
+    ]
     upright = [
         _draw_axis(x, axis.key, axis.ticks, "logarithmic" if axis.is_logarithmic else "")
         for x, axis in zip(across, axes, strict=False)
@@ -88,12 +89,15 @@ def draw_coordinates(trials: Sequence[Trial], keys: Sequence[str], question: Que
     ticks += [(0.0, "no result")] if floor else []
     better = {True: "higher is better", False: "lower is better", None: ""}[question.is_higher_better]
     return svg.draw_svg(
-        frame, *lines, draw("polyline", class_="trial above", points=""), *upright,
+        frame,
+        *lines,
+        draw("polyline", class_="trial above", points=""),
+        *upright,
         _draw_axis(across[-1], question.metric, ticks, better),
         class_="lines crowded" if len(trials) > CROWD else "lines",
         style=f"min-width:{frame.width * 0.9:.0f}px;max-width:{frame.width * 1.5:.0f}px",
         label=f"{question.metric} of {len(trials)} trials over {len(keys)} keys",
-    )  # fmt: skip
+    )
 
 
 def describe_trial(trial: Trial, question: Question) -> str:
@@ -163,19 +167,24 @@ def draw_panel(effect: Effect, question: Question) -> Element:
     scale, chance = Scale.around([*numbers, *ends]), random.Random(effect.key)
     scatter = SCATTER if len(effect.axis.places) < len(effect.configurations) / 2 else 0.0
     dots = [
-        (_x(effect.axis.place(configuration.values.get(effect.key)), effect) + chance.uniform(-scatter, scatter),
-         PANEL.y(scale.share(number)))
+        (
+            _x(effect.axis.place(configuration.values.get(effect.key)), effect) + chance.uniform(-scatter, scatter),
+            PANEL.y(scale.share(number)),
+        )
         for configuration, number in zip(effect.configurations, numbers, strict=True)
-    ]  # fmt: skip
+    ]
     best = question.best(effect.configurations)
     on_top = [dot for configuration, dot in zip(effect.configurations, dots, strict=True) if configuration is best]
     return svg.draw_svg(
-        PANEL, *svg.draw_across(PANEL, scale.ticks()), *_draw_values(effect),
+        PANEL,
+        *svg.draw_across(PANEL, scale.ticks()),
+        *_draw_values(effect),
         svg.draw_dots(dots, class_="dots crowded" if len(dots) > CROWD else "dots"),
         *([svg.draw_dots(on_top, class_="dots first")] if on_top else []),
         *_draw_means(effect, scale),
-        class_="effect", label=f"{question.metric} by {effect.key}",
-    )  # fmt: skip
+        class_="effect",
+        label=f"{question.metric} by {effect.key}",
+    )
 
 
 def _draw_values(effect: Effect) -> list[Element]:

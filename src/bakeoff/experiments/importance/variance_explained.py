@@ -40,9 +40,12 @@ def find_shares(configurations: Sequence[Trial], groups: Mapping[str, Sequence[G
         together = [(other, association(dummies[key], dummies[other])) for other in groups if other != key]
         chance, is_separable, is_alone = _chance(numbers, dummies[key], others, noise)
         shares[key] = Share(
-            _adjusted_r2(numbers, groups[key]), chance, is_separable, is_alone,
+            _adjusted_r2(numbers, groups[key]),
+            chance,
+            is_separable,
+            is_alone,
             tuple(sorted(together, key=lambda pair: -pair[1])),
-        )  # fmt: skip
+        )
     return shares
 
 

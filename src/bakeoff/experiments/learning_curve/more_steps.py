@@ -56,10 +56,11 @@ def measure_rise(histories: Sequence[History], steps: int, measure: Measure) -> 
     if not late or min(map(len, late)) < LEAST_PASSES:
         fewest = min(map(len, late), default=0)
         return Rise(
-            steps, seeds,
+            steps,
+            seeds,
             why_not=f"{fewest} validation passes in the second half of a run, {LEAST_PASSES} are needed "
             "(train.validate_every_steps)",
-        )  # fmt: skip
+        )
     lines = [stats.linregress(*zip(*history, strict=True)) for history in late]
     sign = 1 if measure.is_share else -1
     slopes = [sign * line.slope * steps / 2 for line in lines]

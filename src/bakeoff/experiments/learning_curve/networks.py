@@ -61,10 +61,12 @@ def _compare(runs: Sequence[Contender], whole: Sequence[Point], measurements: Me
     both = sorted(ours.keys() & theirs.keys())
     params = whole[0].run.params
     differs = tuple(
-        key for key in sorted(params.keys() & runs[0].params.keys())
-        if params[key] != runs[0].params[key] and key.startswith(("lr.", "optimizer.", "train."))
+        key
+        for key in sorted(params.keys() & runs[0].params.keys())
+        if params[key] != runs[0].params[key]
+        and key.startswith(("lr.", "optimizer.", "train."))
         and key not in ("train.share", "lr.use", "train.use")
-    )  # fmt: skip
+    )
     difference = None
     if len(both) >= LEAST_SEEDS:
         sign = 1 if measurements.measure.is_share else -1

@@ -34,11 +34,12 @@ def make_statement(measurements: Measurements, rise: Rise, other: OtherNetwork |
     last = measurements.levels[-1]
     predicted = before.predict(last.examples, len(last.errors)) if before else None
     return Statement(
-        curves, predicted,
+        curves,
+        predicted,
         f"More data: {_describe_data(measurements, curves, predicted) if curves else f'{NO_STATEMENT}, {why_not}'}.",
         f"More steps: {_describe_steps(measurements, rise)}.",
         f"Another network: {_describe_network(measurements.measure, other)}.",
-    )  # fmt: skip
+    )
 
 
 def find_obstacle(measurements: Measurements) -> str:

@@ -74,10 +74,13 @@ class KnownRun:
         tree = self.status.as_tree() if self.status else dict.fromkeys(field.name for field in fields(Status))
         tree.pop("version", None)
         return tree | {
-            "fingerprint": self.fingerprint, "state": self.state.value,
-            "failure": asdict(self.failure) if self.failure else None, "unreadable": self.unreadable or None,
-            "folder": self.folder.as_posix(), "can_go_on": self.can_resume(),
-        }  # fmt: skip
+            "fingerprint": self.fingerprint,
+            "state": self.state.value,
+            "failure": asdict(self.failure) if self.failure else None,
+            "unreadable": self.unreadable or None,
+            "folder": self.folder.as_posix(),
+            "can_go_on": self.can_resume(),
+        }
 
     def can_resume(self) -> bool:
         """Return whether there is a checkpoint, so that the run can resume."""

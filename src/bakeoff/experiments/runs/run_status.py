@@ -154,10 +154,12 @@ def _parse(tree: Any) -> Status:
     try:
         failure = tree.pop("failure")
         return Status(
-            state=State(tree.pop("state")), process=Process(**tree.pop("process")),
-            machine=ResourceUsage(**tree.pop("machine")), failure=None if failure is None else Failure(**failure),
+            state=State(tree.pop("state")),
+            process=Process(**tree.pop("process")),
+            machine=ResourceUsage(**tree.pop("machine")),
+            failure=None if failure is None else Failure(**failure),
             **tree,
-        )  # fmt: skip
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"{FILE} does not hold what it should ({error})") from None
 

@@ -54,9 +54,12 @@ KIND_OF = {
     "TryAgainLater": NO_ROOM,
 }
 MEMORY_MESSAGES = (  # in errors of other classes: an allocator's, CUDA's, the system's
-    "OOM when allocating", "CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED: Out of memory", "std::bad_alloc",
+    "OOM when allocating",
+    "CUDA_ERROR_OUT_OF_MEMORY",
+    "RESOURCE_EXHAUSTED: Out of memory",
+    "std::bad_alloc",
     "Cannot allocate memory",
-)  # fmt: skip
+)
 
 Tags = Callable[[Mapping[str, str]], object]
 
@@ -141,11 +144,14 @@ class StatusReport(Callback):
         values = line.values
         numbers = {key: value for key, value in values.items() if key not in APART and math.isfinite(value)}
         self._status = replace(
-            self._status, steps_done=line.step, phase=line.phase, seconds_left=left,
+            self._status,
+            steps_done=line.step,
+            phase=line.phase,
+            seconds_left=left,
             metrics=self._status.metrics | numbers,
             learning_rate=values.get("learning_rate", self._status.learning_rate),
             examples_per_second=values.get("examples_per_second", self._status.examples_per_second),
-        )  # fmt: skip
+        )
 
     def on_validation(self, line: LogLine, seconds: float) -> None:
         self.on_log(line)
@@ -192,9 +198,11 @@ class StatusReport(Callback):
             return
         status, failure = self._status, self._status.failure
         tags = {
-            "bakeoff.state": status.state.value, "bakeoff.steps_done": str(status.steps_done),
-            "bakeoff.host": status.process.host, "bakeoff.fingerprint": status.fingerprint,
-        }  # fmt: skip
+            "bakeoff.state": status.state.value,
+            "bakeoff.steps_done": str(status.steps_done),
+            "bakeoff.host": status.process.host,
+            "bakeoff.fingerprint": status.fingerprint,
+        }
         self._tags(tags | ({"bakeoff.failure": f"{failure.kind}: {failure.message}"} if failure else {}))
 
     def _keep_written(self) -> None:
@@ -220,13 +228,18 @@ class StatusReport(Callback):
             return
         try:
             figures = ResourceUsage(
-                machine.resident_memory(), machine.available_memory(), machine.disk_free(self._folder),
+                machine.resident_memory(),
+                machine.available_memory(),
+                machine.disk_free(self._folder),
                 machine.oom_kills(),
-            )  # fmt: skip
+            )
             status = replace(
-                self._status, updated=time.time(), training_seconds=round(self._seconds, 1),
-                spent_seconds=round(self._spent_before + self._own_seconds, 1), machine=figures,
-            )  # fmt: skip
+                self._status,
+                updated=time.time(),
+                training_seconds=round(self._seconds, 1),
+                spent_seconds=round(self._spent_before + self._own_seconds, 1),
+                machine=figures,
+            )
             write_status(self._folder, status)
         except (OSError, ValueError) as error:  # a training does not fail because its report cannot be written
             if not self._has_warned:

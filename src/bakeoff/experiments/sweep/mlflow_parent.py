@@ -50,14 +50,16 @@ def parent_run(manifest: SweepManifest) -> Iterator[None]:
     )
     if journal.is_new:
         journal.run(manifest.id)
-    journal.tags({
-        "bakeoff.sweep": manifest.id,
-        "bakeoff.sweep_question": " ".join(manifest.overrides),
-        "bakeoff.sweep_jobs": str(manifest.expected),
-        **_make_search_tags(manifest),
-        **({NOTE: manifest.note} if manifest.note else {}),
-        "bakeoff.git_commit": manifest.baseline,
-    })  # fmt: skip
+    journal.tags(
+        {
+            "bakeoff.sweep": manifest.id,
+            "bakeoff.sweep_question": " ".join(manifest.overrides),
+            "bakeoff.sweep_jobs": str(manifest.expected),
+            **_make_search_tags(manifest),
+            **({NOTE: manifest.note} if manifest.note else {}),
+            "bakeoff.git_commit": manifest.baseline,
+        }
+    )
     journal.file(manifest.folder / FILE, f"{ARTIFACTS}/{FILE}")
     journal.state("RUNNING")
     try:
@@ -72,11 +74,13 @@ def _report_end(journal: Journal, manifest: SweepManifest) -> None:
     states = [job.state for job in manifest.jobs]
     journal.tags({f"bakeoff.sweep_{state}": str(states.count(state)) for state in JobState})
     if (first := find_best(manifest)) is not None:
-        journal.tags({
-            "bakeoff.best": first.experiment,
-            "bakeoff.best_point": first.name,
-            f"bakeoff.best_{first.headline}": f"{first.value:.6g}",
-        })  # fmt: skip
+        journal.tags(
+            {
+                "bakeoff.best": first.experiment,
+                "bakeoff.best_point": first.name,
+                f"bakeoff.best_{first.headline}": f"{first.value:.6g}",
+            }
+        )
     write_results(manifest, manifest.folder / RESULTS)
     write_page(manifest, manifest.folder / REPORT)
     for name in (FILE, RESULTS, REPORT):
@@ -103,11 +107,13 @@ def tag_configurations(manifest: SweepManifest) -> None:
         job = jobs.get(_find_experiment(folder) or "")
         if job is not None:
             journal = Journal(folder.name)
-            journal.tags({
-                "bakeoff.sweep": manifest.id,
-                "bakeoff.sweep_job": str(job.number),
-                "bakeoff.sweep_point": job.name,
-            })  # fmt: skip
+            journal.tags(
+                {
+                    "bakeoff.sweep": manifest.id,
+                    "bakeoff.sweep_job": str(job.number),
+                    "bakeoff.sweep_point": job.name,
+                }
+            )
             journal.close()
 
 

@@ -28,8 +28,9 @@ def draw(tag: str, *children: Element | str, **attributes: object) -> Element:
     """Make an element. `class_` stands for class, `text_anchor` for text-anchor; None leaves an attribute out."""
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_write(value)}"'
-        for name, value in attributes.items() if value is not None
-    )  # fmt: skip
+        for name, value in attributes.items()
+        if value is not None
+    )
     inside = "".join(child.text if isinstance(child, Element) else escape(child, quote=False) for child in children)
     return Element(f"<{tag}{written}>{inside}</{tag}>" if inside else f"<{tag}{written}/>")
 

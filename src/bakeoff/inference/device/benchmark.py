@@ -97,9 +97,11 @@ def _peak_memory() -> int:
 def _describe(path: Path) -> dict[str, Any]:
     return {
         "runtime": next(filter(None, map(_version, RUNTIMES.get(path.suffix, RUNTIMES[".tflite"]))), "unknown"),
-        "machine": _name_machine(), "system": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count(),
+        "machine": _name_machine(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
         "python": platform.python_version(),
-    }  # fmt: skip
+    }
 
 
 def _version(package: str) -> str | None:

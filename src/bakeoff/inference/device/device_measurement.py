@@ -111,8 +111,9 @@ def _read_validation(count: int) -> list[np.ndarray]:
     split = read_manifest(RECORDS).splits[VALIDATION]
     spans = [
         (RECORDS / shard.file, int(offset), int(length))
-        for shard in split.shards for offset, length in np.load(RECORDS / name_index(shard.file))
-    ]  # fmt: skip
+        for shard in split.shards
+        for offset, length in np.load(RECORDS / name_index(shard.file))
+    ]
     examples = []
     for place in _choose(len(spans), count):
         file, offset, length = spans[place]

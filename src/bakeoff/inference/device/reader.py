@@ -42,8 +42,9 @@ def find_objects(model: Small, tracks: Tracks, pixels: np.ndarray, least: float)
     rows = zip(tracks.follow(predictions), *columns, strict=True)
     return [
         {"id": number, "label": model.labels[label - 1], "score": round(float(score), 3), "box": box.round(4).tolist()}
-        for number, label, score, box in rows if number and score >= least
-    ]  # fmt: skip
+        for number, label, score, box in rows
+        if number and score >= least
+    ]
 
 
 def main() -> None:

@@ -66,9 +66,12 @@ def measure(size: tuple[int, int], shown: np.ndarray) -> dict[str, list[float]]:
     brightness, sharpness = measure_picture(shown)
     colours = shown.reshape(-1, 3).mean(axis=0, dtype=np.float64)
     return {
-        "size": [(width * height) ** 0.5], "shape": [width / height], "brightness": [brightness],
-        "sharpness": [sharpness], "colours": (colours - colours.mean()).tolist(),
-    }  # fmt: skip
+        "size": [(width * height) ** 0.5],
+        "shape": [width / height],
+        "brightness": [brightness],
+        "sharpness": [sharpness],
+        "colours": (colours - colours.mean()).tolist(),
+    }
 
 
 def compare_samples(own: ImageSample, new: ImageSample) -> list[Aspect]:

@@ -75,8 +75,9 @@ def require_apart(material: Material, overlap: Overlap) -> None:
     kinds = [
         f"{len(pairs):,} {what}: {', '.join(f'{name} is {other}' for name, other in pairs[:NAMED])}"
         + (" and more" if len(pairs) > NAMED else "")
-        for what, pairs in (("of the same bytes", overlap.same), ("that look alike", overlap.alike)) if pairs
-    ]  # fmt: skip
+        for what, pairs in (("of the same bytes", overlap.same), ("that look alike", overlap.alike))
+        if pairs
+    ]
     raise DataError(
         f"{material.where}: {overlap.examples:,} of {material.split.examples:,} {material.name} examples were seen in "
         f"training or validation of {OWN} ({'; '.join(kinds)}); take them out of one of the two, or judge on them "

@@ -11,7 +11,7 @@ from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.select_runs import select_named
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.inference.predict.select_model import (  # fmt: skip
+from bakeoff.inference.predict.select_model import (
     WEIGHTS,
     WEIGHTS_SUFFIX,
     Trained,

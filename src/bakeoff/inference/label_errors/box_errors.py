@@ -169,8 +169,9 @@ def _list_overlapping(scene: ImageOverlaps) -> list[tuple[int, int, float]]:
     rows, columns = np.nonzero(np.triu(overlap >= SAME, 1))
     return [
         (int(one), int(other), float(overlap[one, other]))
-        for one, other in zip(rows, columns, strict=True) if scene.labels[one] == scene.labels[other]
-    ]  # fmt: skip
+        for one, other in zip(rows, columns, strict=True)
+        if scene.labels[one] == scene.labels[other]
+    ]
 
 
 def _name_swapped(suspects: list[Suspect]) -> list[Suspect]:

@@ -36,8 +36,9 @@ def find_wrong_classes(rows: Sequence[Row]) -> LabelErrorFindings | str:
         return f"{quality} is no more than guessing explains: {most / len(rows):.3f} have the same label"
     thresholds = {
         label: float(np.mean([row["true_score"] for row in rows if row["truth"] == label]))
-        for label, count in counts.items() if count >= FEWEST_OF_CLASS
-    }  # fmt: skip
+        for label, count in counts.items()
+        if count >= FEWEST_OF_CLASS
+    }
     agreement = Agreement(
         np.array([row["score"] for row in rows]), np.array([row["truth"] == row["prediction"] for row in rows])
     )

@@ -62,7 +62,7 @@ def list_suspects(held_out: HeldOut, labelled: Labelled) -> LabelErrorReport:
     marked = read_right()
     right = {
         file for file in {one.file for one in every} if file in marked and marked[file] == labelled.make_digest(file)
-    }  # fmt: skip
+    }
     if right:
         plural = "example is" if len(right) == 1 else "examples are"
         remarks.append(f"{len(right):,} {plural} left out, whose labels are right by {FILE.as_posix()}")

@@ -127,8 +127,10 @@ class ClassificationScore:
         truth, given = one_hot[self._column("truth") - 1], one_hot[self._column("given") - 1]
         right, seen, answered = weights @ (truth * given), weights @ truth, weights @ given
         for name, part, whole in (
-            ("precision", right, answered), ("recall", right, seen), ("f1", 2 * right, seen + answered)
-        ):  # fmt: skip
+            ("precision", right, answered),
+            ("recall", right, seen),
+            ("f1", 2 * right, seen + answered),
+        ):
             of_class = part / np.maximum(whole, 1)
             numbers[f"macro_{name}"] = np.where(seen > 0, of_class, 0).sum(axis=1) / (seen > 0).sum(axis=1)
         return numbers | count_added("one_label", self.columns, weights)

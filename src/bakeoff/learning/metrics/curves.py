@@ -64,12 +64,14 @@ class PrecisionRecallCurve:
         rows = []
         for threshold, last in zip(GRID, place, strict=True):
             given, right = (int(self.given[last]), int(self.right[last])) if last >= 0 else (0, 0)
-            rows.append({
-                "threshold": round(float(threshold), 2),
-                "f1": round(2 * right / max(1, given + self.total), 4),
-                "precision": round(right / given, 4) if given else 1.0,
-                "recall": round(right / max(1, self.total), 4),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "threshold": round(float(threshold), 2),
+                    "f1": round(2 * right / max(1, given + self.total), 4),
+                    "precision": round(right / given, 4) if given else 1.0,
+                    "recall": round(right / max(1, self.total), 4),
+                }
+            )
         return rows
 
 

@@ -139,8 +139,10 @@ class MultiLabelScore:
             "mean_auc": _mean(self._by_class(areas_under_roc, weights), weights),
         }
         for name, part, whole in (
-            ("f1", 2 * right, answered + there), ("precision", right, answered), ("recall", right, there)
-        ):  # fmt: skip
+            ("f1", 2 * right, answered + there),
+            ("precision", right, answered),
+            ("recall", right, there),
+        ):
             numbers[name] = np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
         numbers["loss"] = weights @ self.losses / np.maximum(weights.sum(axis=1), 1)
         return numbers | count_added("several_labels", self.columns, weights)

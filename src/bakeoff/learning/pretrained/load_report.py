@@ -55,8 +55,10 @@ def in_words(report: Mapping[str, Any], init: Init) -> list[str]:
     lines = [f"first weights from {report['source']}: {len(report['loaded'])} variables loaded"]
     skipped = [f"{one['name']} {one['here']}, there {one['there']}" for one in report["skipped"]]
     named = (
-        ("skipped, another shape", skipped), ("left random", report["left_random"]), ("not used", report["unused"])
-    )  # fmt: skip
+        ("skipped, another shape", skipped),
+        ("left random", report["left_random"]),
+        ("not used", report["unused"]),
+    )
     for what, names in named:
         if names:
             more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""

@@ -49,8 +49,10 @@ class TensorFlowCheckpoint:
         for here, there in names.items():
             if there not in self._shapes:
                 near = choices(there, self._shapes).partition("one of:")[0].strip()
-                raise DataError(f"{self.prefix.as_posix()}: has no {there!r}, which train.init.names gives for {here!r}"
-                                f"{near and f'; {near}'}")  # fmt: skip
+                raise DataError(
+                    f"{self.prefix.as_posix()}: has no {there!r}, which train.init.names gives for {here!r}"
+                    f"{near and f'; {near}'}"
+                )
         return names
 
     def names_of(self, network: keras.Model) -> dict[str, str]:

@@ -94,9 +94,11 @@ class Training:
         """Return the training of a rendered variant."""
         run, validation = setup.run, setup.validation(lambda: stop.asked)
         limit = TimeLimit(
-            run.train.max_minutes, Clock(saved.state.seconds), validation.seconds,
+            run.train.max_minutes,
+            Clock(saved.state.seconds),
+            validation.seconds,
             lambda: CHECKPOINTS_AT_THE_END * work.slowest_write,
-        )  # fmt: skip
+        )
         return cls(
             setup.learner,
             setup.feed(),
@@ -177,9 +179,12 @@ class Training:
         rhythm = self.rhythm.for_steps_of(phase.span.batch_size * self.feed.together)
         try:
             calls = Calls(
-                self._step, self.feed.batches(phase, steps), together=self.feed.together,
-                at_once=rhythm.steps_per_call, taking=self.workers.taking,
-            )  # fmt: skip
+                self._step,
+                self.feed.batches(phase, steps),
+                together=self.feed.together,
+                at_once=rhythm.steps_per_call,
+                taking=self.workers.taking,
+            )
             return fit(calls, steps, phase.rate, rhythm=rhythm, keeper=self, ends=self.ends, standing=standing)
         except Diverged as diverged:
             raise diverged.with_examples(self.feed.names(phase, diverged.step)) from None

@@ -218,8 +218,11 @@ def lost_workers_named() -> Iterator[None]:
     import tensorflow as tf
 
     gone = (
-        tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.DeadlineExceededError,
-    )  # fmt: skip
+        tf.errors.UnavailableError,
+        tf.errors.AbortedError,
+        tf.errors.CancelledError,
+        tf.errors.DeadlineExceededError,
+    )
     try:
         yield
     except gone as error:

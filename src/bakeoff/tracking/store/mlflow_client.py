@@ -48,9 +48,12 @@ REFERENCE = "bakeoff.reference"  # a model's tag: why its files are not here, an
 OTHER_SCHEMA = re.compile(r"out-of-date database schema \(found version (\w+),")
 MIGRATIONS = "store/db_migrations/versions"  # below MLflow's own folder
 HOLD_ADDRESSES = (
-    ("experiments", "artifact_location"), ("runs", "artifact_uri"), ("logged_models", "artifact_location"),
-    ("model_versions", "source"), ("model_versions", "storage_location"),
-)  # fmt: skip
+    ("experiments", "artifact_location"),
+    ("runs", "artifact_uri"),
+    ("logged_models", "artifact_location"),
+    ("model_versions", "source"),
+    ("model_versions", "storage_location"),
+)
 
 SQLITE = "sqlite:///"
 LONGEST = 300  # characters of an error

@@ -124,10 +124,12 @@ class Database:
         params, metrics = self._params(ids), self._numbers(ids, wanted)
         return [
             replace(
-                run, params=params_from_mlflow(params.get(run.mlflow_id, {}), run.tags),
+                run,
+                params=params_from_mlflow(params.get(run.mlflow_id, {}), run.tags),
                 metrics=metrics.get(run.mlflow_id, {}),
-            ) for run in runs
-        ]  # fmt: skip
+            )
+            for run in runs
+        ]
 
     def _params(self, ids: Sequence[str | None]) -> dict[str | None, dict[str, str]]:
         names_in = cache(json.loads)

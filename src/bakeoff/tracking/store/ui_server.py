@@ -12,9 +12,12 @@ from pathlib import Path
 HOST = "127.0.0.1"
 FIRST_ADDRESS = "X-Bakeoff-First"  # a header of the first page, which holds the address that it leads to
 ENVIRONMENT = {  # of MLflow: no log of successes, no process for jobs, no telemetry
-    "MLFLOW_LOGGING_LEVEL": "WARNING", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-    "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true", "PYTHONWARNINGS": "ignore",
-}  # fmt: skip
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "PYTHONWARNINGS": "ignore",
+}
 SWITCHES = {  # as MLflow 3.17's pages name them in the browser's store: key, "_v" and a version
     "mlflow.workflowType_v1": "machine_learning",
     "mlflow.assistant.fab.autoOpenedOnFirstLoad_v1": True,
@@ -41,9 +44,11 @@ def serve(port: int, address: str) -> None:
     from bakeoff.tracking.store.target import artifacts_uri, local_uri
 
     os.environ |= {
-        constants.BACKEND_STORE_URI_ENV_VAR: local_uri(), constants.ARTIFACT_ROOT_ENV_VAR: artifacts_uri(),
-        constants.ARTIFACTS_DESTINATION_ENV_VAR: artifacts_uri(), constants.SERVE_ARTIFACTS_ENV_VAR: "true",
-    }  # fmt: skip
+        constants.BACKEND_STORE_URI_ENV_VAR: local_uri(),
+        constants.ARTIFACT_ROOT_ENV_VAR: artifacts_uri(),
+        constants.ARTIFACTS_DESTINATION_ENV_VAR: artifacts_uri(),
+        constants.SERVE_ARTIFACTS_ENV_VAR: "true",
+    }
     page = lead_to(address, (Path(str(app.static_folder)) / "index.html").read_text(encoding="utf-8"))
     app.view_functions["serve"] = lambda: Response(page, mimetype="text/html", headers={FIRST_ADDRESS: address})
     from mlflow.server.fastapi_app import app as whole

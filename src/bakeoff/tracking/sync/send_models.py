@@ -195,10 +195,13 @@ def write_pyfunc(entry: PredictorEntry, data: Path, out: Path, *, run: str, mode
     answers: dict[str, dict[str, Any]] = {
         "detection": {"boxes": Array(numbers), "classes": Array(DataType.long), "texts": texts, "scores": numbers},
         "one label": {
-            "class": DataType.long, "text": DataType.string, "score": DataType.double, "probabilities": numbers,
+            "class": DataType.long,
+            "text": DataType.string,
+            "score": DataType.double,
+            "probabilities": numbers,
         },
         "several labels": {"texts": texts, "scores": numbers},
-    }  # fmt: skip
+    }
     takes = Array(DataType.binary) if entry.clips else DataType.binary
     signature = ModelSignature(
         Schema([ColSpec(takes)]), Schema([ColSpec(kind, key) for key, kind in answers[entry.answers].items()])

@@ -83,8 +83,11 @@ def make_trial(configuration: Configuration, manifest: SweepManifest, search: Se
     if twin is None:
         return job
     same = {
-        "value": twin.value, "fingerprint": twin.fingerprint, "run_id": twin.run_id, "validations": twin.validations,
-    }  # fmt: skip
+        "value": twin.value,
+        "fingerprint": twin.fingerprint,
+        "run_id": twin.run_id,
+        "validations": twin.validations,
+    }
     return job.begin(now).end(now, twin.state, f"the same run.yaml as {twin.number}", **same)
 
 

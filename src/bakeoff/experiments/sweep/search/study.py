@@ -27,13 +27,15 @@ def suggest(space: Space, search: Search, jobs: Sequence[SweepJob]) -> Values:
         study = new_study(search, sampler=_make_sampler(search, _make_seed(search.seed, len(jobs) + 1, draw)))
         for job in jobs:
             state = state_of(job)
-            study.add_trial(create_trial(
-                state=state,
-                value=job.value if state == TrialState.COMPLETE else None,
-                params=dict(zip(distributions, drawn[job.number], strict=True)),
-                distributions=distributions,
-                intermediate_values=dict(job.validations),
-            ))  # fmt: skip
+            study.add_trial(
+                create_trial(
+                    state=state,
+                    value=job.value if state == TrialState.COMPLETE else None,
+                    params=dict(zip(distributions, drawn[job.number], strict=True)),
+                    distributions=distributions,
+                    intermediate_values=dict(job.validations),
+                )
+            )
         suggested = tuple(map(study.ask(distributions).params.__getitem__, distributions))
         if suggested not in drawn.values():
             return suggested
