@@ -13,7 +13,6 @@ from bakeoff.experiments.checkpoint_store.lease import EXPIRES, take_lease
 from bakeoff.experiments.checkpoint_store.store import VARIABLE, FolderStore
 from bakeoff.experiments.checkpoint_store.training_hook import NoCheckpointStore, keep_in_store
 from bakeoff.foundation.errors import Canceled, ConfigError, TryAgainLater
-from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.learning.training.stopping import Stop
 from support.stored_training import RUN, save, steps, training, wait_until
@@ -107,10 +106,8 @@ def test_a_run_that_begins_anew_takes_nothing_and_leaves_nothing(store: FolderSt
 def test_without_a_store_nothing_is_done(store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE)
 
-    def report(stock: CheckpointList) -> None: ...
-
     with keep_in_store(tmp_path / RUN, Stop(), {}, Untracked(), fresh=False) as kept:
-        assert isinstance(kept, NoCheckpointStore) and kept.beside(report) is report and not kept.has_lost()
+        assert isinstance(kept, NoCheckpointStore) and not kept.has_lost()
     assert store.names("") == [] and not (tmp_path / RUN).exists()
 
 

@@ -2,16 +2,19 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.checkpoints.continue_from import Parent
 from bakeoff.learning.plan.train_settings import Init
-from bakeoff.learning.pretrained.weight_source import origin_of
+from bakeoff.learning.pretrained.weight_source import WeightSource, origin_of
+from bakeoff.learning.training.start import RunStart
 from bakeoff.tracking.results.lineage import (
     FILE,
-    find_starts,
+    Ancestry,
     in_words,
     licences_of,
     lineage_of,
@@ -20,6 +23,10 @@ from bakeoff.tracking.results.lineage import (
 )
 
 COCO = {"name": "net", "licence": "Apache-2.0", "data": "COCO 2017"}
+VARIANT = SimpleNamespace(
+    train=SimpleNamespace(init=Init("none")), derived=SimpleNamespace(train_examples=600)
+)  # fmt: skip
+MANIFEST = SimpleNamespace(digest="77", classes=("a", "b"))
 RUN = {"run": "1356d7d31e99a84a", "data": "600 examples of 10 classes", "records": "77"}
 
 
@@ -76,8 +83,23 @@ def test_a_run_that_is_gone_on_from_gives_its_own_start(tmp_path: Path) -> None:
     work.mkdir()
     assert in_words(starts_of_work(work)).startswith("whatever run 1356d7d3 started from, trained on data that is not")
     (work / FILE).write_text(json.dumps({"starts": [COCO], "own": RUN}), encoding="utf-8")
-    assert find_starts("none", None, "none", work) == [COCO]
-    assert find_starts("none", None, "none", None) == []
+    assert starts_of_work(work) == [COCO]
+    for parent, starts in ((Parent(work, "1d"), [COCO]), (None, [])):
+        start = RunStart({}, "5d1c", WeightSource(None, "none"), parent)
+        ancestry = Ancestry.of(VARIANT, MANIFEST, start)  # type: ignore[arg-type]
+        own = {"run": "5d1c", "data": "600 examples of 2 classes", "records": "77"}
+        assert (ancestry.starts, ancestry.own, ancestry.remarks() == []) == (starts, own, starts == [])
+        ancestry.keep(tmp_path)
+        assert json.loads((tmp_path / FILE).read_text(encoding="utf-8")) == {"starts": starts, "own": own}
+
+
+def test_state_json_has_the_ancestry_in_words_too() -> None:
+    described = Ancestry([COCO], RUN).describe("data/weights/w.h5", "1d", [{"fingerprint": "77", "step": 5}])
+    assert (described["fingerprint"], described["started_from"], described["first_weights"]) == (
+        RUN["run"], "data/weights/w.h5", "1d"
+    )  # fmt: skip
+    assert described["trained_from"] == "net, trained on COCO 2017, licence Apache-2.0"
+    assert described["licences"] == ["Apache-2.0"] and described["parents"] == [{"fingerprint": "77", "step": 5}]
 
 
 BAD: dict[str, tuple[str, str]] = {
@@ -97,15 +119,15 @@ BAD: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_card_that_cannot_be_read_or_forbids_is_refused(name: str, tmp_path: Path) -> None:
     card, message = BAD[name]
-    weights_in(tmp_path, card)
+    path = weights_in(tmp_path, card)
     with pytest.raises(ConfigError, match=message) as refused:
-        origin_of(Init(str(tmp_path)), Path)
+        lineage_of("mine", path, "77")
     assert "\n" not in str(refused.value)
 
 
 def test_a_licence_that_was_accepted_lets_weights_through(tmp_path: Path) -> None:
     path = weights_in(tmp_path, "licence: CC-BY-NC-4.0\nforbids: commercial use\naccepted: true\n")
-    assert origin_of(Init(str(tmp_path)), Path).path == path
+    assert lineage_of("mine", path, "77")[0]["licence"] == "CC-BY-NC-4.0"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])
