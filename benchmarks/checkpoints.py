@@ -22,7 +22,7 @@ from training import BATCH_SIZES, CHECKPOINT_EVERY, Kitchen
 
 from bakeoff.config.track_settings import Mlflow
 from bakeoff.learning.checkpoints.run_folder import CheckpointList, RunFolder
-from bakeoff.learning.checkpoints.run_state import Position
+from bakeoff.learning.checkpoints.run_state import PhaseState, Position, RunState
 from bakeoff.learning.training.loop import seed_everything
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.mlflow_client import open_store
@@ -33,7 +33,7 @@ from bakeoff.tracking.tracker import Tracker
 RUN = "0123456789abcdef" * 2
 NETWORKS = ["cnn_tiny", "cnn_small", "ssd_small"]
 STEPS = 50  # that are timed
-STANDING = {"best": {"step": 0, "value": None}, "ended_by": None}
+STATE = RunState(phases=(PhaseState(),))
 
 
 def main() -> None:
@@ -83,7 +83,7 @@ def measure(kitchen: Kitchen, checkpoints: int) -> tuple[int, float, float]:
     with RunFolder(Path("work"), ["all"]) as work, work.followed(lambda: None, report):
         for number in range(1, checkpoints + 1):
             journal.metrics(number, {"train/loss": 1 / number})
-            work.save(Position(0, number), {"phases": [STANDING]}, kitchen.learner.state, now=True)
+            work.save(Position(0, number), STATE, kitchen.learner.state, now=True)
             sent.append(seconds(time.process_time, delivery.send))
         size = max(path.stat().st_size for path in Path("work").rglob("0*"))
     journal.close()

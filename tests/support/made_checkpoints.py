@@ -12,7 +12,7 @@ from bakeoff.foundation.workspace import in_flight
 from bakeoff.learning.checkpoints.continue_from import write_identity
 from bakeoff.learning.checkpoints.fingerprint import name_of
 from bakeoff.learning.checkpoints.run_folder import RunFolder
-from bakeoff.learning.checkpoints.run_state import Position
+from bakeoff.learning.checkpoints.run_state import Best, PhaseState, Position, RunState
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
 from bakeoff.tracking.tracker import Tracker
@@ -51,9 +51,9 @@ class Trained:
         if step % 30 == 10:
             self.best = step
             self.work.keep_best(Position(0, step), {}, {"weight": np.full(3, step, np.float32)})
-        standing = {"best": {"step": self.best, "value": 0.5}, "ended_by": None}
+        state = RunState(phases=(PhaseState(Best(self.best, 0.5)),))
         arrays = {"weight": np.full(numbers, step, np.float32)}
-        self.work.save(Position(0, step), {"phases": [standing], "step": step}, lambda: arrays, now=True)
+        self.work.save(Position(0, step), state, lambda: arrays, now=True)
 
 
 def trained(

@@ -1,6 +1,5 @@
 """How long steps took, told by trainings and remembered for plans; and what a plan makes of it."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bakeoff.experiments.planning.step_time import Pace, pace_key, pace_of, remember, remembered, seconds_of
+from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.lr.decays import Constant, Cosine
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.plan.phases import Span, TrainingPhase
@@ -19,8 +19,8 @@ TRAIN = Train(batch_size=8, steps=100)
 MODEL = Cnn()
 
 
-def line(step: int, speed: float | None) -> str:
-    return json.dumps({"step": step} | ({} if speed is None else {"examples_per_second": speed}))
+def line(step: int, speed: float | None) -> LogLine:
+    return LogLine(step, {} if speed is None else {"examples_per_second": speed})
 
 
 def test_the_pace_is_the_median_of_a_legs_own_lines_without_the_one_that_compiled() -> None:

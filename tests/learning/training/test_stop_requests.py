@@ -3,14 +3,13 @@
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from bakeoff.foundation.errors import Canceled, errors_in_one_line
 from bakeoff.foundation.workspace import STOP_FILE
 from bakeoff.learning.training import stopping as stopping
-from bakeoff.learning.training.stopping import Stop, takes_its_shell_along
+from bakeoff.learning.training.stopping import Stop
 
 NAMES = ("SIGTERM", "SIGUSR2")
 
@@ -112,14 +111,3 @@ def test_afterwards_signals_do_what_they_did_before() -> None:
     with Stop().listening():
         assert signal.getsignal(signal.SIGTERM) != before[1]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
-
-
-@pytest.mark.parametrize(("parent", "expected"), [("dash", True), ("sh", True), ("bash", False), ("dvc", False)])
-def test_a_shell_that_stays_between_dvc_and_a_stage_is_told_from_one_that_does_not(
-    parent: str, expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stopping.psutil, "Process", lambda number: SimpleNamespace(name=lambda: parent))
-    monkeypatch.setenv("DVC_STAGE", "train")
-    assert takes_its_shell_along() is expected
-    monkeypatch.delenv("DVC_STAGE")
-    assert not takes_its_shell_along()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bakeoff.learning.checkpoints.run_folder import RunFolder
-from bakeoff.learning.checkpoints.run_state import Position
+from bakeoff.learning.checkpoints.run_state import PhaseState, Position, RunState
 from support.workspace_copy import environment
 
 SCRIPT = """
@@ -25,8 +25,9 @@ with errors_in_one_line(), RunFolder(Path(sys.argv[1]), ["head"]) as work:
 def trained(tmp_path: Path) -> Path:
     with RunFolder(tmp_path / "run", ["head"]) as work:
         for step in (100, 200):
-            facts = {"phases": [{"best": {"step": 0, "value": None}}]}
-            work.save(Position(0, step), facts, lambda step=step: {"w": np.full(9, step)}, now=True)
+            work.save(
+                Position(0, step), RunState(phases=(PhaseState(),)), lambda step=step: {"w": np.full(9, step)}, now=True
+            )
     return tmp_path / "run"
 
 
