@@ -1,7 +1,7 @@
 import pytest
 from scipy.special import stdtrit
 
-from bakeoff.learning.metrics.student_t import student_reach
+from bakeoff.learning.metrics.intervals import student_reach
 
 
 @pytest.mark.parametrize("share", [0.5, 0.95, 0.99])
