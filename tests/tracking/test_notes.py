@@ -16,7 +16,8 @@ from bakeoff.foundation.workspace import journals
 from bakeoff.learning.run_file.parse import Problems
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.entries import RunEntry, TagsEntry
-from bakeoff.tracking.journal.journal import NOTE, NOTE_VARIABLE, Journal, entries_of
+from bakeoff.tracking.journal.journal import Journal, entries_of
+from bakeoff.tracking.journal.journal_folder import NOTE, NOTE_VARIABLE
 from bakeoff.tracking.notes import report_notes_here, require_note
 from bakeoff.tracking.store.target import Target
 

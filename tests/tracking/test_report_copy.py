@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bakeoff.foundation.html.template import MARK
-from bakeoff.tracking.journal.journal import NOTE, Journal
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.report_copy import describe_run, keep_page, report_page
 from bakeoff.tracking.results.measurements import describe_source, keep_measured
 

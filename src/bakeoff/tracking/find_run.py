@@ -12,7 +12,8 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.artifacts import kept_file
 from bakeoff.tracking.journal.entries import FileEntry, TagsEntry
-from bakeoff.tracking.journal.journal import FILE, entries_of
+from bakeoff.tracking.journal.journal import entries_of
+from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.results.results import result_here
 from bakeoff.tracking.store.target import RUN_TAG, Target, own_id, target_in
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.workspace import EVALUATION, journals
 from bakeoff.tracking.journal.entries import TagsEntry
-from bakeoff.tracking.journal.journal import LONGEST_TAG, NOTE, NOTE_VARIABLE, Journal, entries_of
+from bakeoff.tracking.journal.journal import Journal, entries_of
+from bakeoff.tracking.journal.journal_folder import LONGEST_TAG, NOTE, NOTE_VARIABLE
 from bakeoff.tracking.report_copy import keep_page, report_page
 from bakeoff.tracking.results.results import is_trained_here, result_here
 

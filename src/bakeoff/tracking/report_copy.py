@@ -12,7 +12,8 @@ from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.html.template import add_facts
 from bakeoff.foundation.workspace import journals, results
 from bakeoff.tracking.journal.entries import TagsEntry
-from bakeoff.tracking.journal.journal import NOTE, entries_of
+from bakeoff.tracking.journal.journal import entries_of
+from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.results.measurements import read_measured, run_id_of
 from bakeoff.tracking.results.results import is_trained_here, read_text, result_here
 

@@ -8,7 +8,8 @@ from dataclasses import fields
 
 from bakeoff.config.track_settings import Mlflow
 from bakeoff.foundation.workspace import journals
-from bakeoff.tracking.journal.journal import FILE, Journal
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.notes import report_notes_here
 from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import (

@@ -20,7 +20,8 @@ from bakeoff.learning.checkpoints.run_folder import IDENTITY, CheckpointList
 from bakeoff.tracking.journal.artifacts import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
 from bakeoff.tracking.journal.entries import ModelEntry
-from bakeoff.tracking.journal.journal import NOTE, Journal
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.notes import notes_of
 from bakeoff.tracking.report_copy import report_page
 from bakeoff.tracking.results.git import make_patch

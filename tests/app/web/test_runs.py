@@ -17,7 +17,8 @@ from bakeoff.app.web import background_commands, curve_drawings
 from bakeoff.app.web.curve_drawings import draw_curves
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.workspace import journals
-from bakeoff.tracking.journal.journal import FILE, Journal, entries
+from bakeoff.tracking.journal.journal import Journal, entries
+from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.target import Target
 from support.asking import Page
 from support.made_runs import NOBODY, made

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.foundation import workspace
-from bakeoff.tracking.journal.journal import FILE
+from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.target import SyncProgress, target_in
 from support.run_journals import Bakeoff, scores, write_run
 

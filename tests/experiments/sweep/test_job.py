@@ -13,7 +13,8 @@ from bakeoff.experiments.sweep.job import make_environment, make_experiment
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.entries import TagsEntry
-from bakeoff.tracking.journal.journal import NOTE, NOTE_VARIABLE, entries_of
+from bakeoff.tracking.journal.journal import entries_of
+from bakeoff.tracking.journal.journal_folder import NOTE, NOTE_VARIABLE
 from support.made_sweeps import ID, sweep, sweep_job
 
 

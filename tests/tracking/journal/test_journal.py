@@ -10,7 +10,8 @@ import pytest
 
 from bakeoff.tracking.journal.artifacts import COPIED_BYTES, kept_file
 from bakeoff.tracking.journal.entries import ParamsEntry, TagsEntry, format_line, parse_line
-from bakeoff.tracking.journal.journal import FILE, Journal, entries, is_being_written
+from bakeoff.tracking.journal.journal import Journal, entries
+from bakeoff.tracking.journal.journal_folder import FILE, is_being_written
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from bakeoff.tracking.journal import journal as module
 from bakeoff.tracking.journal.entries import KINDS, MetricsEntry, TagsEntry, format_line, parse_line
-from bakeoff.tracking.journal.journal import FILE, Journal, entries
+from bakeoff.tracking.journal.journal import Journal, entries
+from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.stored_run import journaled_in_full
 from bakeoff.tracking.store.target import SyncProgress, Target, is_sent, place_in, target_in
 

@@ -7,7 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from bakeoff.tracking.journal.journal import FILE, Journal
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.target import SyncProgress, Target, list_unsent, place_in
 from bakeoff.tracking.sync import process
 from bakeoff.tracking.sync.process import is_running, leave_request, sender_lock

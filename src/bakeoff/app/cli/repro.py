@@ -28,7 +28,7 @@ def _repro(arguments: argparse.Namespace) -> None:
 
 def _repro_with(note: str, rest: list[str]) -> None:
     from bakeoff.foundation import dvc
-    from bakeoff.tracking.journal.journal import NOTE_VARIABLE
+    from bakeoff.tracking.journal.journal_folder import NOTE_VARIABLE
     from bakeoff.tracking.notes import report_notes_here, require_note
 
     os.environ[NOTE_VARIABLE] = require_note(note)  # for the stage that trains

@@ -21,7 +21,8 @@ from bakeoff.foundation.html.svg import (
 from bakeoff.learning.metrics.names import BY_HEADLINE
 from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.tracking.journal.entries import MetricsEntry
-from bakeoff.tracking.journal.journal import FILE, entries
+from bakeoff.tracking.journal.journal import entries
+from bakeoff.tracking.journal.journal_folder import FILE
 
 TRAINING_LOSS, VALIDATION_LOSS = "train/loss", "validation/loss"
 VALIDATION = "validation/"

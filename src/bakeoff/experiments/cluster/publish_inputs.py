@@ -18,7 +18,7 @@ from bakeoff.experiments.sweep.sweep_manifest import FILE, SweepJob, SweepManife
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import IN_FLIGHT, WEIGHTS, journals, main_workspace
-from bakeoff.tracking.journal.journal import FILE as JOURNAL
+from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
 from bakeoff.tracking.store.target import without_secrets
 from bakeoff.tracking.sync.process import FAR
 

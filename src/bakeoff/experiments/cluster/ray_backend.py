@@ -29,7 +29,7 @@ from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepMa
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_whole
-from bakeoff.tracking.journal.journal import is_held
+from bakeoff.tracking.journal.journal_folder import is_held
 
 NAMESPACE = "bakeoff"  # in which Ray knows the actors by their names
 MARK = "seen"  # a random text beside the manifest, by which a node tells that it sees the workspace

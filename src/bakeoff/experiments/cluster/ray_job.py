@@ -13,7 +13,7 @@ from bakeoff.experiments.sweep import process_group
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import TAKEN_AWAY
 from bakeoff.foundation.errors import TRY_AGAIN_LATER
-from bakeoff.tracking.journal.journal import is_held
+from bakeoff.tracking.journal.journal_folder import is_held
 from bakeoff.tracking.sync.sync_status import send_beside
 
 NODE_LOST = "stopped, for its node was lost"

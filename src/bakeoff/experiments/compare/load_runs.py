@@ -9,7 +9,7 @@ from bakeoff.experiments.compare.run_row import Contender, Cost
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.foundation.errors import WorkspaceError, choices
 from bakeoff.foundation.workspace import RUN
-from bakeoff.tracking.journal.journal import NOTE
+from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.restored_results import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.results.measurements import with_measured
 from bakeoff.tracking.results.results import Result, parse_yaml, read_text

@@ -21,7 +21,7 @@ from filelock import FileLock
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import main_workspace
-from bakeoff.tracking.journal.journal import is_held
+from bakeoff.tracking.journal.journal_folder import is_held
 
 KEPT = "kept-"  # before the name of a workspace that stays
 LINKS = "reflink,hardlink,symlink,copy"  # from the cache, which needs no second place on the disk but where it must

@@ -18,7 +18,7 @@ from bakeoff.experiments.runs.minutes_used import keep_spent
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.tracking.journal.journal import is_held
+from bakeoff.tracking.journal.journal_folder import is_held
 from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, trained_digest
 

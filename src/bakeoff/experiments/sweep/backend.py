@@ -13,7 +13,7 @@ from bakeoff.experiments.sweep.job import ALREADY_RUNS, JobFiles
 from bakeoff.experiments.sweep.resources import Seats
 from bakeoff.experiments.sweep.sweep_manifest import SweepJob, SweepManifest
 from bakeoff.foundation.machine import VISIBLE_GPUS
-from bakeoff.tracking.journal.journal import is_held
+from bakeoff.tracking.journal.journal_folder import is_held
 
 LOCAL = "local"  # what `--on` calls this machine
 

@@ -17,7 +17,7 @@ from bakeoff.foundation import dvc
 from bakeoff.foundation.dvc_repair import repair
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_table
-from bakeoff.tracking.journal.journal import is_held
+from bakeoff.tracking.journal.journal_folder import is_held
 
 
 def find_best(manifest: SweepManifest) -> SweepJob | None:

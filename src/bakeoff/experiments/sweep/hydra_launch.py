@@ -33,7 +33,7 @@ from bakeoff.experiments.sweep.resources import Seats
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest, load_manifest
 from bakeoff.foundation.errors import TRY_AGAIN_LATER, one_line
 from bakeoff.foundation.signals import TAKES_AWAY
-from bakeoff.tracking.journal.journal import is_held
+from bakeoff.tracking.journal.journal_folder import is_held
 
 CACHE_OF = "dvc_cache"  # a file of the sweep: the path of DVC's cache, for processes that start a job elsewhere
 CALLED_OFF = "called_off"  # a file of the sweep: while it is there, no process starts a job

@@ -26,7 +26,7 @@ from bakeoff.foundation.errors import TRY_AGAIN_LATER, errors_in_one_line
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.signals import TAKES_AWAY
 from bakeoff.foundation.timings import JOB, begin_command, end_command
-from bakeoff.tracking.journal.journal import NOTE_VARIABLE
+from bakeoff.tracking.journal.journal_folder import NOTE_VARIABLE
 
 ALREADY_RUNS = 4
 CACHE = "BAKEOFF_DVC_CACHE"  # the path of the main workspace's cache

@@ -12,7 +12,8 @@ from bakeoff.experiments.sweep.best import find_best, rank_jobs, write_results
 from bakeoff.experiments.sweep.sweep_manifest import FILE, JobState, SweepManifest, load_manifest
 from bakeoff.foundation.html import template
 from bakeoff.tracking.journal.entries import TagsEntry
-from bakeoff.tracking.journal.journal import NOTE, Journal, entries_of
+from bakeoff.tracking.journal.journal import Journal, entries_of
+from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.restored_results import reconcile
 from bakeoff.tracking.store.target import Target, all_journals
 from bakeoff.tracking.sync.sync_status import send_beside

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from bakeoff.learning.checkpoints.history import FILE, LogLine
-from bakeoff.learning.checkpoints.run_folder import CheckpointList
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # commands that list runs know a callback; they load neither numpy nor TensorFlow
+    from bakeoff.learning.checkpoints.run_folder import CheckpointList
     from bakeoff.learning.training.training import Training, TrainingResult
 
 
@@ -35,7 +35,7 @@ class Callback:
     def on_checkpoint_start(self) -> None:
         """A checkpoint is about to be written. Called in the thread that writes it, beside training."""
 
-    def on_checkpoint(self, stock: CheckpointList) -> None:
+    def on_checkpoint(self, stock: "CheckpointList") -> None:
         """A checkpoint is on the disk, or was when the training began. Called in that thread, too."""
 
     def on_error(self, error: Exception, key: str, batch_size: int) -> None:
@@ -78,7 +78,7 @@ class CallbackList(Callback):
         for one in self.callbacks:
             one.on_checkpoint_start()
 
-    def on_checkpoint(self, stock: CheckpointList) -> None:
+    def on_checkpoint(self, stock: "CheckpointList") -> None:
         for one in self.callbacks:
             one.on_checkpoint(stock)
 

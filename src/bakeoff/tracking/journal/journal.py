@@ -33,10 +33,8 @@ from bakeoff.tracking.journal.entries import (
     format_line,
     parse_line,
 )
+from bakeoff.tracking.journal.journal_folder import FILE, LONGEST_PARAM, LONGEST_TAG, RUNNING
 
-FILE, RUNNING = "journal.jsonl", "running"
-LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # MLflow's own limits
-NOTE, NOTE_VARIABLE = "mlflow.note.content", "BAKEOFF_NOTE"  # the tag, and how --note reaches the stage that trains
 LONGEST_LINE = 2**24  # bytes; a longer one is no line of ours
 Kind = TypeVar("Kind", bound=JournalEntry)
 
@@ -59,24 +57,6 @@ def entries(folder: Path, start: int = 0) -> Iterator[tuple[JournalEntry | None,
 def entries_of(folder: Path, kind: type[Kind]) -> Iterator[Kind]:
     """Yield the whole entries of a kind."""
     return (entry for entry, _ in entries(folder) if isinstance(entry, kind))
-
-
-def is_being_written(folder: Path) -> bool:
-    from filelock import FileLock
-
-    return is_held(FileLock(folder / "writing"))
-
-
-def is_held(lock: Any) -> bool:
-    """Return whether another process holds a lock, or another object of this one."""
-    from filelock import Timeout  # takes 10 ms to load, and whoever only reads needs no lock
-
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return True
-    lock.release()
-    return False
 
 
 class Journal:

@@ -15,7 +15,8 @@ from bakeoff.tracking.journal.entries import (
     StateEntry,
     TagsEntry,
 )
-from bakeoff.tracking.journal.journal import FILE, entries, entries_of
+from bakeoff.tracking.journal.journal import entries, entries_of
+from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.results.run_id import Names
 from bakeoff.tracking.store.target import all_journals, place_in, target_in
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.workspace import journals, main_workspace
-from bakeoff.tracking.journal.journal import FILE as JOURNAL
+from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
 from bakeoff.tracking.results.results import parse_json, read_text
 
 if TYPE_CHECKING:

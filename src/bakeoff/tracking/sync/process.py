@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.foundation.workspace import journals, main_workspace
-from bakeoff.tracking.journal.journal import is_being_written, is_held
+from bakeoff.tracking.journal.journal_folder import is_being_written, is_held
 from bakeoff.tracking.store.target import Target, all_journals, list_unsent, target_in
 
 if TYPE_CHECKING:

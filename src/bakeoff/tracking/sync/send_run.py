@@ -33,7 +33,8 @@ from bakeoff.tracking.journal.entries import (
     StateEntry,
     TagsEntry,
 )
-from bakeoff.tracking.journal.journal import FILE, entries, entries_of
+from bakeoff.tracking.journal.journal import entries, entries_of
+from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.mlflow_client import REFUSALS, connect, sync_artifacts
 from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, name_in_mlflow
 from bakeoff.tracking.store.target import (
