@@ -14,8 +14,6 @@ from pathlib import Path
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
-from bakeoff.tracking.journal.entries import RunEntry
-from bakeoff.tracking.journal.journal import Journal, entries, entries_of
 from bakeoff.tracking.journal.journal_folder import RUNNING, is_being_written
 from bakeoff.tracking.results.results import read_text
 from bakeoff.tracking.store.target import SyncProgress, Target, all_journals, list_unsent, place_in, target_in
@@ -124,6 +122,9 @@ def _instead_of_the_sender(target: Target) -> Iterator[None]:
 
 
 def _standing(folder: Path, target: Target) -> SyncStatus:
+    from bakeoff.tracking.journal.entries import RunEntry
+    from bakeoff.tracking.journal.journal import entries, entries_of
+
     place = place_in(folder, target)
     name = next((entry.name for entry in entries_of(folder, RunEntry)), "")
     return SyncStatus(folder.name, name, target, place, sum(1 for _ in entries(folder, place.offset)))
@@ -135,6 +136,8 @@ def _target_of(folder: Path, elsewhere: str | None) -> Target | None:
 
 
 def _report_interrupted(run_id: str) -> bool:
+    from bakeoff.tracking.journal.journal import Journal  # `bakeoff status` rarely comes here
+
     journal = Journal(run_id)
     try:
         if not journal.is_alone or not (journal.folder / RUNNING).exists():  # it has just resumed
