@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.tracking.journal import journal
 from bakeoff.tracking.journal.journal import Journal, entries
 from bakeoff.tracking.restored_results import reconcile
 from bakeoff.tracking.store.target import SyncProgress, Target
@@ -79,9 +80,9 @@ def test_without_the_right_to_write_nothing_is_reported_and_lists_work(monkeypat
         def refuse(run_id: str, error: int = error) -> Journal:
             raise OSError(error, os.strerror(error))
 
-        monkeypatch.setattr(sync_status, "Journal", refuse)
+        monkeypatch.setattr(journal, "Journal", refuse)
         assert not report_interrupted() and read_reported("state") == [("RUNNING", True)]
-    monkeypatch.setattr(sync_status, "Journal", lambda run_id: 1 / 0)
+    monkeypatch.setattr(journal, "Journal", lambda run_id: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         report_interrupted()
 
