@@ -16,6 +16,7 @@ from bakeoff.evaluation.error_ranking import Mistake, describe_costliest
 from bakeoff.evaluation.evaluation_report import FILE, EvaluationReport, write_page
 from bakeoff.evaluation.header import ReportHeader, warn_of_end
 from bakeoff.foundation.html.template import add_facts, embed_jpeg
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.metrics.classification import ClassificationScore, make_answers
 from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.learning.metrics.multi_label import MultiLabelScore
@@ -279,7 +280,7 @@ def test_of_labels_that_would_overlap_the_one_with_the_highest_score_is_written(
     ],
 )
 def test_a_run_that_was_cut_short_has_a_banner(state: dict[str, Any], text: str, tmp_path: Path) -> None:
-    warning = warn_of_end(state)
+    warning = warn_of_end(TrainedState.from_tree(state))
     assert text in warning and bool(text) == bool(warning)
     report = report_of(answers(), "accuracy")
     page = page_of(replace(report, about=replace(report.about, warning=warning)), tmp_path)

@@ -4,6 +4,7 @@ import pytest
 
 from bakeoff.evaluation.evaluation_report import summarize_metrics
 from bakeoff.evaluation.settings import Evaluate
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.stages.evaluate import _list_facts
 from support.coco_sets import given, true
@@ -34,5 +35,6 @@ def test_summary_of_images_without_true_boxes_says_so() -> None:
 def test_the_page_says_which_step_of_a_stopped_run_its_weights_are_of(weights: str, step: int) -> None:
     derived = SimpleNamespace(task="detection", train_examples=5, validation_examples=9, num_classes=2, parameters=7)
     run, settings = SimpleNamespace(derived=derived), Evaluate(weights=weights)  # type: ignore[arg-type]
-    facts = _list_facts(run, settings, {"best_step": 30, "step": 40, "steps": 100}, "77ab" * 16)  # type: ignore[arg-type]
+    state = TrainedState(best_step=30, step=40, steps=100)
+    facts = _list_facts(run, settings, state, "77ab" * 16)  # type: ignore[arg-type]
     assert facts["weights"] == f"{weights}, of step {step} of 100" and facts["data"] == "digest 77ab77ab77ab"

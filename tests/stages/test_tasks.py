@@ -25,6 +25,7 @@ from bakeoff.export.settings import SAVED_MODEL
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, TryAgainLater
 from bakeoff.learning.checkpoints.history import read_history
+from bakeoff.learning.checkpoints.trained_state import TrainedState, read_state
 from bakeoff.learning.plan.phases import plan_phases
 from bakeoff.learning.run_file.read_write import fitting_manifest
 from bakeoff.learning.training.setup import Setup
@@ -118,13 +119,14 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     assert list(measured["memory_peaks"]) == [BUILT, STEPPED, LOOKED, SHOWN]
     returned = evaluate(run, RECORDS, folder / "trained", folder / "judged")
     assert run.derived.task == ("detection" if task == "points" else task)
-    assert state == json.loads((folder / "trained/state.json").read_text(encoding="utf-8"))
+    assert state == read_state(folder / "trained")
+    assert state.as_text() == (folder / "trained/state.json").read_text(encoding="utf-8")
     metrics = json.loads((folder / "judged/metrics.json").read_text(encoding="utf-8"))
     assert metrics == returned
     short = json.loads((folder / "judged/headline.json").read_text(encoding="utf-8"))
     assert next(iter(short)) == HEADLINES[task] and short.items() <= metrics.items() and 5 <= len(short) <= 8
-    assert state["best_metric"] == next(iter(returned)) == HEADLINES[task]
-    assert metrics[HEADLINES[task]] == state["best_value"]  # the best weights, restored into a network built anew
+    assert state.best_metric == next(iter(returned)) == HEADLINES[task]
+    assert metrics[HEADLINES[task]] == state.best_value  # the best weights, restored into a network built anew
     assert {"low", "high"} == metrics["interval"][HEADLINES[task]].keys()
     examples = pq.read_table(folder / "judged/examples.parquet").to_pylist()
     assert [row["example"] for row in examples] == list(range(run.derived.validation_examples))
@@ -133,7 +135,7 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     parts = [row["loss"] * weight for row, weight in zip(examples, weights, strict=True)]
     assert metrics["loss"] == pytest.approx(sum(parts) / sum(row.get("loss_divisor", 1) for row in examples))
     passes = [line for line in read_history(folder / "trained") if f"validation/{HEADLINES[task]}" in line]
-    [best] = [line for line in passes if line["step"] == state["best_step"]]
+    [best] = [line for line in passes if line["step"] == state.best_step]
     assert best["validation/loss"] == pytest.approx(metrics["loss"], rel=1e-4)  # in batches of another size
     assert (folder / "judged/pictures.jpg").read_bytes().startswith(b"\xff\xd8")
     page = (folder / "judged/report.html").read_text(encoding="utf-8")
@@ -230,7 +232,7 @@ BY_LOSS = "validate_every_steps: 1, best_by: loss, early_stopping: {patience: 1,
 EVENTS = "tensorboard: true, gradient_histograms: true"
 
 
-def train_detector(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> dict[str, Any]:
+def train_detector(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> TrainedState:
     monkeypatch.setitem(VARIANTS["detection"], "train", f"train: {{use: smoke, steps: 4, batch_size: 4, {more}}}")
     render("detection")
     shutil.rmtree(".bakeoff", ignore_errors=True)
@@ -244,8 +246,8 @@ def test_a_detector_is_trained_by_its_loss_on_validation(enter_trained: Enter, m
     passes = [line for line in read_history(folder / "by_loss") if "validation/loss" in line]
     losses = {line["step"]: line["validation/loss"] for line in passes}
     best = min(losses, key=lambda step: losses[step])
-    assert (state["best_metric"], state["best_step"], state["ended_by"]) == ("loss", best, "early_stopping")
-    assert state["best_value"] == pytest.approx(losses[best], rel=1e-5) and len(losses) == 2  # none is better by 100
+    assert (state.best_metric, state.best_step, state.ended_by) == ("loss", best, "early_stopping")
+    assert state.best_value == pytest.approx(losses[best], rel=1e-5) and len(losses) == 2  # none is better by 100
     for line in passes:
         parts = line["validation/loss_classes"] + line["validation/loss_boxes"]
         assert line["validation/loss"] == pytest.approx(parts, rel=1e-5)
@@ -269,7 +271,7 @@ def test_events_with_gradients_change_no_bit_of_a_detector(
 ) -> None:
     folder, _ = enter_trained("detection")
     digests = {
-        train_detector(folder / name, monkeypatch, f"validate_every_steps: 1{more}")["weights_sha256"]
+        train_detector(folder / name, monkeypatch, f"validate_every_steps: 1{more}").weights_sha256
         for name, more in (("plain", ""), ("watched", f", {EVENTS}"))
     }
     assert len(digests) == 1
@@ -281,7 +283,7 @@ def test_the_same_variant_gives_the_same_weights_and_another_seed_does_not(enter
     again, _ = train(load(RUN), RECORDS, folder / "trained")
     render("classification", seed=1)
     other, _ = train(load(RUN), RECORDS, folder / "trained")
-    assert state["weights_sha256"] == again["weights_sha256"] != other["weights_sha256"]
+    assert state.weights_sha256 == again.weights_sha256 != other.weights_sha256
 
 
 def test_weights_are_asked_for_by_the_command_that_makes_them(enter_trained: Enter) -> None:
@@ -336,7 +338,7 @@ CARD_THERE = "name: net\nlicence: CC-BY-4.0\ndata: COCO 2017\nverified: false\n"
 PUBLISHED = "net, trained on COCO 2017, licence CC-BY-4.0, not verified"
 
 
-def start_from(weights: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def start_from(weights: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> TrainedState:
     line = f"train: {{use: smoke, steps: 1, batch_size: 4, init: {{weights: {weights}}}}}"
     monkeypatch.setitem(VARIANTS["classification"], "train", line)
     render("classification")
@@ -348,27 +350,28 @@ def test_whose_weights_a_run_starts_from_is_followed_through_runs(
 ) -> None:
     """A published file, a run from it, a run from that run's folder, and one from its work in flight."""
     folder, (random, _) = enter_trained("classification")
-    assert random["lineage"]["starts"] == []
+    assert random.lineage.starts == ()
     zoo = Path("data/weights/zoo/net")  # as `bakeoff weights get` leaves it
     zoo.mkdir(parents=True)
     shutil.copy(folder / "trained/best.weights.h5", zoo / "weights.h5")
     (zoo / "about.yaml").write_text(CARD_THERE, encoding="utf-8")
     first = start_from("zoo/net", folder / "data/weights/first", monkeypatch)
     assert f"train:   {PUBLISHED}\n" in capsys.readouterr().out
-    [published] = first["lineage"]["starts"]
+    [published] = first.lineage.starts or ()
     assert (published["licence"], published["data"], published["verified"]) == ("CC-BY-4.0", "COCO 2017", False)
     second = start_from("data/weights/first", folder / "second", monkeypatch)
-    name, records = first["lineage"]["fingerprint"], first["lineage"]["own"]["records"]
-    own = {"run": name, "data": "12 examples of 10 classes", "records": records}
-    assert second["lineage"]["starts"] == [published, own | {"steps": 1}]
+    name, own = first.lineage.fingerprint, first.lineage.own
+    assert name and own
+    own = {"run": name, "data": "12 examples of 10 classes", "records": own["records"]}
+    assert second.lineage.starts == (published, own | {"steps": 1})
     shutil.copytree(folder / ".bakeoff/runs" / name, "data/weights/flight")
     third = start_from("data/weights/flight", folder / "third", monkeypatch)
-    assert third["lineage"]["starts"] == [published, own]
+    assert third.lineage.starts == (published, own)
     evaluate(load(RUN), RECORDS, folder / "second", folder / "judged")
     trained_from = f"{PUBLISHED}; then run {name[:8]}: 1 steps on 12 examples of 10 classes"
     assert trained_from in (folder / "judged/report.html").read_text(encoding="utf-8")
     report, _ = export(load(RUN), RECORDS, folder / "second", folder / "exported")
-    assert report["lineage"]["starts"] == second["lineage"]["starts"]
+    assert report["lineage"]["starts"] == second.lineage.starts
     [model] = (folder / "exported").glob("*.tflite")
     assert texts_of_metadata(model) == (f"classification, float32; trained from {trained_from}", "CC-BY-4.0")
 

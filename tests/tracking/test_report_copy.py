@@ -1,18 +1,17 @@
 """The copy of a page names run, commit and date; the page itself names none of them."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bakeoff.foundation.html.template import MARK
+from bakeoff.learning.checkpoints.trained_state import TrainedLineage, TrainedState
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.report_copy import describe_run, keep_page, report_page
 from bakeoff.tracking.results.measurements import describe_source, keep_measured
 
-STATE: dict[str, Any] = {"weights_sha256": "77ab", "lineage": {"fingerprint": "1356d7d31e99a84a"}}
+STATE = TrainedState(weights_sha256="77ab", lineage=TrainedLineage(fingerprint="1356d7d31e99a84a"))
 RUN = {"run_id": "a76d729e991a4683bda923eac790f245", "commit": "88beabe1604d25a0", "ended": "2026-11-22 23:43 UTC"}
 PAGE = f"<dl>{MARK}</dl><p>{MARK}</p>"
 
@@ -53,7 +52,7 @@ def test_a_run_that_is_not_tracked_has_the_note_that_it_was_rendered_with() -> N
     keep_measured("1356d7d31e99a84a", **RUN)
     for folder in ("models/config", "models/train"):
         Path(folder).mkdir(parents=True)
-    Path("models/train/state.json").write_text(json.dumps(STATE))
+    Path("models/train/state.json").write_text(STATE.as_text())
     Path("dvc.lock").write_text("stages: {train: {params: {models/config/run.yaml: {lr: {kind: cosine}}}, outs: []}}\n")
     for lr, notes in (("cosine", ["good"]), ("exponential", [])):  # then another variant was rendered
         Path("models/config/run.yaml").write_text(f"lr: {{kind: {lr}}}\nnote: good\n")
@@ -62,11 +61,11 @@ def test_a_run_that_is_not_tracked_has_the_note_that_it_was_rendered_with() -> N
 
 def test_of_a_run_that_was_trained_elsewhere_its_id_is_known_alone() -> None:
     assert list(describe_run(STATE)) == ["run"]
-    assert describe_run({}) == {}
+    assert describe_run(TrainedState()) == {}
 
 
 def test_without_a_page_or_a_fingerprint_there_is_no_copy(here: Path) -> None:
-    assert keep_page(here / "judged", {"weights_sha256": "77ab"}) is None
+    assert keep_page(here / "judged", TrainedState(weights_sha256="77ab")) is None
     assert keep_page(here, STATE) is None and report_page(here, STATE) == {}
     assert not (here / ".bakeoff/results").exists()
 

@@ -8,6 +8,7 @@ import pytest
 
 from bakeoff.config.track_settings import Mlflow, Untracked
 from bakeoff.foundation.workspace import journals
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.results.results import last_here, params_of
@@ -153,7 +154,7 @@ def test_weights_are_models_and_no_files_and_large_ones_are_reported(
         (trained / name).write_bytes(bytes(size))
     copy = tracker.start(Mlflow(largest_model_mb=1), "a run", {}, run_id="0f")
     copy.folder(trained, "train")
-    copy.weights(trained, {"step": 6, "best_step": 4})
+    copy.weights(trained, TrainedState(step=6, best_step=4))
     copy.close()
     assert [entry.name for entry in read_entries("0f") if entry.kind == "file"] == ["train/state.json"]
     models = [entry for entry in read_entries("0f") if entry.kind == "model"]

@@ -6,7 +6,8 @@ No clock, run or commit is in it, for the stage's page is an output of DVC and h
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 
 
 @dataclass(frozen=True)
@@ -17,22 +18,21 @@ class ReportHeader:
     settings: Mapping[str, str] = field(default_factory=dict)  # the settings that decided the result, such as lr.peak
 
 
-def warn_of_end(state: Mapping[str, Any]) -> str:
+def warn_of_end(state: TrainedState) -> str:
     """Say that a training was cut short; nothing of one that came to its end, or of which nobody knows."""
-    step, steps = state.get("step"), state.get("steps")
-    if step is None or steps is None or step >= steps:
+    step, steps = state.step, state.steps
+    if step is None or step >= steps:
         return ""
     at = f"after step {step:,} of {steps:,}"
-    if state.get("state") == "STOPPED":
+    if state.is_stopped:
         return (
             f"This run was stopped {at}, and its numbers are of what it had learned until then; dvc repro resumes it."
         )
-    if state.get("ended_by") == "max_minutes":
+    if state.ended_by == "max_minutes":
         return f"This run ended {at}, when its time was up (train.max_minutes)."
     return ""
 
 
-def describe_weights(weights: str, state: Mapping[str, Any]) -> str:
-    step = state["best_step"] if weights == "best" else state["step"]
-    early = ", ended early as it got no better" if state.get("ended_by") == "early_stopping" else ""
-    return f"{weights}, of step {step:,} of {state['steps']:,}{early}"
+def describe_weights(weights: str, state: TrainedState) -> str:
+    early = ", ended early as it got no better" if state.ended_by == "early_stopping" else ""
+    return f"{weights}, of step {state.step_of(weights):,} of {state.steps:,}{early}"

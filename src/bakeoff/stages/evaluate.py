@@ -1,6 +1,5 @@
 """run.yaml + records + models/train -> models/evaluation: metrics, plots, examples, slices, a report, a picture."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.progress import print_line, progress
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.checkpoints.fingerprint import DECIDING_GROUPS, NO_MATTER
-from bakeoff.learning.checkpoints.history import read_history, read_state
+from bakeoff.learning.checkpoints.history import read_history
+from bakeoff.learning.checkpoints.trained_state import TrainedState, read_state
 from bakeoff.learning.plan.phases import batch_shape
 from bakeoff.learning.run_file.parse import settings_tree
 from bakeoff.learning.run_file.read_write import fitting_manifest, load_group, load_learning
@@ -62,12 +62,12 @@ def evaluate(
         metrics = evaluation.write(settings, out, bar.advance)
     with tracker.attach(track, run_id_of(state)) as copy:
         numbers = {f"evaluation/{key}": value for key, value in tracker.flatten(metrics)}
-        copy.metrics(state["step"], numbers, revised=True, weights=settings.weights)
+        copy.metrics(state.last_step, numbers, revised=True, weights=settings.weights)
         copy.folder(out, "evaluation", report_page(out, state))
     return evaluation.headline_first(metrics)
 
 
-def _list_facts(run: LearningRun, settings: Evaluate, state: Mapping[str, Any], records: str) -> dict[str, str]:
+def _list_facts(run: LearningRun, settings: Evaluate, state: TrainedState, records: str) -> dict[str, str]:
     """Return what the page says below its title: what the variant decides, for the page is an output of DVC."""
     derived = run.derived
     return {
@@ -77,9 +77,9 @@ def _list_facts(run: LearningRun, settings: Evaluate, state: Mapping[str, Any], 
         "data": f"digest {records[:12]}",
         "classes": f"{derived.num_classes:,}",
         "weights": describe_weights(settings.weights, state),
-        "trained from": (state.get("lineage") or {}).get("trained_from", "not known"),
+        "trained from": state.lineage.trained_from or "not known",
         "parameters": f"{derived.parameters:,}",
-        **({"fingerprint": known["fingerprint"]} if (known := state.get("lineage")) else {}),
+        **({"fingerprint": known} if (known := state.lineage.fingerprint) else {}),
     }
 
 

@@ -16,7 +16,7 @@ from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.files import building
 from bakeoff.foundation.progress import print_line, progress
 from bakeoff.foundation.tf_loading import load_tensorflow
-from bakeoff.learning.checkpoints.history import read_state
+from bakeoff.learning.checkpoints.trained_state import TrainedState, read_state
 from bakeoff.learning.input.view import View
 from bakeoff.learning.plan.phases import batch_shape
 from bakeoff.learning.run_file.read_write import fitting_manifest, load_group, load_learning
@@ -70,18 +70,18 @@ def export(
             )  # fmt: skip
         report |= {
             "device": settings.device,
-            "lineage": {"starts": state["lineage"].get("starts", []), "own": state["lineage"].get("own")},
+            "lineage": {"starts": state.lineage.starts or (), "own": state.lineage.own},
         }
         _write_notes(run, settings, report, manifest.classes, partial)
         require_parity(report, settings.max_drop)
-    if fingerprint := state["lineage"]["fingerprint"]:
+    if fingerprint := state.lineage.fingerprint:
         keep_measured(fingerprint, export=timing)
     with tracker.attach(track, run_id_of(state)) as copy:
         files = {form: {key: file[key] for key in file if key != "edge_tpu"} for form, file in report["files"].items()}
         flat_facts = [*tracker.flatten(files), *tracker.flatten(timing["files"])]
         numbers = {f"export/{key}": value for key, value in flat_facts if _is_number(value)}
         total = sum(file["bytes"] for file in report["files"].values())
-        copy.metrics(state["step"], numbers | {"export/bytes": total}, revised=True)
+        copy.metrics(state.last_step, numbers | {"export/bytes": total}, revised=True)
         for name in ("labels.txt", REPORT, MAIN):
             copy.file(out / name, "export")
         copy.exported(out, state, weights=settings.weights, task=run.derived.task, multi_label=manifest.multi_label)
@@ -100,10 +100,9 @@ def _write_notes(
     (folder / README).write_text(readme, encoding="utf-8")
 
 
-def _origin(state: Mapping[str, Any]) -> tuple[str, str]:
+def _origin(state: TrainedState) -> tuple[str, str]:
     """Return what a file says of the weights that training started from, and of their licences."""
-    lineage = state["lineage"]
-    return lineage.get("trained_from", "not known"), ", ".join(lineage.get("licences", ()))
+    return state.lineage.trained_from or "not known", ", ".join(state.lineage.licences)
 
 
 def metrics(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:

@@ -19,6 +19,7 @@ from bakeoff.experiments.runs.worker_processes import begin_again, follow_leader
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.files import building
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.run_file.read_write import fitting_manifest, load_learning
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.stopping import Stop
@@ -32,8 +33,8 @@ from bakeoff.tracking.sync.system_metrics import source_tags
 
 def train(
     run: LearningRun, track: Track, records: Path, out: Path, times: ValidationTimes, place: WorkerAddress | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Train what is not trained yet. Return what `state.json` holds, and what the clock and the machine decided."""
+) -> tuple[TrainedState, dict[str, Any]]:
+    """Train what is not trained yet. Return how that ended, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)
     start = find_start(run, manifest, track)
     stop, ancestry = Stop(start.folder / workspace.STOP_FILE), Ancestry.of(run, manifest, start)
@@ -77,9 +78,8 @@ def train(
             if outcome.ended_by == "stop":
                 store.leave_if_taken_away(outcome.position.step)
             remember_paces(run, [] if saved.is_over else training.history)
-            parents = [asdict(one) for one in saved.state.parents]
-            ancestors = ancestry.describe(first["source"], start.origin.digest, parents)
-            state = outputs.write(training, outcome, setup, first, ancestors, partial)
+            lineage = ancestry.describe(first["source"], start.origin.digest, saved.state.parents)
+            state = outputs.write(training, outcome, setup, first, lineage, partial)
         measured = {"run_id": copy.run_id, "phases_from": [asdict(one) for one in saved.state.lent]}
         measured |= measure(run.derived, training, outcome, memory)
         measured |= trace(start.fingerprint, tags, is_over=saved.is_over, had_ended=status.has_succeeded)
@@ -101,7 +101,7 @@ def main() -> None:
             begin_again(lost, given)
         from bakeoff.experiments.runs.after_training import print_end
 
-        workspace.promise(trained_to_its_end=state["state"] != "STOPPED")
+        workspace.promise(trained_to_its_end=not state.is_stopped)
         print_end(state, measured)
         times.keep(run, state, measured)
 

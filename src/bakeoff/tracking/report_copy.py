@@ -4,13 +4,12 @@
 it among the run's artifacts.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.html.template import add_facts
 from bakeoff.foundation.workspace import journals, results
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.entries import TagsEntry
 from bakeoff.tracking.journal.journal import entries_of
 from bakeoff.tracking.journal.journal_folder import NOTE
@@ -22,17 +21,17 @@ SHOWN_OF_ID, SHOWN_OF_COMMIT = 8, 7
 NO_COMMIT = "none"  # as `source_tags` have it, of a folder that git does not know
 
 
-def report_page(folder: Path, state: Mapping[str, Any]) -> dict[str, str]:
+def report_page(folder: Path, state: TrainedState) -> dict[str, str]:
     """Return the page of an evaluation's folder by its name, with the run's facts; nothing if there is no page."""
     text = read_text(folder / FILE)
     return {} if text is None else {FILE: add_facts(text, describe_run(state))}
 
 
-def keep_page(folder: Path, state: Mapping[str, Any]) -> Path | None:
+def keep_page(folder: Path, state: TrainedState) -> Path | None:
     """Write the page for people without MLflow, and return its path. Results of early versions have no fingerprint; for
     them it returns None.
     """
-    fingerprint, page = (state.get("lineage") or {}).get("fingerprint"), report_page(folder, state)
+    fingerprint, page = state.lineage.fingerprint, report_page(folder, state)
     if not fingerprint or not page:
         return None
     place = results() / f"{fingerprint}.html"
@@ -40,11 +39,11 @@ def keep_page(folder: Path, state: Mapping[str, Any]) -> Path | None:
     return place
 
 
-def describe_run(state: Mapping[str, Any]) -> dict[str, str]:
+def describe_run(state: TrainedState) -> dict[str, str]:
     """Return the known facts of a run. Of a run that was trained elsewhere these are its id, and a note that was added
     here.
     """
-    measured, run_id = read_measured((state.get("lineage") or {}).get("fingerprint")), run_id_of(state)
+    measured, run_id = read_measured(state.lineage.fingerprint), run_id_of(state)
     facts = {"run": run_id[:SHOWN_OF_ID]} if run_id else {}
     if (commit := measured.get("commit", NO_COMMIT)) != NO_COMMIT:
         changes = " with uncommitted changes" if measured.get("uncommitted_changes") else ""

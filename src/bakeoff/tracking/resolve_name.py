@@ -99,7 +99,7 @@ def run_at(revision: str) -> Names | None:
 
 
 def names_of_result(result: Result, revision: str = "") -> Names:
-    fingerprint = (result.state.get("lineage") or {}).get("fingerprint", "")
+    fingerprint = result.state.lineage.fingerprint or ""
     return Names(result.run_id or "", fingerprint, "", result.experiment or "", result.name, revision)
 
 

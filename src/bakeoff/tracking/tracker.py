@@ -17,6 +17,7 @@ from bakeoff.config.track_settings import Mlflow, Track
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.workspace import EVALUATION, RUN, TRAINED, journals
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, CheckpointList
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.artifacts import SAVED_MODEL, SUFFIX, exported_model, kept_weights
 from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
 from bakeoff.tracking.journal.entries import ModelEntry
@@ -83,13 +84,13 @@ class Tracker:
         if self._journal:
             _report_folder(self._journal, path, name, instead or {})
 
-    def weights(self, trained: Path, state: Mapping[str, Any]) -> None:
+    def weights(self, trained: Path, state: TrainedState) -> None:
         """Write the newest and the best weights that a training kept."""
         if self._journal:
             for model in kept_weights(trained, state, self._settings):
                 self._report_model(self._journal, model)
 
-    def exported(self, folder: Path, state: Mapping[str, Any], *, weights: str, task: str, multi_label: bool) -> None:
+    def exported(self, folder: Path, state: TrainedState, *, weights: str, task: str, multi_label: bool) -> None:
         """Write the SavedModel of a folder. MLflow loads it as a predictor."""
         if self._journal and (folder / SAVED_MODEL).is_dir():
             model = exported_model(folder, state, self._settings, weights=weights, task=task, multi_label=multi_label)
@@ -217,8 +218,8 @@ def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
     """
     journal.restoring = True
     journal.run(result.name)
-    journal.tags({RESTORED: "true", "bakeoff.weights_sha256": str(result.state.get("weights_sha256", "unknown"))})
-    if fingerprint := (result.state.get("lineage") or {}).get("fingerprint"):
+    journal.tags({RESTORED: "true", "bakeoff.weights_sha256": result.state.weights_sha256 or "unknown"})
+    if fingerprint := result.state.lineage.fingerprint:
         journal.tags({"bakeoff.fingerprint": fingerprint})
     report_result(journal, result)
     if not result.experiment:

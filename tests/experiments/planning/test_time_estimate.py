@@ -23,6 +23,7 @@ from bakeoff.export.settings import Export
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.timings import read_durations
 from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.checkpoints.trained_state import TakenFrom, TrainedLineage, TrainedState
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.plan.phases import Span
 from bakeoff.learning.plan.train_settings import Train
@@ -149,14 +150,14 @@ def test_a_training_tells_what_was_neither_step_nor_look(monkeypatch: pytest.Mon
     run, passes = variant(), ValidationTimes()
     monkeypatch.setattr(wholes, "known_pace", lambda run: PACE)
     monkeypatch.setattr(wholes, "seconds_here", lambda: 100.0)
-    state = {"state": "SUCCEEDED", "step": 60, "lineage": {"fingerprint": "f", "parents": []}}
+    state = TrainedState("SUCCEEDED", step=60, lineage=TrainedLineage("f"))
     measured: dict[str, Any] = {"resumed_at_steps": []}
     passes.keep(run, state, measured)  # without a pass it was trained before
     for seconds in (9.0, 2.0, 2.0):
         passes.on_validation(LogLine(20, {}), seconds)
-    passes.keep(run, state | {"state": "STOPPED"}, measured)
+    passes.keep(run, replace(state, state="STOPPED"), measured)
     passes.keep(run, state, {"resumed_at_steps": [40]})
-    passes.keep(run, state | {"lineage": {"fingerprint": "f", "parents": [{}]}}, measured)
+    passes.keep(run, replace(state, lineage=TrainedLineage("f", parents=(TakenFrom("e", 40),))), measured)
     passes.keep(run, state, measured)
     *parts, whole = read_durations()
     assert {part.key for part in parts} == {"in part"} and len(parts) == 4

@@ -9,6 +9,7 @@ import pytest
 from bakeoff.experiments.reproduce.recorded import recorded
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking import find_run
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import SyncProgress, Target
@@ -46,7 +47,7 @@ def test_a_run_is_found_by_the_beginning_of_our_id_and_of_mlflows(commit: str, n
     run = recorded(name)
     assert (run.run_id, run.commit, run.variant) == (OURS, commit, "ssd_tiny · cosine · low")
     assert (run.patch, run.is_dirty, run.records_digest) == (PATCH.encode(), True, "9c")
-    assert (run.state, run.metrics) == (STATE, {"accuracy": 0.5})
+    assert (run.state, run.metrics) == (TrainedState.from_tree(STATE), {"accuracy": 0.5})
     assert run.history == ({"step": 2, "train/loss": 0.5},)
 
 
@@ -122,4 +123,4 @@ def test_an_artifact_that_came_back_otherwise_is_noticed(commit: str, monkeypatc
     )
     run = recorded(OURS)
     assert run.tracked is not None and run.tracked.damaged == ["source/changes.diff"]
-    assert (run.state, run.metrics, run.history) == ({}, {}, ())
+    assert (run.state, run.metrics, run.history) == (TrainedState(), {}, ())

@@ -16,23 +16,24 @@ from bakeoff.experiments.reproduce.reproduction_verdict import (
     first_difference,
     reach_verdict,
 )
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 
 HISTORY = (
     {"step": 2, "train/loss": 1.5, "examples_per_second": 100.0},
     {"step": 4, "train/loss": 1.25, "examples_per_second": 110.0},
     {"step": 4, "validation/accuracy": 0.5},
 )
-STATE = {"weights_sha256": "5d" * 32, "step": 4, "steps": 4, "ended_by": "steps"}
+STATE = TrainedState(weights_sha256="5d" * 32, step=4, steps=4, ended_by="steps")
 METRICS = {"accuracy": 0.5, "loss": 1.0, "recall": {"cat": 0.25}, "interval": {"accuracy": {"low": 0.4, "high": 0.6}}}
 RUN_YAML = {"lr": {"peak": 0.1}, "track": {"kind": "mlflow"}, "variant": {"track": "mlflow"}, "digest": "1"}
 FIRST = Recorded(
     "0f", "8d" * 20, run_yaml=RUN_YAML, records_digest="9c" * 32, state=STATE, history=HISTORY, metrics=METRICS
 )
-OTHER = STATE | {"weights_sha256": "6e" * 32}
+OTHER = replace(STATE, weights_sha256="6e" * 32)
 
 
 def judged(
-    *, state: dict = STATE, history: tuple = HISTORY, metrics: dict = METRICS, first: Recorded = FIRST
+    *, state: TrainedState = STATE, history: tuple = HISTORY, metrics: dict = METRICS, first: Recorded = FIRST
 ) -> ReproductionVerdict:
     return reach_verdict(
         [
@@ -118,12 +119,12 @@ def test_another_run_yaml_names_its_keys_but_not_where_copies_go() -> None:
 
 @pytest.mark.parametrize("ended_by", ["stop", "max_minutes"])
 def test_a_run_that_was_cut_off_is_within_tolerance_if_its_history_is_the_same_to_there(ended_by: str) -> None:
-    first = replace(FIRST, state=STATE | {"steps": 6, "ended_by": ended_by})
+    first = replace(FIRST, state=replace(STATE, steps=6, ended_by=ended_by))
     longer = (*HISTORY, {"step": 6, "train/loss": 1.0})
-    verdict = reach_verdict([compare_training(first, OTHER | {"step": 6, "steps": 6}, longer)])
+    verdict = reach_verdict([compare_training(first, replace(OTHER, step=6, steps=6), longer)])
     assert (verdict.outcome, verdict.text) == (MatchLevel.WITHIN, "the same history in all 4 steps that both took")
     changed = (HISTORY[0] | {"train/loss": 1.75}, *longer[1:])
-    verdict = reach_verdict([compare_training(first, OTHER | {"step": 6, "steps": 6}, changed)])
+    verdict = reach_verdict([compare_training(first, replace(OTHER, step=6, steps=6), changed)])
     assert (verdict.outcome, verdict.stage) == (MatchLevel.DIFFERS, "train")
 
 
@@ -138,7 +139,7 @@ def test_losses_that_are_no_number_in_both_are_the_same() -> None:
 
 
 def test_equal_metrics_without_known_weights_are_within_tolerance_and_not_identical() -> None:
-    first = replace(FIRST, state={})
+    first = replace(FIRST, state=TrainedState())
     verdict = judged(first=first)
     assert (verdict.outcome, verdict.stage) == (MatchLevel.WITHIN, None)
     assert verdict.text.endswith("no weights are known")

@@ -15,6 +15,7 @@ from bakeoff.experiments.reproduce.reproduction_verdict import MatchLevel
 from bakeoff.experiments.reproduce.rerun import CannotBeTried, Reproduction, make_again
 from bakeoff.experiments.reproduce.what_is_missing import Here
 from bakeoff.foundation.workspace import journals
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking import find_run
 from bakeoff.tracking.find_run import TrackedRun
 from bakeoff.tracking.journal.entries import TagsEntry
@@ -66,8 +67,9 @@ def oven(monkeypatch: pytest.MonkeyPatch) -> Oven:
 @pytest.fixture
 def first(commit: str) -> Recorded:
     return Recorded(
-        "0f0f0", commit, None, "none", False, RUN_YAML, "9c" * 32, STATE, (MADE["models/train/history.jsonl"],),
-        {"accuracy": 0.5}, {"bakeoff.versions": HERE.versions, "bakeoff.processor": HERE.processor},
+        "0f0f0", commit, None, "none", False, RUN_YAML, "9c" * 32, TrainedState.from_tree(STATE),
+        (MADE["models/train/history.jsonl"],), {"accuracy": 0.5},
+        {"bakeoff.versions": HERE.versions, "bakeoff.processor": HERE.processor},
     )  # fmt: skip
 
 
@@ -119,7 +121,7 @@ def test_other_weights_are_evaluated_for_they_may_be_as_good(first: Recorded, ov
 
 def test_weights_of_another_step_than_those_of_a_stopped_run_are_not_evaluated(first: Recorded, oven: Oven) -> None:
     oven.made["models/train/state.json"] = STATE | {"weights_sha256": "6e" * 32, "step": 6, "steps": 6}
-    stopped = replace(first, state=STATE | {"ended_by": "stop", "steps": 6})
+    stopped = replace(first, state=replace(first.state, ended_by="stop", steps=6))
     assert made_again(stopped).verdict.outcome == MatchLevel.WITHIN
     assert oven.ran[-1] == "train"
 

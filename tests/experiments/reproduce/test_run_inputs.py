@@ -7,6 +7,7 @@ import pytest
 from bakeoff.experiments.reproduce import run_inputs
 from bakeoff.experiments.reproduce.clean_clone import fresh_workspace
 from bakeoff.experiments.reproduce.run_inputs import bring
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from support.repository import git
 
 IMAGES = {"data": {"kind": "image_folders", "path": "data/raw/photos"}}
@@ -24,7 +25,7 @@ def brought(
 ) -> tuple[list[tuple[str, bool]], list[bool]]:
     """What is said of what is missing, and which files are there then."""
     with fresh_workspace(commit, None, keep=False) as folder:
-        lacks = bring(run_yaml, state or {}, folder, print)
+        lacks = bring(run_yaml, TrainedState.from_tree(state or {}), folder, print)
         return [(lack.text, lack.is_fatal) for lack in lacks], [(folder / path).is_file() for path in files]
 
 
@@ -42,7 +43,7 @@ def test_data_that_neither_git_nor_dvc_has_is_taken_as_it_is_now_and_that_is_sai
 def test_data_that_is_taken_as_it_is_is_no_link_to_a_folder(commit: str, photos: Path) -> None:
     """Which render_config refuses, for DVC sees nothing through it."""
     with fresh_workspace(commit, None, keep=False) as folder:
-        bring(IMAGES, {}, folder, print)
+        bring(IMAGES, TrainedState(), folder, print)
         taken = folder / "data/raw/photos"
         assert (taken / "cat/1.jpg").read_bytes() == b"a cat"
         assert not any(path.is_symlink() for path in (taken, *taken.rglob("*")))

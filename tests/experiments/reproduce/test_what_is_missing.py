@@ -7,16 +7,17 @@ import pytest
 
 from bakeoff.experiments.reproduce.recorded import Recorded
 from bakeoff.experiments.reproduce.what_is_missing import Here, Lack, find_lacks
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.find_run import TrackedRun
 from bakeoff.tracking.store.target import Target
 
 HERE = Here(True, "python 3.11.7, tensorflow 2.21.0", "x86_64; Quick CPU; 2 cores; avx avx2 fma")
 PATCH = b"diff --git a/conf/lr/mine.yaml b/conf/lr/mine.yaml\n"
+STATE = TrainedState(weights_sha256="5d", step=8, steps=8, ended_by="steps", measured={"resumed_at_steps": []})
+NO_STATE = TrainedState()
 WHOLE = Recorded(
     "0f3a1", "8d" * 20, PATCH, hashlib.sha256(PATCH).hexdigest(), True,
-    {"train": {"deterministic": True}}, "9c" * 32,
-    {"weights_sha256": "5d", "step": 8, "steps": 8, "ended_by": "steps", "resumed_at_steps": []},
-    ({"step": 2},), {"accuracy": 0.5},
+    {"train": {"deterministic": True}}, "9c" * 32, STATE, ({"step": 2},), {"accuracy": 0.5},
     {"bakeoff.versions": HERE.versions, "bakeoff.processor": HERE.processor, "bakeoff.host": "oven"},
 )  # fmt: skip
 
@@ -53,12 +54,12 @@ def test_a_run_without_a_commit_cannot_be_made_again() -> None:
             {"patch": b"# git does not know conf/lr/mine.yaml\n", "patch_sha256": None},
             "conf/lr/mine.yaml: was there, but git did not know it, and it was not kept",
         ),
-        ({"state": {}, "tags": {"bakeoff.state": "RUNNING"}}, "models/train: there is none to compare with, for the"),
+        ({"state": NO_STATE, "tags": {"bakeoff.state": "RUNNING"}}, "models/train: there is none to compare with, for"),
         (
-            {"state": {"step": 1, "steps": 8, "ended_by": "stop"}, "history": ()},
+            {"state": TrainedState(step=1, steps=8, ended_by="stop"), "history": ()},
             "it was stopped by hand after step 1 of 8, which no settings say, and before the first line of its history",
         ),
-        ({"state": {}, "metrics": {}}, "models/train, models/evaluation: neither is known, so there is nothing to"),
+        ({"state": NO_STATE, "metrics": {}}, "models/train, models/evaluation: neither is known, so there is nothing"),
     ],
 )  # fmt: skip
 def test_what_leaves_nothing_to_try_is_fatal(change: dict, message: str) -> None:
@@ -96,20 +97,20 @@ def test_each_other_version_and_each_other_part_of_the_machine_is_named() -> Non
 
 
 @pytest.mark.parametrize(
-    ("state", "message"),
+    ("change", "message"),
     [
         ({"step": 5, "ended_by": "stop"}, "it was stopped by hand after step 5 of 8, which no settings say: "),
         ({"step": 5, "ended_by": "max_minutes"}, "it was ended by train.max_minutes after step 5 of 8, which "),
-        ({"resumed_at_steps": [2, 1000]}, "it was interrupted and resumed at step 2, 1,000; made again, it"),
+        ({"measured": {"resumed_at_steps": [2, 1000]}}, "it was interrupted and resumed at step 2, 1,000; made again"),
     ],
 )  # fmt: skip
-def test_how_a_run_ended_is_said_where_that_matters(state: dict, message: str) -> None:
-    [lack] = find(replace(WHOLE, state={**WHOLE.state, **state}))
+def test_how_a_run_ended_is_said_where_that_matters(change: dict, message: str) -> None:
+    [lack] = find(replace(WHOLE, state=replace(STATE, **change)))
     assert lack.text.startswith(message) and not lack.is_fatal
 
 
 def test_early_stopping_is_part_of_the_settings_and_no_hindrance() -> None:
-    assert find(replace(WHOLE, state={**WHOLE.state, "step": 5, "ended_by": "early_stopping"})) == []
+    assert find(replace(WHOLE, state=replace(STATE, step=5, ended_by="early_stopping"))) == []
 
 
 def test_what_a_run_of_an_earlier_version_did_not_say_is_named() -> None:

@@ -12,6 +12,7 @@ from bakeoff.experiments.runs.run_status import Failure, State
 from bakeoff.experiments.sweep import job_process
 from bakeoff.experiments.sweep.job_process import Following, is_passing, settle
 from bakeoff.experiments.sweep.sweep_manifest import JobState
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.results.results import Result
 from support.made_runs import NOBODY, made
 from support.made_sweeps import ID, sweep_job
@@ -27,7 +28,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def left(monkeypatch: pytest.MonkeyPatch, **state: Any) -> None:
-    about = {"lineage": {"fingerprint": "ab12"}, "run_id": "7f", "step": 200, **state}
+    about = TrainedState.from_tree({"lineage": {"fingerprint": "ab12"}, "run_id": "7f", "step": 200, **state})
     result = Result("", {}, about, "", {"mAP_50": 0.5, "mAP": 0.25})
     monkeypatch.setattr(job_process, "result_of", {f"{ID}-1": result}.__getitem__)
 

@@ -25,7 +25,7 @@ from bakeoff.inference.evaluate.split_usage import read_uses
 from bakeoff.inference.predict.model_interface import opened
 from bakeoff.inference.predict.read_images import read_image
 from bakeoff.inference.predict.select_model import find_model
-from bakeoff.learning.checkpoints.history import read_state
+from bakeoff.learning.checkpoints.trained_state import read_state
 from bakeoff.tracking.results.measurements import run_id_of
 from support.commands import run_bakeoff
 from support.drawing import encoded, write

@@ -18,6 +18,7 @@ from bakeoff.inference.evaluate.leakage import find_overlap
 from bakeoff.inference.evaluate.models import EvaluatedModel, find_candidates
 from bakeoff.inference.evaluate.split_usage import SplitUse, describe_uses, note_use, read_uses
 from bakeoff.inference.predict.select_model import labels_of, trained_in_mlflow
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.results.run_id import Names
 from support.drawing import write_images
 
@@ -53,7 +54,7 @@ def test_weights_that_are_nowhere(here: Path) -> None:
     with pytest.raises(WorkspaceError, match=r"MLflow has no config/run\.yaml of it, so its network is not known"):
         trained_in_mlflow(replace(NO_RUN, mlflow_id="0" * 32), gather().target)
     with pytest.raises(DataError, match=r"train/state\.json: names no classes, so nobody knows what the answers mean"):
-        labels_of({})
+        labels_of(TrainedState())
 
 
 def test_files_of_one_name_have_folders_of_their_own() -> None:

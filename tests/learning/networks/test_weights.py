@@ -1,6 +1,5 @@
 """What a run leaves: weights, their digest, its state, its peak memory."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.machine import peak_memory_bytes
-from bakeoff.learning.checkpoints.history import read_state, write_state
 from bakeoff.learning.networks import weights
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.networks.ssd import Ssd
@@ -97,17 +95,6 @@ def test_digest_changes_with_the_last_bit_of_any_weight() -> None:
         weight.assign(value)
         seen.add(weights.digest(network))
     assert len(seen) == 1 + len(network.weights)
-
-
-def test_state_reads_back_as_it_was_written(tmp_path: Path) -> None:
-    state = {"best_metric": "mAP_50", "best_value": 0.86, "best_step": 1000, "run_id": "0b9f"}
-    write_state(tmp_path, state)
-    assert read_state(tmp_path) == state == json.loads((tmp_path / "state.json").read_text())
-
-
-def test_missing_state_says_that_training_never_finished(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"/state\.json: missing, so training never finished; run `dvc repro train`$"):
-        read_state(tmp_path)
 
 
 def test_peak_memory_is_in_bytes_and_remembers_what_was_given_back() -> None:

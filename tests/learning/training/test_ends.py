@@ -41,8 +41,8 @@ def test_a_stop_between_two_looks_takes_none_and_leaves_the_best_so_far(tmp_path
     assert weight_of(kitchen.network) == -6.0 and outcome.position == Position(0, 6)
     assert outcome.best_position == Position(0, 4)
     ending = outcome.summary("goodness", kitchen.phases)
-    assert (ending["state"], ending["ended_by"], ending["step"]) == ("STOPPED", "stop", 6)
-    assert (ending["best_step"], ending["best_value"]) == (4, 0.5)
+    assert (ending.state, ending.ended_by, ending.step) == ("STOPPED", "stop", 6)
+    assert (ending.best_step, ending.best_value) == (4, 0.5)
 
 
 def test_of_a_run_stopped_before_the_first_look_the_last_weights_are_the_best(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_of_a_run_stopped_before_the_first_look_the_last_weights_are_the_best(tm
     kitchen.stop_at = 2
     outcome = kitchen.bake()
     ending = outcome.summary("goodness", kitchen.phases)
-    assert outcome.best_position is None and (ending["best_step"], ending["best_value"]) == (2, None)
+    assert outcome.best_position is None and (ending.best_step, ending.best_value) == (2, None)
 
 
 def test_a_stop_while_a_leg_is_validated_for_the_last_time_begins_no_other(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_run_out_of_time_logs_validates_and_keeps_its_last_step_and_is_over(tm
     outcome = kitchen.bake()
     assert (outcome.ended_by, outcome.position) == ("max_minutes", Position(0, 1))
     assert [row["step"] for row in read_history(tmp_path)] == [1, 1] and outcome.best_position == Position(0, 1)
-    assert outcome.summary("goodness", kitchen.phases)["state"] == "SUCCEEDED"
+    assert outcome.summary("goodness", kitchen.phases).state == "SUCCEEDED"
     again = kitchen.bake()
     assert (again.ended_by, again.position, again.resumed_at) == ("max_minutes", Position(0, 1), [])
 

@@ -35,7 +35,7 @@ def test_each_leg_takes_its_own_steps_at_its_own_rates_counted_from_its_own_star
     assert [(row["step"], row["phase"], row["learning_rate"]) for row in rows] == [
         (1, "head", 0.5), (2, "head", 0.5), (3, "whole", 0.1), (4, "whole", 0.075), (5, "whole", 0.025),
     ]  # fmt: skip
-    assert [phase["name"] for phase in outcome.summary("goodness", kitchen.phases)["phases"]] == ["head", "whole"]
+    assert [phase.name for phase in outcome.summary("goodness", kitchen.phases).phases] == ["head", "whole"]
 
 
 def test_a_run_of_one_leg_has_no_phases_in_its_history(tmp_path: Path) -> None:

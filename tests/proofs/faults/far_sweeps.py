@@ -174,7 +174,7 @@ def weights_of(workspace: Workspace) -> dict[str, str]:
     """Return SHA-256 of the weights of each point of the newest sweep."""
     os.chdir(workspace.folder)
     jobs = manifests(workspace)[-1]["jobs"]
-    return {job["points"][0][0]: str(result_of(job["experiment"]).state.get("weights_sha256")) for job in jobs}
+    return {job["points"][0][0]: str(result_of(job["experiment"]).state.weights_sha256) for job in jobs}
 
 
 def wrong(trial: Trial, points: int) -> list[str]:

@@ -5,12 +5,12 @@
 goes on from its last checkpoint, which lies some steps back, and writes how long each logged step waited for tracking.
 """
 
-import json
 import sys
 import time
 from pathlib import Path
 
 from bakeoff.config.track_settings import Mlflow
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking import tracker
 
 CHECKPOINT_EVERY = 40
@@ -38,10 +38,10 @@ def play(run_id: str, steps: int, pause: float, uri: str | None) -> None:
                 checkpoint.write_text(str(step + 1))
         train = Path("train")  # an output that is replaced as soon as it was handed over
         train.mkdir(exist_ok=True)
-        state = {"step": steps, "best_step": 20}
+        state = TrainedState(step=steps, best_step=20)
         (train / "final.weights.h5").write_bytes(bytes(range(256)) * 8000)
         (train / "best.weights.h5").write_bytes(bytes(range(256)) * 4000)
-        (train / "state.json").write_text(json.dumps(state))
+        (train / "state.json").write_text(state.as_text())
         copy.tags({"bakeoff.weights_sha256": "5d" * 32, "bakeoff.state": "SUCCEEDED"})
         copy.folder(train, "train")
         copy.weights(train, state)

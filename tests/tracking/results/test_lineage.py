@@ -9,6 +9,7 @@ import pytest
 
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.checkpoints.continue_from import Parent
+from bakeoff.learning.checkpoints.trained_state import TakenFrom, TrainedState
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.weight_source import WeightSource, origin_of
 from bakeoff.learning.training.start import RunStart
@@ -59,10 +60,14 @@ def test_the_card_of_a_checkpoint_stands_in_the_folder_of_its_archive(tmp_path: 
     assert start == {"name": "net", "licence": "MIT", "data": "COCO 2017", "digest": "77"}
 
 
+def starts_of_tree(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    return starts_of(TrainedState.from_tree(tree))
+
+
 def test_the_state_of_a_run_of_before_names_what_it_started_from() -> None:
-    assert starts_of({"lineage": {"started_from": "none", "fingerprint": "77"}}) == []
-    assert starts_of({}) == []
-    old = starts_of({"lineage": {"started_from": "w.h5", "fingerprint": "77"}})
+    assert starts_of_tree({"lineage": {"started_from": "none", "fingerprint": "77"}}) == []
+    assert starts_of_tree({}) == []
+    old = starts_of_tree({"lineage": {"started_from": "w.h5", "fingerprint": "77"}})
     assert in_words(old) == "w.h5, trained on data that is not known, licence not known"
 
 
@@ -94,12 +99,11 @@ def test_a_run_that_is_gone_on_from_gives_its_own_start(tmp_path: Path) -> None:
 
 
 def test_state_json_has_the_ancestry_in_words_too() -> None:
-    described = Ancestry([COCO], RUN).describe("data/weights/w.h5", "1d", [{"fingerprint": "77", "step": 5}])
-    assert (described["fingerprint"], described["started_from"], described["first_weights"]) == (
-        RUN["run"], "data/weights/w.h5", "1d"
-    )  # fmt: skip
-    assert described["trained_from"] == "net, trained on COCO 2017, licence Apache-2.0"
-    assert described["licences"] == ["Apache-2.0"] and described["parents"] == [{"fingerprint": "77", "step": 5}]
+    described = Ancestry([COCO], RUN).describe("data/weights/w.h5", "1d", (TakenFrom("77", 5),))
+    assert described.fingerprint == RUN["run"]
+    assert (described.started_from, described.first_weights) == ("data/weights/w.h5", "1d")
+    assert described.trained_from == "net, trained on COCO 2017, licence Apache-2.0"
+    assert described.licences == ("Apache-2.0",) and described.parents == (TakenFrom("77", 5),)
 
 
 BAD: dict[str, tuple[str, str]] = {

@@ -11,6 +11,7 @@ import pytest
 
 from bakeoff.config.track_settings import Mlflow, Untracked
 from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.artifacts import kept_weights
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.results.lineage import lineage_of
@@ -50,7 +51,7 @@ def sent(settings: Mlflow) -> Callable[..., str]:
 
 
 def weights(journal: Journal, largest_model_mb: float = 1.0) -> None:
-    for model in kept_weights(Path(), {"step": 3}, Mlflow(largest_model_mb=largest_model_mb)):
+    for model in kept_weights(Path(), TrainedState(step=3), Mlflow(largest_model_mb=largest_model_mb)):
         journal.model(model)
 
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from bakeoff.config.track_settings import Mlflow
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.artifacts import exported_model, kept_weights
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.fetch_artifacts import fetch_weights
@@ -131,7 +132,7 @@ def test_the_files_and_models_of_a_run_are_in_s3_and_come_back_from_there(
     (tmp_path / "saved_model").mkdir()
     (tmp_path / "saved_model/saved_model.pb").write_bytes(b"graph")
     (tmp_path / "labels.txt").write_text("cat\n")
-    state = {"step": 6}
+    state = TrainedState(step=6)
     for model in kept_weights(tmp_path, state, settings):
         journal.model(model)
     journal.model(exported_model(tmp_path, state, settings, weights="best", task="detection", multi_label=False))

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bakeoff.config.track_settings import Mlflow
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.artifacts import exported_model, kept_weights
 from bakeoff.tracking.journal.journal import Journal, entries
@@ -28,7 +30,7 @@ with warnings.catch_warnings():
     from bakeoff.tracking.sync.sync_status import sync
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
-STATE = {"step": 6, "best_step": 4}
+STATE = TrainedState(step=6, best_step=4)
 
 
 @pytest.fixture
@@ -198,6 +200,7 @@ def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal:
 def test_a_predictor_is_written_without_loading_tensorflow(tmp_path: Path) -> None:
     """MLflow would import it to compare versions where tensorflow-cpu is installed, and warn if it could not."""
     code = """import sys
+from dataclasses import replace
 from pathlib import Path
 from bakeoff.tracking.journal.entries import PredictorEntry
 from bakeoff.tracking.store.mlflow_client import load_mlflow
@@ -243,7 +246,7 @@ def test_what_another_clone_measures_is_added_to_the_model_and_to_the_run_once(
 
 def test_a_number_that_the_store_refuses_keeps_no_model_from_being_ready(journal: Journal, target: Target) -> None:
     journal.metrics(6, {"evaluation/AP.a|b": 0.5, "evaluation/AP.c": 0.25}, revised=True, weights="final")
-    for model in kept_weights(Path(), STATE | {"step": 7}, Mlflow()):
+    for model in kept_weights(Path(), replace(STATE, step=7), Mlflow()):
         journal.model(model)
     deliver(journal, target)
     client, experiment = open_store(target)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bakeoff.config.track_settings import Mlflow
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.artifacts import kept_weights
 from bakeoff.tracking.journal.journal import Journal
@@ -375,7 +376,7 @@ def test_a_server_without_logged_models_gets_all_else(journal: Journal, tmp_path
 
     again = Journal("0f")
     (tmp_path / "best.weights.h5").write_bytes(b"best")
-    for model in kept_weights(tmp_path, {"step": 6}, Mlflow()):
+    for model in kept_weights(tmp_path, TrainedState(step=6), Mlflow()):
         again.model(model)
     again.metrics(6, {"evaluation/accuracy": 0.5}, weights="best")
     again.close()

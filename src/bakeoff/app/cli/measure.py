@@ -98,7 +98,7 @@ def keep(path: Path, device: str, measured: dict[str, Any]) -> None:
     if path.resolve().parent != workspace.EXPORTED.resolve():
         return
     from bakeoff.config.compose.whole_run import load
-    from bakeoff.learning.checkpoints.history import read_state
+    from bakeoff.learning.checkpoints.trained_state import read_state
     from bakeoff.tracking import tracker
     from bakeoff.tracking.results.measurements import run_id_of
 
@@ -108,5 +108,5 @@ def keep(path: Path, device: str, measured: dict[str, Any]) -> None:
     numbers |= {f"{place}.latency_ms_{name}": value for name, value in measured["answer_ms"].items()}
     numbers[f"{place}.memory_mb"] = measured["memory_mb"]
     with tracker.attach(load(workspace.RUN).track, run_id_of(state)) as copy:
-        copy.metrics(state["step"], numbers, revised=True)
+        copy.metrics(state.last_step, numbers, revised=True)
     print_line(f"  in the run as {place}; `bakeoff compare` shows it")

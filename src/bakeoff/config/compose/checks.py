@@ -1,6 +1,5 @@
 """What is wrong, or odd, only when several keys, the network and the records are seen together."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,9 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, nearest_device
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export
-from bakeoff.foundation.errors import ConfigError, show
+from bakeoff.foundation.errors import ConfigError, DataError, show
 from bakeoff.foundation.workspace import RAW, WEIGHTS
+from bakeoff.learning.checkpoints.trained_state import STATE, read_state
 from bakeoff.learning.input.memory_budget import Memory
 from bakeoff.learning.lr.schedule import MOST_STEPS
 from bakeoff.learning.networks import NETWORKS
@@ -204,17 +204,17 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
             return
         check_first_weights(init, problems)
     start = find_place(init.weights)
-    state = (start if start.is_dir() else start.parent) / "state.json"
+    state = (start if start.is_dir() else start.parent) / STATE
     if not state.is_file():
         return
     try:
-        classes = json.loads(state.read_text(encoding="utf-8")).get("classes")
-    except (ValueError, AttributeError):
+        classes = read_state(state.parent).classes
+    except DataError:
         problems.add("train.init.weights", f"{state.as_posix()} cannot be read")
         return
     loaded = select([variable.path for variable in facts.variables], init.warm_start or ("*",), model.parts)
     head = set(select(loaded, ("head",), model.parts))
-    if head and classes is not None and list(classes) != list(manifest.classes):
+    if head and classes and classes != tuple(manifest.classes):
         rest = ", ".join(part for part in model.parts if part != "head" and "." not in part)
         problems.add(
             "train.init.weights",

@@ -9,9 +9,10 @@ from bakeoff.experiments.compare.run_row import Contender, Cost
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.foundation.errors import WorkspaceError, choices
 from bakeoff.foundation.workspace import RUN
+from bakeoff.learning.checkpoints.trained_state import SUCCEEDED
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.restored_results import MADE_BY, REUSED, reconcile
-from bakeoff.tracking.results.measurements import with_measured
+from bakeoff.tracking.results.measurements import measured_of
 from bakeoff.tracking.results.results import Result, parse_yaml, read_text
 from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store import stored_run
@@ -122,10 +123,10 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
 def contender_of_result(result: Result, name: str, files: Path | None) -> Contender:
     """Turn a result that no store knows into a contender; `name` is what the user called it."""
     metrics = {key: value for _, values in result.points() for key, value in values.items()}
-    state = with_measured(result.state)
+    state, measured = result.state, measured_of(result.state)
     return Contender(
-        result.run_id or name, result.name, str(state.get("state", "SUCCEEDED" if state else "")),
-        name_as_in_params(result.params), metrics, Cost(state.get("seconds"), state.get("peak_memory_bytes")),
+        result.run_id or name, result.name, state.state or (SUCCEEDED if state.is_known else ""),
+        name_as_in_params(result.params), metrics, Cost(measured.get("seconds"), measured.get("peak_memory_bytes")),
         experiment=result.experiment, sweep=sweep_of(result.experiment), files=files, revision=None if files else name,
         note=result.variant.get("note"),
     )  # fmt: skip

@@ -18,6 +18,7 @@ from bakeoff.experiments.planning.step_time import NEWEST, Pace, keys_of, known_
 from bakeoff.foundation import machine
 from bakeoff.foundation.timings import DVC, JOB, Duration, keep_duration, read_durations, seconds_here
 from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.callbacks import Callback
 
@@ -136,10 +137,10 @@ def keep_stage(
     settings: Any = None,
     *,
     key: str = "",
-    state: Mapping[str, Any] | None = None,
+    state: TrainedState | None = None,
 ) -> None:
     """Note how long this process has run as a stage, and for which result; the last thing that a stage does."""
-    more = {"run": (state.get("lineage") or {}).get("fingerprint")} if state else {}
+    more = {"run": state.lineage.fingerprint} if state else {}
     keep_duration(stage, stage_key(stage, run, settings) if run else key, seconds_here(), **more)
 
 
@@ -152,15 +153,14 @@ class ValidationTimes(Callback):
     def on_validation(self, line: LogLine, seconds: float) -> None:
         self._seconds.append(seconds)
 
-    def keep(self, run: LearningRun, state: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+    def keep(self, run: LearningRun, state: TrainedState, measured: Mapping[str, Any]) -> None:
         """Note how long the training took: its steps, its validation passes, and what was neither. One that this
         process did not begin and end tells that of no other."""
-        lineage = state["lineage"]
-        is_part = not self._seconds or state["state"] == "STOPPED" or measured["resumed_at_steps"]
-        if is_part or lineage["parents"]:
+        is_part = not self._seconds or state.is_stopped or measured["resumed_at_steps"]
+        if is_part or state.lineage.parents:
             keep_stage(TRAIN, key="in part", state=state)
             return
-        pace, done, more = known_pace(run), state["step"], dict[str, Any]()
+        pace, done, more = known_pace(run), state.last_step, dict[str, Any]()
         seconds, pass_seconds = seconds_here(), median(self._seconds) if self._seconds else 0.0
         if pace is not None:
             steps = sum(
@@ -171,7 +171,7 @@ class ValidationTimes(Callback):
                 "rest": round(max(0.0, seconds - steps - pass_seconds * len(self._seconds)), 3),
                 "look": round(pass_seconds, 3),
             }
-        more |= {"steps": done, "run": lineage["fingerprint"]}
+        more |= {"steps": done, "run": state.lineage.fingerprint}
         keep_duration(TRAIN, stage_key(TRAIN, run), seconds, **more)
 
 

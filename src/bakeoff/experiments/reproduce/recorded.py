@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.find_run import TrackedRun, find_run, target_here
 from bakeoff.tracking.resolve_name import find_tracked
 from bakeoff.tracking.restored_results import MADE_BY, REUSED
@@ -27,7 +28,7 @@ class Recorded:
     is_dirty: bool = False
     run_yaml: Mapping[str, Any] = field(default_factory=dict)
     records_digest: str | None = None
-    state: Mapping[str, Any] = field(default_factory=dict)
+    state: TrainedState = field(default_factory=TrainedState)
     history: tuple[Mapping[str, Any], ...] = ()
     metrics: Mapping[str, Any] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -72,7 +73,7 @@ def _of_tracked(name: str, run: TrackedRun) -> Recorded:
     return Recorded(
         name, None if commit == NO_COMMIT else commit, patch, run.tags.get(CHANGES_TAG),
         run.tags.get("bakeoff.git_dirty") == "true", parse_yaml(run.read("config/run.yaml")),
-        run.tags.get("bakeoff.records_digest"), parse_json(run.read("train/state.json")),
+        run.tags.get("bakeoff.records_digest"), _state_of(run),
         _lines(run.read("train/history.jsonl")), parse_json(run.read("evaluation/metrics.json")), run.tags, None, run,
         remarks,
     )  # fmt: skip
@@ -84,12 +85,16 @@ def _of_revision(name: str) -> Recorded:
     run = find_run(result.run_id) if result.run_id else None
     tags = run.tags if run else {}
     state, history = result.state, _lines(result.history.encode())
-    if run and not state:
-        state, history = parse_json(run.read("train/state.json")), _lines(run.read("train/history.jsonl"))
+    if run and not state.is_known:
+        state, history = _state_of(run), _lines(run.read("train/history.jsonl"))
     return Recorded(
         name, git.commit_of(name) or git.commit(name), None, NO_COMMIT, False, result.variant,
         tags.get("bakeoff.records_digest"), state, history, result.metrics, tags, name, run,
     )  # fmt: skip
+
+
+def _state_of(run: TrackedRun) -> TrainedState:
+    return TrainedState.from_tree(parse_json(run.read("train/state.json")))
 
 
 def _lines(content: bytes | None) -> tuple[dict[str, Any], ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from bakeoff.experiments.reproduce.recorded import Recorded
 from bakeoff.experiments.reproduce.what_is_missing import is_cut_off
 from bakeoff.learning.checkpoints.history import CLOCK
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.run_file.parse import ABSENT, Difference, differences, flat
 
 BUILD_RECORDS, RENDER_CONFIG, TRAIN, EVALUATE = STAGES = ("build_records", "render_config", "train", "evaluate")
@@ -63,13 +64,13 @@ def _is_reporting(pair: Difference) -> bool:
     return f"{pair.key}.".startswith(tuple(f"{key}." for key in REPORTING_KEYS))
 
 
-def compare_training(recorded: Recorded, state: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> Compared:
-    if not recorded.state:
+def compare_training(recorded: Recorded, state: TrainedState, history: Sequence[Mapping[str, Any]]) -> Compared:
+    if not recorded.state.is_known:
         return Compared(TRAIN, None, "no weights are known")
-    before, now = str(recorded.state.get("weights_sha256")), str(state.get("weights_sha256"))
+    before, now = str(recorded.state.weights_sha256), str(state.weights_sha256)
     if before == now:
         return Compared(TRAIN, True, f"the same weights, SHA-256 {now[:12]}")
-    last = min(int(recorded.state["step"]), int(state["step"]))
+    last = min(recorded.state.last_step, state.last_step)
     first = first_difference(recorded.history, history, last)
     if is_cut_off(recorded) and first is None and recorded.history:
         return Compared(TRAIN, None, f"the same history in all {last:,} steps that both took", within=True)

@@ -11,6 +11,7 @@ from bakeoff.experiments.reproduce.clean_clone import has_remote, run_command
 from bakeoff.experiments.reproduce.what_is_missing import Lack
 from bakeoff.foundation import dvc
 from bakeoff.foundation.workspace import RAW, WEIGHTS, fetched, in_flight, main_workspace, runs
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.pretrained.weight_source import find_place
 from bakeoff.tracking.results.results import parse_yaml, read_text
 
@@ -18,9 +19,7 @@ BUILT_IN = ("none", "imagenet")  # values of train.init.weights that name no fil
 ID_LENGTH = 32
 
 
-def bring(
-    run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path, show: Callable[[str], None]
-) -> list[Lack]:
+def bring(run_yaml: Mapping[str, Any], state: TrainedState, workspace: Path, show: Callable[[str], None]) -> list[Lack]:
     """Bring everything that can be brought; name what cannot, and what is not surely as it was."""
     paths = _data_paths(run_yaml, workspace)
     init = (run_yaml.get("train") or {}).get("init") or {}
@@ -122,13 +121,13 @@ def _files_of(init: Mapping[str, Any]) -> list[str]:
     return files
 
 
-def _parent(run_yaml: Mapping[str, Any], state: Mapping[str, Any], workspace: Path) -> Iterator[Lack]:
+def _parent(run_yaml: Mapping[str, Any], state: TrainedState, workspace: Path) -> Iterator[Lack]:
     """Bring the run that it continues, whose last checkpoint was its first."""
     named = (run_yaml.get("train") or {}).get("continue_from")
     if named is None:
         return
-    parents = (state.get("lineage") or {}).get("parents") or [{}]
-    fingerprint = str(parents[-1].get("fingerprint") or "")
+    parents = state.lineage.parents
+    fingerprint = parents[-1].fingerprint if parents else ""
     if not fingerprint or not in_flight(fingerprint).is_dir():
         text = f"train.continue_from: the work of run {fingerprint or named} is not in .bakeoff/runs any more"
         yield Lack(text, True)

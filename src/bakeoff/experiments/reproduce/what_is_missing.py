@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bakeoff.experiments.reproduce.recorded import NO_COMMIT, Recorded
 from bakeoff.tracking.results import git
 from bakeoff.tracking.results.git import list_left_out
-from bakeoff.tracking.results.measurements import RESUMED_TAG, with_measured
+from bakeoff.tracking.results.measurements import RESUMED_TAG, measured_of
 from bakeoff.tracking.sync import system_metrics
 from bakeoff.tracking.tracker import CHANGES
 
@@ -67,7 +67,7 @@ def _of_code(recorded: Recorded, here: Here) -> Iterator[Lack]:
 
 def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
     state = recorded.state
-    if not state:
+    if not state.is_known:
         last = recorded.tags.get("bakeoff.state", "")
         if last in (*UNFINISHED, "FAILED", "CANCELED"):
             yield Lack(f"models/train: there is none to compare with, for the run is {last}", True)
@@ -76,29 +76,29 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
         else:
             yield Lack("models/train: is not known, so weights cannot be compared, only the metrics")
     elif is_cut_off(recorded):
-        how = "stopped by hand" if state["ended_by"] == "stop" else "ended by train.max_minutes"
-        where = f"it was {how} after step {state['step']:,} of {state['steps']:,}, which no settings say"
+        how = "stopped by hand" if state.ended_by == "stop" else "ended by train.max_minutes"
+        where = f"it was {how} after step {state.last_step:,} of {state.steps:,}, which no settings say"
         if recorded.history:
             yield Lack(f"{where}: its history up to there is compared, its weights cannot be")
         else:
             yield Lack(f"{where}, and before the first line of its history, so there is nothing to compare with", True)
     tagged = recorded.tags.get("bakeoff.weights_sha256")
-    if state and tagged and tagged != state.get("weights_sha256"):
+    if state.is_known and tagged and tagged != state.weights_sha256:
         yield Lack("train/state.json: names other weights than the tag bakeoff.weights_sha256; one of them was changed")
     for name in recorded.tracked.damaged if recorded.tracked else ():
         if name != CHANGES:
             yield Lack(f"{name}: is not what the run handed over, so what differs from it may be its own fault")
-    if resumed := with_measured(state).get("resumed_at_steps") or recorded.tags.get(RESUMED_TAG, "").split():
+    if resumed := measured_of(state).get("resumed_at_steps") or recorded.tags.get(RESUMED_TAG, "").split():
         steps = ", ".join(f"{int(step):,}" for step in resumed)
         yield Lack(f"it was interrupted and resumed at step {steps}; made again, it is trained in one go")
-    if state and not recorded.metrics:
+    if state.is_known and not recorded.metrics:
         yield Lack("models/evaluation/metrics.json: is not known, so the metrics are not compared")
 
 
 def is_cut_off(recorded: Recorded) -> bool:
     """Whether a hand or a clock ended it; both are in no config."""
     state = recorded.state
-    return state.get("ended_by") in ("stop", "max_minutes") and state["step"] < state["steps"]
+    return state.ended_by in ("stop", "max_minutes") and state.last_step < state.steps
 
 
 def _of_settings(recorded: Recorded) -> Iterator[Lack]:

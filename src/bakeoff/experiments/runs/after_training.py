@@ -12,7 +12,7 @@ from bakeoff.experiments.runs.memory_use import MemoryUse, warning
 from bakeoff.foundation import workspace
 from bakeoff.foundation.machine import device_peak_bytes, peak_memory_bytes
 from bakeoff.foundation.progress import print_line
-from bakeoff.learning.checkpoints.history import describe_end
+from bakeoff.learning.checkpoints.trained_state import TrainedState, describe_end
 from bakeoff.learning.plan.phases import Derived
 from bakeoff.learning.training.stopping import CTRL_C
 from bakeoff.learning.training.training import Training, TrainingResult
@@ -39,12 +39,12 @@ def measure(derived: Derived, training: Training, outcome: TrainingResult, memor
     } | (of_memory if took_steps else {})
 
 
-def print_end(state: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
+def print_end(state: TrainedState, measured: Mapping[str, Any]) -> None:
     """Print how the training ended, and evaluate here what DVC will not evaluate."""
     print_line(f"train: {describe_end(state, measured)}")
-    if state["state"] == "STOPPED":
+    if state.is_stopped:
         again = "evaluation takes what is there, `dvc repro` again resumes, or `bakeoff repro` where DVC refuses"
-        print_line(f"  stopped after step {state['step']:,}; {again}")
+        print_line(f"  stopped after step {state.last_step:,}; {again}")
         if measured["stopped_by"] == CTRL_C and takes_its_shell_along():
             evaluate_here()
     print_line(f"  weights and history: {workspace.TRAINED.as_posix()}/, run {measured['run_id'][:SHOWN_OF_ID]}")

@@ -18,6 +18,7 @@ from bakeoff.experiments.runs.minutes_used import keep_spent
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
 from bakeoff.tracking.journal.journal_folder import is_held
 from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, trained_digest
@@ -26,7 +27,7 @@ SECONDS_OF = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 PARTIAL, LOCKED = "*.partial", ".lock"
 JUDGED = "records of other data, judged on"
 WRITTEN_NOW = 3600.0  # seconds; a younger partial file may still be in the making
-LOCK, STATE = "dvc.lock", "state.json"
+LOCK = "dvc.lock"
 WORKSPACE = "workspace"
 
 
@@ -162,5 +163,4 @@ def named_by() -> dict[str, list[str]]:
 
 def _fingerprint_in(state: Path | None) -> str | None:
     """Return None for a file that is not there, or holds something else."""
-    lineage = parse_json(read_text(state)).get("lineage") if state else None
-    return str(lineage["fingerprint"]) if isinstance(lineage, dict) and "fingerprint" in lineage else None
+    return TrainedState.from_tree(parse_json(read_text(state))).lineage.fingerprint if state else None

@@ -98,14 +98,13 @@ def settle(
         result = result_of(job.experiment)
         facts: dict[str, Any] = {"fingerprint": None, "run_id": None, "value": None}
         if TRAIN in job.stages:
-            lineage = result.state.get("lineage") or {}
             facts = {
-                "fingerprint": lineage.get("fingerprint"),
+                "fingerprint": result.state.lineage.fingerprint,
                 "run_id": result.run_id,
                 "value": _find_value(job, result),
             }
-            if result.state.get("state") == State.STOPPED:
-                steps = f"stopped after step {result.state.get('step'):,} of {job.steps:,}"
+            if result.state.is_stopped:
+                steps = f"stopped after step {result.state.last_step:,} of {job.steps:,}"
                 return job.end(now, JobState.STOPPED, steps, **facts)
         return job.end(now, JobState.DONE, **facts)
     if code == TRY_AGAIN_LATER:

@@ -1,6 +1,6 @@
 """What the user names -> what is judged: weights with what builds their network anew, a SavedModel, a .tflite."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from bakeoff.inference.predict.select_model import (
     trained_at,
     trained_in_mlflow,
 )
+from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
 from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, result_here, result_of
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID, Names
@@ -35,7 +36,7 @@ class EvaluatedModel:
     source: Path | Trained
     run_id: str | None = None  # ours; None of a file that belongs to no run
     run_name: str | None = None  # if the store has the run, and the workspace has another one
-    state: Mapping[str, Any] = field(default_factory=dict)  # of its training
+    state: TrainedState = field(default_factory=TrainedState)  # of its training
     records: str | None = None  # the digest of what it was trained on, if anybody knows it
 
     def name_folder(self, digest: str) -> str:
@@ -46,7 +47,7 @@ class EvaluatedModel:
 
     @property
     def step(self) -> int:
-        return int(self.state.get("step", 0))
+        return self.state.step or 0
 
 
 def find_candidates(names: Sequence[str]) -> list[EvaluatedModel]:
@@ -71,8 +72,8 @@ def _find_file(name: str) -> EvaluatedModel | None:
         return None
     source = find_model(path)
     if isinstance(source, Trained):  # the labels of its training, whatever the workspace's records have now
-        state = parse_json(read_text(source.weights.with_name("state.json")))
-        source = replace(source, labels=tuple(state.get("classes") or source.labels))
+        state = TrainedState.from_tree(parse_json(read_text(source.weights.with_name(STATE))))
+        source = replace(source, labels=state.classes or tuple(source.labels))
     return EvaluatedModel(path.as_posix(), source)
 
 
@@ -93,15 +94,14 @@ def _convert_contender(contender: Contender, gathered: Gathered) -> EvaluatedMod
     for folder in dict.fromkeys([Path(), contender.files or Path()]):
         if result_here(folder).run_id == contender.run_id:
             return _find_own(folder)
-    state: Mapping[str, Any] = {}
-    lock = None
+    state, lock = TrainedState(), None
     if revision := contender.revision or contender.experiment:
         result, lock = result_of(revision), git.file_at(revision, "dvc.lock")
-        state = result.state if result.run_id == contender.run_id else {}
+        state = result.state if result.run_id == contender.run_id else TrainedState()
     called = contender.experiment or contender.name
     run = Names(contender.run_id, mlflow_id=contender.mlflow_id or "", variant=called)
-    source = (trained_at(str(revision)) if state else None) or trained_in_mlflow(run, gathered.target)
-    if not state:
+    source = (trained_at(str(revision)) if state.is_known else None) or trained_in_mlflow(run, gathered.target)
+    if not state.is_known:
         state = state_in_mlflow(run, gathered.target)
     is_stored = any(run.run_id == contender.run_id for run in gathered.runs)
     return EvaluatedModel(

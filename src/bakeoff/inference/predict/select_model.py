@@ -1,10 +1,8 @@
 """Which model `--model`, `--run` or neither means: a file, or weights with what builds their network anew."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import yaml
 
@@ -13,6 +11,7 @@ from bakeoff.config.track_settings import Mlflow
 from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.networks.network import Network
 from bakeoff.tracking.find_run import target_here
 from bakeoff.tracking.resolve_name import find_tracked
@@ -140,17 +139,17 @@ def find_run_or_own(name: str | None) -> tuple[Trained, str]:
     return find_run(".")[0], "this workspace's run"
 
 
-def state_in_mlflow(run: Names, target: Target) -> Mapping[str, Any]:
-    """Return what train/state.json of a run holds; nothing if the store does not give it."""
+def state_in_mlflow(run: Names, target: Target) -> TrainedState:
+    """Return how a run ended; an unknown end if the store does not give it."""
     place = fetch_artifacts.fetch_file(target.address, run.mlflow_id, STATE) if run.mlflow_id else None
-    return parse_json(read_text(place)) if place else {}
+    return TrainedState.from_tree(parse_json(read_text(place) if place else None))
 
 
-def labels_of(state: Mapping[str, Any]) -> str:
+def labels_of(state: TrainedState) -> str:
     """Return the labels that a run was trained with, one a line."""
-    if not state.get("classes"):
+    if not state.classes:
         raise DataError(f"{STATE}: names no classes, so nobody knows what the answers mean; train the run again")
-    return "".join(f"{label}\n" for label in state["classes"])
+    return "".join(f"{label}\n" for label in state.classes)
 
 
 def _workspace_of(folder: Path) -> Path:

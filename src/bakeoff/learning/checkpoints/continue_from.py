@@ -17,10 +17,9 @@ from filelock import FileLock, Timeout
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.files import write_whole
 from bakeoff.learning.checkpoints.fingerprint import LENGTH
-from bakeoff.learning.checkpoints.history import STATE, read_state
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, RunFolder, SavedState, number_of, phase_names
-from bakeoff.learning.checkpoints.run_state import TakenFrom
 from bakeoff.learning.checkpoints.shared_phases import take_earlier_phases
+from bakeoff.learning.checkpoints.trained_state import STATE, TakenFrom, read_state
 from bakeoff.learning.plan.train_settings import Train
 
 KEY = "train.continue_from"
@@ -165,9 +164,10 @@ def _folder_of(name: str, runs: Path, own_id: Callable[[str], str | None]) -> Pa
     if (given / IDENTITY).is_file():
         return given
     if (given / STATE).is_file():
-        fingerprint = read_state(given)["lineage"]["fingerprint"]
+        fingerprint = read_state(given).lineage.fingerprint
         own_clone = given.resolve().parents[1] / runs.parent.name / runs.name
-        folders = [place / fingerprint for place in (runs, own_clone) if (place / fingerprint).is_dir()][:1]
+        own = [place / fingerprint for place in (runs, own_clone)] if fingerprint else []
+        folders = [folder for folder in own if folder.is_dir()][:1]
     elif re.fullmatch(r"[0-9a-f]{32}", name):
         ids = (name, own_id(name))
         folders = [file.parent for file in runs.glob("*/run") if file.read_text("utf-8", "replace") in ids]

@@ -3,9 +3,7 @@
     {"step": 20, "train/loss": 1.93, "train/loss_boxes": 1.2, "learning_rate": 0.0008}
     {"step": 300, "phase": "head", "validation/mAP_50": 0.41}
 
-`write_plots` turns it into the tables that `dvc plots` draws. `state.json` beside it says how the run ended:
-
-    {"best_metric": "mAP_50", "best_value": 0.86, "best_step": 1000, "steps": 1000, "weights_sha256": "5d1c...", ...}
+`write_plots` turns it into the tables that `dvc plots` draws.
 """
 
 import json
@@ -14,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import write_table
 
 FILE = "history.jsonl"
@@ -71,36 +68,3 @@ def _columns(history: list[dict[str, Any]], wanted: tuple[str, ...]) -> list[dic
     """The rows that have any of the wanted metrics, with short names."""
     rows = [{key.rpartition("/")[2]: row[key] for key in row if key.startswith(("step", *wanted))} for row in history]
     return [row for row in rows if len(row) > 1]
-
-
-STATE = "state.json"
-
-
-def write_state(folder: Path, state: dict[str, Any]) -> None:
-    (folder / STATE).write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
-
-
-def read_state(folder: Path) -> dict[str, Any]:
-    path = folder / STATE
-    if not path.is_file():
-        raise DataError(f"{path.as_posix()}: missing, so training never finished; run `dvc repro train`")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"{path.as_posix()}: cannot be read ({error}); run `dvc repro --force train`") from None
-
-
-def describe_end(state: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
-    """Return one line for whoever watched the training."""
-    best = "undefined" if state["best_value"] is None else f"{state['best_value']:.3f} at step {state['best_step']:,}"
-    peak = measured.get("peak_memory_bytes")
-    memory = "unknown" if peak is None else f"{peak / 1e9:.1f} GB"
-    memory += f" (estimated {measured['memory_estimate_bytes'] / 1e9:.1f})"
-    if measured.get("peak_device_bytes"):
-        estimate = measured["device_estimate_bytes"]
-        memory += f", of the device {measured['peak_device_bytes'] / 1e9:.1f} GB"
-        memory += f" (estimated {estimate / 1e9:.1f})" if estimate else ""
-    done = f"{state['step']:,} of " if state["step"] < state["steps"] else ""
-    length = f"{done}{state['steps']:,} steps in {measured['seconds']:.0f} s"
-    bad = "".join(f"; {count} damaged {split} records left out" for split, count in state["bad_records"].items())
-    return f"{length}; best {state['best_metric']} {best}; peak memory {memory}{bad}"

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.checkpoints.trained_state import TakenFrom
 from bakeoff.learning.metrics.names import merit
 from bakeoff.learning.plan.train_settings import Patience
 
@@ -47,14 +48,6 @@ class PhaseState:
     def from_tree(cls, tree: Mapping[str, Any]) -> "PhaseState":
         parts = {"best": Best(**tree["best"]), "patience": Patience(**tree.get("patience", {}))}
         return cls(**{**tree, **parts})
-
-
-@dataclass(frozen=True)
-class TakenFrom:
-    """Another run, and how many of its steps were taken over from it."""
-
-    fingerprint: str
-    step: int
 
 
 @dataclass(frozen=True)

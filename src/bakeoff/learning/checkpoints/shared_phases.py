@@ -14,7 +14,8 @@ from typing import Any
 
 from bakeoff.learning.checkpoints.checkpoint import Damaged
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, SAMPLES, RunFolder, phase_names, read_saved
-from bakeoff.learning.checkpoints.run_state import Position, TakenFrom
+from bakeoff.learning.checkpoints.run_state import Position
+from bakeoff.learning.checkpoints.trained_state import TakenFrom
 from bakeoff.learning.input.record_reader import BAD_RECORDS
 
 KEYS_OF_PHASES = ("phases", "steps", "epochs", "trainable")  # of `train`

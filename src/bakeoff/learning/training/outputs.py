@@ -1,10 +1,12 @@
 """What a training leaves in models/train: final and best weights, tables for plots, facts about its end."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.learning.checkpoints.history import write_plots, write_state
+from bakeoff.learning.checkpoints.history import write_plots
+from bakeoff.learning.checkpoints.trained_state import TrainedLineage, TrainedState, write_state
 from bakeoff.learning.networks import weights
 from bakeoff.learning.pretrained.load_report import write_report
 from bakeoff.learning.training.setup import Setup
@@ -13,9 +15,9 @@ from bakeoff.learning.training.training import Training, TrainingResult
 
 def write(
     training: Training, outcome: TrainingResult, setup: Setup,
-    first_weights: Mapping[str, Any], ancestors: Mapping[str, Any], out: Path,
-) -> dict[str, Any]:  # fmt: skip
-    """Write weights, plots, what became of the first weights, and how the run ended; return what `state.json` holds."""
+    first_weights: Mapping[str, Any], lineage: TrainedLineage, out: Path,
+) -> TrainedState:  # fmt: skip
+    """Write weights, plots, what became of the first weights, and how the run ended; return the last."""
     kept = training.learner.kept
     weights.save(kept, out / weights.FINAL)
     digest = weights.digest(kept)
@@ -24,13 +26,14 @@ def write(
     weights.save(kept, out / weights.BEST)
     write_plots(out, training.headline)
     write_report(first_weights, out)
-    state = outcome.summary(training.headline, training.phases) | {
-        "steps": setup.run.derived.steps,
-        "parameters": kept.count_params(),
-        "weights_sha256": digest,
-        "classes": list(setup.classes),
-        "bad_records": setup.bad.counts(),
-        "lineage": ancestors,
-    }
+    state = replace(
+        outcome.summary(training.headline, training.phases),
+        steps=setup.run.derived.steps,
+        parameters=kept.count_params(),
+        weights_sha256=digest,
+        classes=tuple(setup.classes),
+        bad_records=setup.bad.counts(),
+        lineage=lineage,
+    )
     write_state(out, state)
     return state

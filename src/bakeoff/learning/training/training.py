@@ -13,6 +13,7 @@ import numpy as np
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.run_folder import RunFolder, SavedState
 from bakeoff.learning.checkpoints.run_state import Best, End, PhaseState, Position, RunState
+from bakeoff.learning.checkpoints.trained_state import STOPPED, SUCCEEDED, TrainedPhase, TrainedState
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
 from bakeoff.learning.training.callbacks import Callback, CallbackList
 from bakeoff.learning.training.loop import Diverged, Rhythm, fit, require_numbers
@@ -46,28 +47,28 @@ class TrainingResult:
                 best = number
         return Position(best, bests[best].step) if bests[best].step else None
 
-    def summary(self, headline: str, phases: Sequence[TrainingPhase]) -> dict[str, Any]:
-        """Return what `state.json` holds of it. If nobody validated, the last weights are the best."""
+    def summary(self, headline: str, phases: Sequence[TrainingPhase]) -> TrainedState:
+        """Return how it ended, without what its setup says. If nobody validated, the last weights are the best."""
         best = self.standings[at.phase].best if (at := self.best_position) else Best(self.position.step)
-        return {
-            "state": "STOPPED" if self.ended_by == "stop" else "SUCCEEDED",
-            "ended_by": self.ended_by,
-            "step": self.position.step,
-            "best_metric": headline,
-            "best_value": best.number(headline),
-            "best_step": best.step,
-            "phases": [
-                {
-                    "name": phase.span.name,
-                    "first_step": phase.span.first_step,
-                    "steps": phase.span.steps,
-                    "best_value": standing.best.number(headline),
-                    "best_step": standing.best.step,
-                    "ended_by": standing.ended_by,
-                }
+        return TrainedState(
+            state=STOPPED if self.ended_by == "stop" else SUCCEEDED,
+            ended_by=self.ended_by,
+            step=self.position.step,
+            best_metric=headline,
+            best_value=best.number(headline),
+            best_step=best.step,
+            phases=tuple(
+                TrainedPhase(
+                    name=phase.span.name,
+                    first_step=phase.span.first_step,
+                    steps=phase.span.steps,
+                    best_value=standing.best.number(headline),
+                    best_step=standing.best.step,
+                    ended_by=standing.ended_by,
+                )
                 for phase, standing in zip(phases, self.standings, strict=False)  # all that have started
-            ],
-        }
+            ),
+        )
 
 
 @dataclass

@@ -9,6 +9,7 @@ from bakeoff.dataset.records.record import SEEN
 from bakeoff.foundation import workspace
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.run_folder import CheckpointList
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.run_file.read_write import unsealed
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.run_file.yaml_file import read_mapping
@@ -60,14 +61,14 @@ class MlflowRun(Callback):
 
 
 def report_results(
-    tracker: Tracker, in_flight: Path, out: Path, state: Mapping[str, Any], measured: Mapping[str, Any]
+    tracker: Tracker, in_flight: Path, out: Path, state: TrainedState, measured: Mapping[str, Any]
 ) -> None:
     from bakeoff.tracking.callbacks.tensorboard import EVENTS
 
-    facts = {**state, **measured}
+    facts = {"weights_sha256": state.weights_sha256, **measured}
     tracker.tags({f"bakeoff.{key}": str(facts[key]) for key in IN_TAGS if key in facts})
     resumed = measured["resumed_at_steps"]
     tracker.tags({RESUMED_TAG: " ".join(map(str, resumed))} if resumed else {})
     tracker.folder(out, "train")
     tracker.folder(in_flight / EVENTS, f"train/{EVENTS}")
-    tracker.weights(out, dict(state))
+    tracker.weights(out, state)

@@ -7,11 +7,12 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.entries import ArtifactFile, FileEntry, ModelEntry, PredictorEntry
 
 if TYPE_CHECKING:
@@ -98,17 +99,17 @@ def link(path: Path, place: Path) -> None:
 # clips, the libraries that it needs, and the name under which it is registered.
 
 
-def kept_weights(trained: Path, state: Mapping[str, Any], settings: "Mlflow") -> Iterator[ModelEntry]:
+def kept_weights(trained: Path, state: TrainedState, settings: "Mlflow") -> Iterator[ModelEntry]:
     """Yield the newest and the best weights that training left."""
     for name in (FINAL, BEST):
         file = trained / f"{name}{SUFFIX}"
         if file.is_file():
             files = (_describe(file, file.name),)
-            yield ModelEntry(name, _step_of(state, name), name, _is_too_large(files, settings), files)
+            yield ModelEntry(name, state.step_of(name), name, _is_too_large(files, settings), files)
 
 
 def exported_model(
-    exported: Path, state: Mapping[str, Any], settings: "Mlflow", *, weights: str, task: str, multi_label: bool
+    exported: Path, state: TrainedState, settings: "Mlflow", *, weights: str, task: str, multi_label: bool
 ) -> PredictorEntry:
     """Return the exported model. One to be registered is sent whatever its size, for what is
     registered must load.
@@ -117,7 +118,7 @@ def exported_model(
     files = tuple(_describe(path, path.relative_to(exported).as_posix()) for path in paths)
     return PredictorEntry(
         EXPORTED,
-        _step_of(state, weights),
+        state.step_of(weights),
         weights,
         by_reference=settings.register is None and _is_too_large(files, settings),
         files=files,
@@ -126,12 +127,6 @@ def exported_model(
         requirements=tuple(map(_requirement, LIBRARIES)),
         register=settings.register,
     )
-
-
-def _step_of(state: Mapping[str, Any], weights: str) -> int:
-    """Return the step of the weights. Without a validation pass the best weights are the last."""
-    last = int(state.get("step", state.get("steps", 0)))
-    return int(state.get("best_step") or last) if weights == BEST else last
 
 
 def _is_too_large(files: Iterable[ArtifactFile], settings: "Mlflow") -> bool:

@@ -7,7 +7,7 @@ The oldest comes first; each was trained on from the one before it.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ from bakeoff.config.weight_card import read_card, require_licence
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.files import write_whole
+from bakeoff.learning.checkpoints.trained_state import STATE, TakenFrom, TrainedLineage, TrainedState
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.start import RunStart
 
 FILE = "lineage.json"  # in the folder of a run's work
-STATE = "state.json"  # beside the weights of a run
 IMAGENET = {"name": "imagenet", "page": "Keras Applications", "licence": "Apache-2.0", "data": "ImageNet (ILSVRC 2012)"}
 
 Lineage = list[dict[str, Any]]
@@ -31,7 +31,7 @@ def lineage_of(weights: str, path: Path | None, digest: str) -> Lineage:
     if path is None:
         return [] if weights == "none" else [dict(IMAGENET)]
     if (state := path.parent / STATE).is_file():
-        return _of_run(_read_json(state))
+        return _of_run(TrainedState.from_tree(_read_json(state)))
     if (work := path.parent.parent / FILE).is_file():
         return [*_read_json(work)["starts"], _read_json(work)["own"]]
     require_licence(path, "train.init.weights")
@@ -67,18 +67,18 @@ class Ancestry:
         """Return a line for the screen; none for random weights."""
         return [f"  {in_words(self.starts)}"] if self.starts else []
 
-    def describe(self, source: str, digest: str, parents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return what `state.json` holds of it; in words, too, for the stages that come after."""
-        return {
-            "fingerprint": self.own["run"],
-            "started_from": source,
-            "first_weights": digest,
-            "parents": list(parents),
-            "starts": self.starts,
-            "own": self.own,
-            "trained_from": in_words(self.starts),
-            "licences": licences_of(self.starts),
-        }
+    def describe(self, source: str, digest: str, parents: tuple[TakenFrom, ...]) -> TrainedLineage:
+        """Return what the state of the training holds of it; in words, too, for the stages that come after."""
+        return TrainedLineage(
+            fingerprint=self.own["run"],
+            started_from=source,
+            first_weights=digest,
+            parents=parents,
+            starts=tuple(self.starts),
+            own=self.own,
+            trained_from=in_words(self.starts),
+            licences=tuple(licences_of(self.starts)),
+        )
 
 
 def starts_of_work(folder: Path) -> Lineage:
@@ -88,13 +88,12 @@ def starts_of_work(folder: Path) -> Lineage:
     return [{"name": f"whatever run {folder.name[:8]} started from", "licence": None, "data": None}]
 
 
-def starts_of(state: Mapping[str, Any]) -> Lineage:
+def starts_of(state: TrainedState) -> Lineage:
     """Return what a finished run started from, also of one from before more was kept than a name."""
-    lineage = state.get("lineage") or {}
-    known = lineage.get("starts")
-    if known is not None:
-        return list(known)
-    source = lineage.get("started_from", "none")
+    lineage = state.lineage
+    if lineage.starts is not None:
+        return list(map(dict, lineage.starts))
+    source = lineage.started_from or "none"
     return [] if source == "none" else [{"name": source, "licence": None, "data": None}]
 
 
@@ -116,10 +115,9 @@ def _describe(one: Mapping[str, Any]) -> str:
     return f"{one['name']}, trained on {data}, licence {one.get('licence') or 'not known'}{sure}"
 
 
-def _of_run(state: Mapping[str, Any]) -> Lineage:
-    lineage = state.get("lineage") or {}
-    own = lineage.get("own") or {"run": lineage.get("fingerprint", "not known"), "data": None}
-    return [*starts_of(state), own | ({"steps": state["step"]} if "step" in state else {})]
+def _of_run(state: TrainedState) -> Lineage:
+    own = state.lineage.own or {"run": state.lineage.fingerprint or "not known", "data": None}
+    return [*starts_of(state), {**own} if state.step is None else {**own, "steps": state.step}]
 
 
 def _read_json(file: Path) -> dict[str, Any]:

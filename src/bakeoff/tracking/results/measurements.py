@@ -13,6 +13,7 @@ from typing import Any
 
 from bakeoff.foundation import workspace
 from bakeoff.foundation.files import write_whole
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 
 RESUMED_TAG = "bakeoff.resumed_at_steps"
 
@@ -48,18 +49,18 @@ def trace(fingerprint: str, tags: Mapping[str, str], *, is_over: bool, had_ended
     return ({} if had_ended else describe_source(tags)) | read_measured(fingerprint)
 
 
-def with_measured(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a `state.json`, with what was measured of the run that wrote it."""
-    return dict(state) | read_measured((state.get("lineage") or {}).get("fingerprint"))
+def measured_of(state: TrainedState) -> dict[str, Any]:
+    """Return what was measured of the run that ended so, in its file or, by earlier versions, in its `state.json`."""
+    return {**state.measured, **read_measured(state.lineage.fingerprint)}
 
 
-def run_id_of(state: Mapping[str, Any]) -> str | None:
-    """Return our id of the run that made a result, by its `state.json`; earlier versions wrote the id into it.
+def run_id_of(state: TrainedState) -> str | None:
+    """Return our id of the run that made a result, by how that ended; earlier versions wrote the id into its file.
 
     A result that was trained elsewhere has an id that follows from what it is, so that every command gives it the same.
     """
-    if run_id := with_measured(state).get("run_id"):
+    if run_id := measured_of(state).get("run_id"):
         return run_id
-    fingerprint = (state.get("lineage") or {}).get("fingerprint")
-    made_from = f"{fingerprint} {state.get('weights_sha256')}"
+    fingerprint = state.lineage.fingerprint
+    made_from = f"{fingerprint} {state.weights_sha256}"
     return hashlib.sha256(made_from.encode()).hexdigest()[:32] if fingerprint else None

@@ -13,10 +13,11 @@ from typing import Any
 
 from bakeoff.foundation.files import append_line
 from bakeoff.foundation.workspace import EVALUATION, RUN, TRAINED, journals, main_workspace
+from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
 from bakeoff.tracking.results import git
 from bakeoff.tracking.results.measurements import run_id_of
 
-STATE, HISTORY, METRICS = "state.json", "history.jsonl", "metrics.json"
+HISTORY, METRICS = "history.jsonl", "metrics.json"
 LEDGER = "ledger.jsonl"
 COMPARED_BY_NOBODY = (
     "digest", "note", "track", "variant.track", "train.fresh", "train.checkpoint_every_steps",
@@ -53,7 +54,7 @@ def name_of(variant: Mapping[str, Any]) -> str:
 class Result:
     run_yaml: str
     variant: Mapping[str, Any]  # run.yaml, read
-    state: Mapping[str, Any]
+    state: TrainedState
     history: str
     metrics: Mapping[str, Any]
     experiment: str | None = None
@@ -82,7 +83,7 @@ class Result:
             yield step, {key: value for key, value in values.items() if isinstance(value, int | float)}
         values = {f"evaluation/{key}": value for key, value in flatten(self.metrics) if value is not None}
         if values:
-            yield int(self.state.get("step", self.state.get("steps", 0))), values
+            yield self.state.last_step, values
 
 
 def result_here(workspace: Path = Path()) -> Result:
@@ -114,7 +115,9 @@ def _result(
     run_yaml: str | None, state: str | None, history: str | None, metrics: str | None, experiment: str | None = None
 ) -> Result:
     variant, numbers = parse_yaml(run_yaml), parse_json(metrics)
-    return Result(run_yaml or "", variant, parse_json(state), history or "", numbers, experiment)
+    return Result(
+        run_yaml or "", variant, TrainedState.from_tree(parse_json(state)), history or "", numbers, experiment
+    )
 
 
 def is_trained_here(here: Result) -> bool:

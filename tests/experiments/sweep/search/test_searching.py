@@ -17,6 +17,7 @@ from bakeoff.experiments.sweep.search import searching
 from bakeoff.experiments.sweep.search.search_settings import Search
 from bakeoff.experiments.sweep.search.searching import Searching
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest, load_manifest
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.results.results import Result
 from support.imports import ROOT
 from support.made_sweeps import ID, states, sweep, sweep_job
@@ -68,7 +69,9 @@ def make_trial(configuration: Any, manifest: SweepManifest, search: Search) -> S
 def result_of(experiment: str) -> Result:
     value = float(Path(f"value-{experiment}").read_text())
     passes = [{"step": step, "validation/mAP_50": seen} for step, seen in ((50, value / 2), (100, value))]
-    return Result("", {}, {"state": "SUCCEEDED"}, "".join(f"{json.dumps(one)}\n" for one in passes), {"mAP_50": value})
+    return Result(
+        "", {}, TrainedState("SUCCEEDED"), "".join(f"{json.dumps(one)}\n" for one in passes), {"mAP_50": value}
+    )
 
 
 def search(kind: str = "tpe", trials: int = 14, **more: Any) -> SweepManifest:
