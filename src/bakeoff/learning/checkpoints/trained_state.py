@@ -180,8 +180,10 @@ def describe_end(state: TrainedState, measured: Mapping[str, Any]) -> str:
 
 
 def _value(tree: Mapping[str, Any], key: str, kind: type[Value]) -> Value | None:
-    """Return the value if it is of the kind."""
+    """Return the value if it is of the kind. A whole number serves as a float."""
     value = tree.get(key)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
     return value if isinstance(value, kind) and not isinstance(value, bool) else None
 
 
