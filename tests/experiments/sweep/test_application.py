@@ -10,6 +10,7 @@ import yaml
 
 from bakeoff.learning.run_file.read_write import unsealed
 from support.extra_packages import extra_packages, python_path
+from support.messages import missing_in
 from support.workspace_copy import Workspace, tiny_workspace
 
 MULTIRUN = ("python", "-m", "bakeoff.multirun")
@@ -52,12 +53,10 @@ def test_cfg_job_prints_what_run_yaml_says(built: Workspace, tmp_path: Path) -> 
 
 def test_what_stands_nowhere_is_refused_before_it_is_printed(built: Workspace) -> None:
     done = built.run(*MULTIRUN, "--cfg", "job", "lr=cosin", ok=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(
-        r"command line: lr\.use: no such option 'cosin' in conf/lr/; did you mean 'cosine'\?.*\n", done.stderr
-    )
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert missing_in(done.stderr, "command line", "lr.use", "'cosin'", "conf/lr/", "'cosine'") == []
     done = built.run(*MULTIRUN, "--config-name", "other", ok=False)
-    assert done.stderr.startswith("--config-name: must not be given, for the configuration is conf/ of this workspace")
+    assert missing_in(done.stderr, "--config-name", "conf/") == []
 
 
 def test_hydras_own_questions_are_answered(built: Workspace) -> None:

@@ -17,6 +17,7 @@ from bakeoff.tracking.results import git
 from support.commands import run_bakeoff
 from support.made_runs import NOBODY, made
 from support.made_sweeps import ID, states, sweep, sweep_job
+from support.messages import missing_in
 
 DONE, FAILED, WAITING = JobState.DONE, JobState.FAILED, JobState.WAITING
 Bakeoff = Callable[..., tuple[int, str, str]]
@@ -70,11 +71,8 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
     manifest.write()
     files = [f"src/{name}.py" for name in "abcdefg"]
     code, _, err = bakeoff("--resume", changed=files)
-    assert (code, err) == (
-        2,
-        f"{ID}: src/a.py, src/b.py, src/c.py, src/d.py, src/e.py and 2 more changed since it started; "
-        "--as-begun resumes with what they were, --anew starts a new sweep of the same overrides\n",
-    )
+    assert code == 2 and "src/f.py" not in err
+    assert missing_in(err, ID, *files[:5], "2 more", "--as-begun", "--anew") == []
     assert states(load_manifest(manifest.folder)) == [WAITING]
     assert bakeoff("--resume", "--as-begun", changed=files)[0] == 0
     assert states(load_manifest(manifest.folder)) == [DONE]
@@ -82,35 +80,27 @@ def test_what_has_changed_since_is_refused_unless_one_says_what_counts(bakeoff: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "parts"),
     [
-        ((), "sweep: must be given what varies, such as lr=cosine,exponential, or --resume"),
-        (
-            ("--from", "conf/sweep/x.yaml"),
-            "--from: no such file, got conf/sweep/x.yaml; sweeps are",
-        ),
-        (
-            ("--resume", ID, "seed=1"),
-            "--resume: must stand without overrides, --until and --search, for the sweep has its own",
-        ),
-        (("seed=1", "-j", "0"), "--jobs: must be 1 or more, got 0"),
-        (("seed=1", "--retries", "-1"), "--retries: must be 0 or more, got -1"),
-        (("--resume",), "no sweep has started here yet; `bakeoff sweep lr=cosine,exponential` starts one"),
-        (
-            ("bset",),
-            "bset: must be an override such as lr=cosine,exponential, or did you mean 'best'? one of: best, list,",
-        ),
-        (("best", "a", "b"), "bakeoff sweep best: must be given no more, got b; `bakeoff sweep best --help` says"),
-        (("--yes", "prune"), "prune: must stand right behind `sweep`; `bakeoff sweep prune --help` has its options"),
+        ((), ("sweep:", "lr=cosine,exponential", "--resume")),
+        (("--from", "conf/sweep/x.yaml"), ("--from:", "no such file", "conf/sweep/x.yaml")),
+        (("--resume", ID, "seed=1"), ("--resume:", "overrides", "--until", "--search")),
+        (("seed=1", "-j", "0"), ("--jobs:", "1", "0")),
+        (("seed=1", "--retries", "-1"), ("--retries:", "0", "-1")),
+        (("--resume",), ("no sweep", "`bakeoff sweep lr=cosine,exponential`")),
+        (("bset",), ("bset:", "lr=cosine,exponential", "'best'", "best, list,")),
+        (("best", "a", "b"), ("bakeoff sweep best:", "got b;", "`bakeoff sweep best --help`")),
+        (("--yes", "prune"), ("prune:", "`sweep`", "`bakeoff sweep prune --help`")),
     ],
 )
-def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], message: str, bakeoff: Bakeoff) -> None:
+def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], parts: tuple[str, ...], bakeoff: Bakeoff) -> None:
     code, out, err = bakeoff(*arguments)
-    assert (code, out) == (2, "") and err.startswith(message)
+    assert (code, out) == (2, "") and err.startswith(parts[0]) and missing_in(err, *parts) == []
 
 
 def test_list_and_show_say_how_far_sweeps_are(bakeoff: Bakeoff) -> None:
-    assert bakeoff("list") == (0, "no sweep has started here yet\n", "")
+    code, out, err = bakeoff("list")
+    assert (code, err) == (0, "") and out.startswith("no sweep")
     failed = sweep_job(2).begin(1.0).end(2.0, FAILED, "killed")
     sweep(judged(1, 0.25), failed, overrides=("seed=1,2",)).write()
     [_, line] = bakeoff("list")[1].splitlines()
@@ -125,14 +115,10 @@ def test_list_and_show_say_how_far_sweeps_are(bakeoff: Bakeoff) -> None:
 def test_the_best_is_the_first_of_those_with_the_highest_metric(bakeoff: Bakeoff) -> None:
     sweep(judged(1, 0.25), judged(2, 0.5), judged(3, 0.5), judged(4, 0.9, state=FAILED)).write()
     code, out, _ = bakeoff("best")
-    assert (code, out.splitlines()[0]) == (
-        0, f"seed=2: mAP_50 0.500  ({ID}-2), of those that are done; 1 are not"
-    )  # fmt: skip
+    assert code == 0 and missing_in(out.splitlines()[0], "seed=2: mAP_50 0.500", f"({ID}-2)", "1") == []
     sweep(sweep_job(1, state=DONE)).write()
     code, _, err = bakeoff("best", "--apply")
-    assert code == 2 and err.startswith(
-        f"{ID}: no configuration has been evaluated (1 of 1 are done), so none is best; "
-    )
+    assert code == 2 and missing_in(err, ID, "evaluated", "1 of 1") == []
 
 
 def test_applying_would_not_take_edits_away(bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,11 +130,9 @@ def test_applying_would_not_take_edits_away(bakeoff: Bakeoff, monkeypatch: pytes
     monkeypatch.setattr(best, "changed_since", changed.__getitem__)
     monkeypatch.setattr(git_snapshot, "git", lambda *arguments, **more: ref)
     code, _, err = bakeoff("best", "--apply")
-    assert (code, err) == (
-        2, f"a: edited since {ID} began, and would be as they were then; `git stash` first\n"
-    )  # fmt: skip
+    assert code == 2 and err.startswith("a:") and missing_in(err, ID, "`git stash`") == []
     monkeypatch.setattr(git_snapshot, "git", lambda *arguments, **more: "")
-    assert bakeoff("best", "--apply")[2].startswith(f"{ID}-1: DVC has no such experiment any more; ")
+    assert missing_in(bakeoff("best", "--apply")[2], f"{ID}-1:", "no such experiment") == []
 
 
 def test_prune_takes_dead_workspaces_and_checkpoints_of_weak_configurations(bakeoff: Bakeoff, place: Path) -> None:

@@ -12,35 +12,30 @@ from bakeoff.experiments.sweep.configurations import (
     set_or_add,
 )
 from bakeoff.foundation.errors import ConfigError
+from support.messages import missing_in
 
 
 @pytest.mark.parametrize(
-    ("overrides", "message"),
+    ("overrides", "parts"),
     [
-        (
-            ["seed=range(0,40)", "lr.peak=range(0,26)"],
-            "command line: must be at most 1,000 configurations, got 40 x 26; sweep fewer values, or --yes for up to ",
-        ),
-        (["seed=range(0,1000000000)"], "command line: must be at most 1,000 configurations, got over 1,000; sweep"),
-        (
-            ["seed=1,2", "lr.peak=interval(0,1)"],
-            r"command line: lr.peak=interval\(0,1\): an interval has no values to run; write values or range",
-        ),
-        (["seed=1,2", "seed=("], r"command line: seed=\(: .*"),
-        (["seed"], "command line: .*"),
+        (["seed=range(0,40)", "lr.peak=range(0,26)"], ("1,000", "40 x 26", "--yes")),
+        (["seed=range(0,1000000000)"], ("1,000", "over 1,000")),
+        (["seed=1,2", "lr.peak=interval(0,1)"], ("lr.peak=interval(0,1)", "no values")),
+        (["seed=1,2", "seed=("], ("seed=(",)),
+        (["seed"], ()),
     ],
 )
-def test_overrides_for_too_many_configurations_or_none_are_refused(overrides: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=f"^{message}"):
+def test_overrides_for_too_many_configurations_or_none_are_refused(
+    overrides: list[str], parts: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConfigError, match=r"^command line: ") as caught:
         require_few(overrides)
+    assert missing_in(str(caught.value), *parts) == []
 
 
 def test_one_who_is_sure_may_have_more() -> None:
     require_few(["seed=range(0,10000)", "lr=cosine,exponential", "model=glob(*)"], sure=True)
-    with pytest.raises(
-        ConfigError,
-        match="^command line: must be at most 100,000 configurations, got over 100,000; sweep fewer values$",
-    ):
+    with pytest.raises(ConfigError, match=r"^command line: (?!.*--yes).*\b100,000\b.*over 100,000"):
         require_few(["seed=range(0,200000)"], sure=True)
 
 
@@ -79,21 +74,22 @@ def test_a_file_says_what_the_command_line_would(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "parts"),
     [
-        ("{}\n", "must say what varies, such as `lr: .cosine, exponential.`, got nothing"),
-        ("lr: {peak: 0.1}\n", "lr: must be values or in Hydra's notation, got {'peak': 0.1}; write lr.peak"),
-        ("lr: []\n", r"lr: must be values or in Hydra's notation, got \[\]; write"),
-        ("~lr.floor: 1\n", "~lr.floor: takes a value away, so nothing may stand behind it, got 1"),
+        ("{}\n", ("`lr: [cosine, exponential]`", "got nothing")),
+        ("lr: {peak: 0.1}\n", ("lr:", "{'peak': 0.1}", "lr.peak")),
+        ("lr: []\n", ("lr:", "[]")),
+        ("~lr.floor: 1\n", ("~lr.floor:", "1")),
     ],
 )
-def test_a_file_that_says_no_sweep_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_a_file_that_says_no_sweep_is_refused(text: str, parts: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "rates.yaml"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=f"rates.yaml: {message}"):
+    with pytest.raises(ConfigError) as caught:
         load_overrides(file)
+    assert missing_in(str(caught.value), "rates.yaml: ", *parts) == []
 
 
 def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="^--from: no such file, got conf/sweep/x.yaml; sweeps are kept in"):
+    with pytest.raises(ConfigError, match=r"^--from: no such file.* conf/sweep/x\.yaml"):
         load_overrides(Path("conf/sweep/x.yaml"))

@@ -11,6 +11,7 @@ from bakeoff.experiments.sweep.plan_jobs import preflight, stages_of, sweep_job
 from bakeoff.foundation.errors import WorkspaceError
 from support.commands import run_bakeoff
 from support.drawing import encoded, write
+from support.messages import missing_in
 from support.workspace_copy import Workspace, tiny_workspace
 
 LINES = {
@@ -67,38 +68,32 @@ def test_each_fold_is_a_job_that_builds_its_records(pictures: Workspace, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("overrides", "message"),
+    ("overrides", "parts"),
     [
-        (
-            (
-                "sweep",
-                "+data.split.fold=1/2,2/2",
-            ),
-            "data.split.fold: must be null unless split.by is fraction or given_test, and ",
-        ),
+        (("sweep", "+data.split.fold=1/2,2/2"), ("data.split.fold:", "split.by", "fraction or given_test")),
         (
             ("sweep", "+data.split.fold=3/2", "+data.split.test=0"),
-            "data.split.fold: must be K/N, the K-th of 2 to 100 parts",
+            ("data.split.fold:", "K/N", "2 to 100"),
         ),
         (
             ("sweep", "+data.split.fold=1/2", "+data.split.test=0", "data.max_side=64,32"),
-            "data: must be the same for every configuration, since their results are compared; ",
+            ("data:", "the same"),
         ),
         (
             ("sweep", "+data.split.fold=1/2,2/2", "+data.split.test=0", "--search", "random", "--trials", "2"),
-            "data: must be the same for every configuration, since their results are compared; ",
+            ("data:", "the same"),
         ),
-        (("suspects", "--folds", "2", "lr=cosin"), "command line: In 'params': Could not find 'lr/cosin'"),
+        (("suspects", "--folds", "2", "lr=cosin"), ("command line:", "'lr/cosin'")),
     ],
 )
 def test_what_is_no_fold_is_refused(
-    pictures: Workspace, overrides: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch,
+    pictures: Workspace, overrides: tuple[str, ...], parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(pictures.folder)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     code, _, errors = run_bakeoff(monkeypatch, capsys, *overrides, "--dry-run")
-    assert code == 2 and message in errors
+    assert code == 2 and missing_in(errors, *parts) == []
 
 
 def test_a_node_fetches_data_for_a_fold_and_records_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from bakeoff.foundation.errors import BakeoffError, ConfigError
 from bakeoff.foundation.workspace import STOP_FILE, queued
 from support.imports import ROOT
 from support.made_sweeps import ID, states, sweep, sweep_job
+from support.messages import missing_in
 
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
 ONE_BY_ONE = ("seed=range(1,3)", "hydra/launcher=one_by_one")
@@ -201,37 +202,37 @@ def test_what_params_yaml_changes_comes_before_a_preset_and_after_an_option(plac
 
 
 REFUSED = [
-    (["-m", "sed=1,2"], "command line: Could not override 'sed'. To append to your config use +sed=1; Key 'sed'"),
-    (["-m", "lr=cosin,cosine"], "command line: In 'params': Could not find 'lr/cosin' Available options in 'lr'"),
-    (["-m", "+lr.peak=1,2"], "command line: Could not append to config. An item is already at 'lr.peak'. Either remo"),
-    (["-m", "lr.peak=interval(0,1)"], "command line: lr.peak=interval(0,1): an interval has no values"),
-    (["-m", "seed=1,2", "--cfg", "job"], "command line: Only one of --run, --multirun, --cfg, --info and"),
-    (["-m", "hydra/launcher=slurm"], "command line: In 'hydra/config': Could not find 'hydra/launcher/slurm'"),
-    (["-m", "hydra.sweeper.n=2"], "command line: Could not override 'hydra.sweeper.n'. To append to your config use +"),
+    (["-m", "sed=1,2"], ("command line: ", "override 'sed'", "+sed=1", "Key 'sed'")),
+    (["-m", "lr=cosin,cosine"], ("command line: ", "'params'", "'lr/cosin'", "'lr'")),
+    (["-m", "+lr.peak=1,2"], ("command line: ", "append", "'lr.peak'")),
+    (["-m", "lr.peak=interval(0,1)"], ("command line: lr.peak=interval(0,1): ", "no values")),
+    (["-m", "seed=1,2", "--cfg", "job"], ("command line: ", "--run, --multirun, --cfg, --info")),
+    (["-m", "hydra/launcher=slurm"], ("command line: ", "'hydra/config'", "'hydra/launcher/slurm'")),
+    (["-m", "hydra.sweeper.n=2"], ("command line: ", "'hydra.sweeper.n'", "+")),
     (
         ["-m", "hydra/launcher=one_by_one", "+hydra.launcher.jobs=2"],
-        "command line: Error in call to target 'hydra_plugins.kitchen.launcher.OneByOne': TypeError(",
+        ("command line: ", "'hydra_plugins.kitchen.launcher.OneByOne'", "TypeError("),
     ),
-    (["-m", "hydra.sweep.dir=${nothing}", "seed=1,2"], "command line: Interpolation key 'nothing' not found"),
-    (["-m", "seed=range(3,3)"], "command line: seed=range(3,3): must stand for one configuration or more, got none"),
-    (["-m", "hydra.launcher.jobs=0"], "hydra.launcher.jobs: must be a whole number, 1 or more, got 0"),
-    (["-m", "hydra.launcher.retries=two"], "hydra.launcher.retries: must be a whole number, 0 or more, got 'two'"),
-    (["-m", "hydra.launcher.yes=1"], "hydra.launcher.yes: must be true or false, got 1"),
-    (
-        ["-m", "+hydra.launcher.job=2"],
-        "hydra.launcher.job: no such setting; did you mean 'jobs'? one of: dry_run, fail_fast, follow, jobs",
-    ),
-    (["seed=1,2"], "command line: Ambiguous value for argument 'seed=1,2' 1. To use it as a list, use key=[value1,val"),
+    (["-m", "hydra.sweep.dir=${nothing}", "seed=1,2"], ("command line: ", "'nothing'", "not found")),
+    (["-m", "seed=range(3,3)"], ("command line: seed=range(3,3): ", "none")),
+    (["-m", "hydra.launcher.jobs=0"], ("hydra.launcher.jobs: ", "1", "0")),
+    (["-m", "hydra.launcher.retries=two"], ("hydra.launcher.retries: ", "0", "'two'")),
+    (["-m", "hydra.launcher.yes=1"], ("hydra.launcher.yes: ", "true or false", "1")),
+    (["-m", "+hydra.launcher.job=2"], ("hydra.launcher.job: ", "'jobs'", "dry_run, fail_fast, follow, jobs")),
+    (["seed=1,2"], ("command line: ", "Ambiguous", "'seed=1,2'", "key=[value1,val")),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("overrides", "message"), REFUSED, ids=[" ".join(overrides) for overrides, _ in REFUSED])
-def test_what_hydra_refuses_is_one_line_and_leaves_nothing(overrides: list[str], message: str, place: Path) -> None:
+@pytest.mark.parametrize(("overrides", "parts"), REFUSED, ids=[" ".join(overrides) for overrides, _ in REFUSED])
+def test_what_hydra_refuses_is_one_line_and_leaves_nothing(
+    overrides: list[str], parts: tuple[str, ...], place: Path
+) -> None:
     before = files_of(place)
     application = Entered(*[override for override in overrides if not override.startswith("-") and override != "job"])
     with pytest.raises(BakeoffError) as raised:
         multirun(application, *overrides)
-    assert str(raised.value).startswith(message) and "\n" not in str(raised.value)
+    message = str(raised.value)
+    assert message.startswith(parts[0]) and missing_in(message, *parts) == [] and "\n" not in message
     assert application.runs == 0 and files_of(place) == before and FULL_ERROR not in os.environ
 
 
@@ -243,7 +244,7 @@ def test_one_who_asks_hydra_for_the_whole_error_gets_it(monkeypatch: pytest.Monk
 
 def test_side_by_side_is_a_launchers_own_setting() -> None:
     overrides = ("seed=1,2", "hydra/launcher=one_by_one")
-    with pytest.raises(ConfigError, match="^--jobs: must stand without hydra/launcher=one_by_one: the launcher's own"):
+    with pytest.raises(ConfigError, match=r"^--jobs: .*\bhydra/launcher=one_by_one\b"):
         multirun(Entered(*overrides, jobs=2), "-m", *overrides)
 
 
@@ -254,7 +255,7 @@ def test_the_dvc_launcher_is_for_this_application_alone(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(sys, "argv", ["other", "-m", "hydra/launcher=dvc", "+a=1,2"])
     monkeypatch.setenv(FULL_ERROR, "1")
-    with pytest.raises(TypeError, match=r"^hydra/launcher=dvc: must stand in `python -m bakeoff\.multirun`"):
+    with pytest.raises(TypeError, match=r"^hydra/launcher=dvc: .*`python -m bakeoff\.multirun`"):
         other()
 
 
@@ -337,9 +338,9 @@ def test_a_job_whose_machine_was_taken_away_is_started_again_by_its_launcher(ins
     lines: list[str] = []
     end = launched(sweep(sweep_job(1), sweep_job(2), overrides=ONE_BY_ONE), lines)
     assert states(end) == [DONE, STOPPED]
-    taken = "stopped, for the machine was taken away"
-    assert [attempt.why for attempt in end.job(1).attempts] == [taken, None] and end.job(2).why == taken
-    assert f"1 of 2 is {taken}; its launcher begins it again" in lines
+    first, last = [attempt.why for attempt in end.job(1).attempts]
+    assert first is not None and "taken away" in first and last is None and end.job(2).why == first
+    assert any(missing_in(line, "1 of 2", first, "launcher") == [] for line in lines)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")

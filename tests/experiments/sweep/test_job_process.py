@@ -51,7 +51,7 @@ def test_a_training_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch
 
 def test_a_job_whose_machine_was_taken_away_resumes_by_itself() -> None:
     job = settle(sweep_job(1, stages=TRAINED).begin(1.0), 75, 9.0)
-    assert (job.state, job.why) == (JobState.STOPPED, "stopped, for the machine was taken away")
+    assert job.state == JobState.STOPPED and "taken away" in (job.why or "")
     assert job_process.is_interrupted(job) and not is_passing(job)
 
 
