@@ -16,6 +16,7 @@ from bakeoff.experiments.sweep.search.searching import make_trial
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob
 from support.commands import run_bakeoff
 from support.made_sweeps import sweep
+from support.messages import missing_in
 from support.workspace_copy import Workspace, tiny_workspace
 
 RUN = "models/config/run.yaml"
@@ -51,6 +52,10 @@ def plan_sweep(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 def but_progress(text: str) -> list[str]:
     """Return the lines without those on progress, which slow machines show."""
     return [line for line in text.splitlines() if not line.startswith("sweep: reading")]
+
+
+def matches_each(patterns: list[str], lines: list[str]) -> bool:
+    return len(patterns) == len(lines) and all(map(re.match, patterns, lines))
 
 
 def test_each_configuration_commits_the_run_yaml_that_params_yaml_would_render(
@@ -100,8 +105,8 @@ def test_a_dry_run_shows_the_configurations_and_what_each_stage_would_do(
     ]
     jobs, time, memory, disk = output.splitlines()[-4:]
     assert jobs == "4 jobs of 6 configurations"
-    assert re.match(r"time    at least \d+ (s|minutes) for all stages; the steps of 4 are not known yet \(.*\)$", time)
-    assert "the job itself by rule of thumb" in time or time.endswith("(by rule of thumb)")
+    assert re.match(r"time    at least \d+ (s|minutes) .*\b4\b.* not known .*\(.*\)$", time)
+    assert re.search(r"(job itself |\()by rule of thumb", time)
     assert memory.startswith("memory  up to ") and disk.startswith("disk    about ")
 
 
@@ -111,7 +116,7 @@ def test_what_an_earlier_job_makes_comes_from_the_cache(built: Workspace, plan_s
     first = "build_records unchanged, render_config runs, train runs, evaluate runs, export runs"
     second = "build_records unchanged, render_config runs, train from the cache, evaluate runs, export from the cache"
     assert [re.split("  +", line)[-1] for line in table] == [first, second, first, second]
-    assert "the steps of 2 are not known yet" in output and ", 2 side by side; " in output
+    assert re.search(r", 2 side by side; .*\b2\b.* not known", output)
 
 
 def test_every_mistake_of_every_configuration_is_reported_before_anything_runs(
@@ -119,12 +124,13 @@ def test_every_mistake_of_every_configuration_is_reported_before_anything_runs(
 ) -> None:
     code, output, errors = plan_sweep(built, "lr=cosine,manual", "lr.peak=0.1,high", "train.steps=0")
     assert (code, but_progress(output)) == (2, [])
-    assert [line.split("; ")[0] for line in errors.splitlines()] == [
-        "command line: train.steps: must be 1 or more, got 0",
-        "lr=cosine lr.peak=high: command line: lr.peak: must be a number, got 'high'",
-        "lr=manual lr.peak=0.1 and 1 more: params.yaml:7: lr.warmup_steps: no such key",
-        "lr=manual lr.peak=0.1 and 1 more: command line: lr.peak: no such key",
+    expected = [
+        r"command line: train\.steps: .*\b1\b.*\b0\b",
+        r"lr=cosine lr\.peak=high: command line: lr\.peak: .*'high'",
+        r"lr=manual lr\.peak=0\.1 and 1 more: params\.yaml:7: lr\.warmup_steps: no such key",
+        r"lr=manual lr\.peak=0\.1 and 1 more: command line: lr\.peak: no such key",
     ]
+    assert matches_each(expected, errors.splitlines())
 
 
 def test_drawn_data_have_no_folds(
@@ -132,33 +138,27 @@ def test_drawn_data_have_no_folds(
 ) -> None:
     monkeypatch.chdir(built.folder)
     code, _, errors = run_bakeoff(monkeypatch, capsys, "suspects", "--folds", "2", "--dry-run")
-    assert (code, errors) == (2, "--folds: must be for data with data.split, the variant has digit_scenes\n")
+    assert code == 2 and missing_in(errors, "--folds:", "data.split", "digit_scenes") == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "parts"),
     [
-        (
-            ["data=digits,digits_single"],
-            "data=digits_single: data: must be the same for every configuration, since their results",
-        ),
-        (["seed=1,2", "--until", "render"], "--until: no such stage 'render'; did you mean 'render_config'? one of: "),
-        (
-            ["lr=cosine,cosin"],
-            "command line: In 'params': Could not find 'lr/cosin' Available options in 'lr'",
-        ),
-        (["seed=1,2", "hydra.sweep.dir=${no}"], "command line: Interpolation key 'no' not found"),
-        (["~lr.floor", "seed=1,2"], "command line: Could not delete from config. 'lr.floor' does not exist"),
-        (["+track.uri='yes'", "seed=1,2"], "track.uri: DVC would write 'yes' without quotes"),
+        (["data=digits,digits_single"], ("data=digits_single: data: ", "the same")),
+        (["seed=1,2", "--until", "render"], ("--until: ", "'render'", "'render_config'", "one of: ")),
+        (["lr=cosine,cosin"], ("command line: ", "'params'", "'lr/cosin'", "'lr'")),
+        (["seed=1,2", "hydra.sweep.dir=${no}"], ("command line: ", "'no'", "not found")),
+        (["~lr.floor", "seed=1,2"], ("command line: ", "delete", "'lr.floor'")),
+        (["+track.uri='yes'", "seed=1,2"], ("track.uri: ", "'yes'", "quotes")),
     ],
 )
 def test_what_a_sweep_cannot_do_is_refused(
-    arguments: list[str], message: str, built: Workspace, plan_sweep: PlanSweep
+    arguments: list[str], parts: tuple[str, ...], built: Workspace, plan_sweep: PlanSweep
 ) -> None:
     code, _, errors = plan_sweep(built, *arguments)
     assert code == 2
     [line] = errors.splitlines()
-    assert line.startswith(message)
+    assert line.startswith(parts[0]) and missing_in(line, *parts) == []
 
 
 def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace, plan_sweep: PlanSweep) -> None:
@@ -168,13 +168,11 @@ def test_a_search_shows_its_space_and_what_it_would_try_first(built: Workspace, 
     assert state(built) == before
     head, *_, first = "\n".join(but_progress(output)).split("\n   configuration\n")
     lines = [re.split("  +", line, maxsplit=1) for line in head.splitlines()]
-    assert [line for line in lines if line[0] != "warning"][:3] == [
-        ["lr.peak", "0.001 to 0.3"],
-        ["lr", "cosine, exponential"],
-        ["search", "tpe, 3 trials for the most mAP_50, seed 0"],
-    ]
-    assert "warning: nothing is pruned, for training has no validation passes on validation/mAP_50 on its way" in head
-    assert re.search(r"\ntime    at least .* for all stages; the steps of 3 are not known yet \(", head)
+    peak, lr, search = [line for line in lines if line[0] != "warning"][:3]
+    assert [peak, lr] == [["lr.peak", "0.001 to 0.3"], ["lr", "cosine, exponential"]]
+    assert search[0] == "search" and missing_in(search[1], "tpe", "3", "most mAP_50", "seed 0") == []
+    assert re.search(r"^warning: nothing is pruned.*validation/mAP_50\b", head, re.MULTILINE)
+    assert re.search(r"\ntime    at least .*\b3\b.* not known", head)
     configurations = [
         re.fullmatch(r"\d  lr\.peak=(0\.\d+) lr=(cosine|exponential)", line) for line in first.splitlines()
     ]
@@ -193,11 +191,12 @@ def test_corners_of_a_search_are_read_before_anything_runs(built: Workspace, pla
     )
     code, output, errors = plan_sweep(built, *arguments)
     assert (code, but_progress(output)) == (2, [])
-    assert [re.split("; |, got", line)[0] for line in errors.splitlines()] == [
-        "lr.peak=-0.1 lr=cosine train.steps=4: command line: lr.peak: must be above 0",
-        "lr.peak=0.1 lr=cosin train.steps=4: command line: lr.use: no such option 'cosin' in conf/lr/",
-        "lr.peak=0.1 lr=cosine train.steps=0: command line: train.steps: must be 1 or more",
+    expected = [
+        r"lr\.peak=-0\.1 lr=cosine train\.steps=4: command line: lr\.peak: .*\b0\b.*-0\.1",
+        r"lr\.peak=0\.1 lr=cosin train\.steps=4: command line: lr\.use: .*'cosin'.*conf/lr/",
+        r"lr\.peak=0\.1 lr=cosine train\.steps=0: command line: train\.steps: .*\b1\b.*\b0\b",
     ]
+    assert matches_each(expected, errors.splitlines())
 
 
 def test_a_trial_is_read_with_the_files_that_its_search_began_with(
@@ -229,10 +228,8 @@ def test_a_trial_is_read_with_the_files_that_its_search_began_with(
     assert again.attempts[-1].why == "the same run.yaml as 1"
     refused = trial("train.steps=0", "lr.peak=-1")
     assert refused.state == JobState.REFUSED and refused.name == "train.steps=0 lr.peak=-1"
-    assert (refused.attempts[-1].why or "").split("; ")[:2] == [
-        "command line: lr.peak: must be above 0, got -1.0",
-        "command line: train.steps: must be 1 or more, got 0",
-    ]
+    expected = [r"command line: lr\.peak: .*\b0\b.*-1\.0$", r"command line: train\.steps: .*\b1\b.*\b0$"]
+    assert matches_each(expected, (refused.attempts[-1].why or "").split("; ")[:2])
 
 
 def test_files_and_records_that_an_experiment_would_not_have_are_named(
@@ -241,17 +238,11 @@ def test_files_and_records_that_an_experiment_would_not_have_are_named(
     workspace = built.copy(tmp_path / "clone")
     (workspace.folder / "conf/lr/mine.yaml").write_text("kind: constant\npeak: 0.1\n", encoding="utf-8")
     code, _, errors = plan_sweep(workspace, "lr=mine,cosine")
-    assert (code, errors) == (
-        2, "conf/lr/mine.yaml: must be known to git, or no experiment has it; `git add` it\n"
-    )  # fmt: skip
+    assert code == 2 and missing_in(errors, "conf/lr/mine.yaml:", "git", "`git add`") == []
     workspace.run("git", "add", "conf")
     workspace.edit("params.yaml", "train_examples: 12", "train_examples: 16")
     code, _, errors = plan_sweep(workspace, "lr=mine,cosine")
-    assert (code, errors) == (
-        2,
-        "data/records/: must be what params.yaml asks for, before configurations are planned "
-        "with them; run `dvc repro build_records`\n",
-    )
+    assert code == 2 and missing_in(errors, "data/records/:", "params.yaml", "`dvc repro build_records`") == []
 
 
 @pytest.mark.parametrize(

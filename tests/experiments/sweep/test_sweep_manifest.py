@@ -1,7 +1,6 @@
 """A manifest is read as it was written, has one launcher, and is found by its id."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from bakeoff.experiments.sweep.search.search_settings import Search
 from bakeoff.experiments.sweep.sweep_manifest import FILE, JobState, all_ids, find_manifest, load_manifest, one_launcher
 from bakeoff.foundation.errors import WorkspaceError
 from support.made_sweeps import ID, sweep, sweep_job
+from support.messages import missing_in
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +69,7 @@ def test_a_write_that_does_not_come_to_its_end_leaves_the_old_manifest(monkeypat
 
 
 def test_a_sweep_is_named_by_the_beginning_of_its_id() -> None:
-    with pytest.raises(
-        WorkspaceError, match="^no sweep has started here yet; `bakeoff sweep lr=cosine,exponential` starts"
-    ):
+    with pytest.raises(WorkspaceError, match="^no sweep .*`bakeoff sweep lr=cosine,exponential`"):
         find_manifest(None)
     ids = ["sweep-20250101-000000", "sweep-20260102-030405", "sweep-20260102-040506"]
     for own in ids:
@@ -80,9 +78,7 @@ def test_a_sweep_is_named_by_the_beginning_of_its_id() -> None:
     assert find_manifest(None).id == ids[2]
     assert find_manifest("sweep-2025").id == ids[0]
     assert find_manifest(ids[1]).id == ids[1]
-    with pytest.raises(
-        WorkspaceError, match=rf"^sweep-2026: must name one sweep, got 2; .*one of: {ids[1]}, {ids[2]}$"
-    ):
+    with pytest.raises(WorkspaceError, match=rf"^sweep-2026: .*\b2; .*one of: {ids[1]}, {ids[2]}$"):
         find_manifest("sweep-2026")
     with pytest.raises(WorkspaceError, match="^sweep-2027: no sweep has this id; "):
         find_manifest("sweep-2027")
@@ -93,7 +89,7 @@ def test_only_one_launches_a_sweep() -> None:
     manifest.write()
     with (
         one_launcher(manifest.folder),
-        pytest.raises(WorkspaceError, match=f"^{ID}: is being run by another process; "),
+        pytest.raises(WorkspaceError, match=f"^{ID}: .*another process"),
     ):
         with one_launcher(manifest.folder):
             pass
@@ -102,21 +98,22 @@ def test_only_one_launches_a_sweep() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "parts"),
     [
-        ("{", "manifest.json cannot be read"),
-        ('{"version": 2, "jobs": [], "words": []}', "manifest.json must be of version 1, got 2"),
-        ('{"version": 1, "jobs": [], "words": []}', "manifest.json cannot be read"),
+        ("{", ("cannot be read",)),
+        ('{"version": 2, "jobs": [], "words": []}', ("version 1", "2")),
+        ('{"version": 1, "jobs": [], "words": []}', ("cannot be read",)),
         (
             '{"version": 1, "jobs": [], "words": [], "search": {"kind": "gp", "trials": 1, "metric": ""}}',
-            "manifest.json cannot be read (--search: no such kind 'gp'; ",
+            ("cannot be read", "--search:", "'gp'"),
         ),
     ],
 )
-def test_a_manifest_that_this_version_cannot_read_is_reported(text: str, message: str, place: Path) -> None:
+def test_a_manifest_that_this_version_cannot_read_is_reported(text: str, parts: tuple[str, ...], place: Path) -> None:
     (place / FILE).write_text(text, encoding="utf-8")
-    with pytest.raises(WorkspaceError, match=f"^{place.name}: {re.escape(message)}.*; start the sweep again$"):
+    with pytest.raises(WorkspaceError, match=f"^{place.name}: manifest.json .*; start the sweep") as caught:
         load_manifest(place)
+    assert missing_in(str(caught.value), *parts) == []
 
 
 def test_a_clock_that_is_set_back_makes_no_attempt_end_before_it_began() -> None:

@@ -23,6 +23,7 @@ from bakeoff.foundation.workspace import STOP_FILE
 from bakeoff.tracking.results import git
 from support.commands import run_bakeoff
 from support.made_sweeps import states, sweep, sweep_job
+from support.messages import missing_in
 
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
 Instead = Callable[[Mapping[int, str]], None]
@@ -120,9 +121,7 @@ def test_what_ctrl_c_ends_stays_in_line_and_what_failed_is_not_tried_again(inste
 
     lines = Impatient()
     assert run_queue(lines, follow=True).states == {FAILED, STOPPED, WAITING}
-    assert lines[-2:] == [
-        "stopped by Ctrl-C; what runs is saved, and stays in the queue", "sweep-1: 1 waiting, 1 failed, 1 stopped"
-    ]  # fmt: skip
+    assert missing_in(lines[-2], "Ctrl-C", "queue") == [] and lines[-1] == "sweep-1: 1 waiting, 1 failed, 1 stopped"
     assert list_queued_sweeps() == [FIRST, SECOND]
     assert {run.fingerprint for run in known_runs() if run.waits} == {"sweep-1-3", "sweep-2-1"}
     instead({1: "end(0)", 2: "end(0)", 3: "end(0)"})
@@ -168,7 +167,7 @@ def test_the_line_changes_while_it_runs(instead: Instead, monkeypatch: pytest.Mo
 
     lines = Busy()
     assert run_queue(lines, follow=True).states == {DONE, WAITING}
-    assert lines.count("sweep-1: was taken out of the queue; what runs of it comes to its end") == 1
+    assert sum(missing_in(line, "sweep-1:", "taken out") == [] for line in lines) == 1
     assert states(load_manifest(own.folder)) == [DONE, WAITING] and states(load_manifest(last.folder)) == [WAITING]
     assert "sweep-3: 1 done" in lines and list_queued_sweeps() == []
 
@@ -179,14 +178,14 @@ def test_a_sweep_that_cannot_be_run_does_not_hold_up_those_behind_it(instead: In
     add_queued(SECOND, 1)
     lines: list[str] = []
     assert run_queue(lines).states == {DONE}
-    assert lines[0] == "sweep-1: manifest.json cannot be read ('version'); start the sweep again; it leaves the queue"
+    assert missing_in(lines[0], "sweep-1:", "manifest.json", "'version'", "leaves the queue") == []
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("sweep", r"^sweep: must name one sweep, got 2: sweep-1, sweep-2$"),
-        ("swep-1", r"^swep-1: must be in the queue; did you mean 'sweep-1'\? one of: sweep-1, sweep-2$"),
+        ("sweep", r"^sweep: .*\b2: sweep-1, sweep-2$"),
+        ("swep-1", r"^swep-1: .*'sweep-1'.*one of: sweep-1, sweep-2$"),
     ],
 )
 def test_a_name_must_be_that_of_one(name: str, message: str) -> None:
@@ -236,43 +235,38 @@ def test_the_line_is_listed_run_and_empty(bakeoff: Bakeoff, instead: Instead) ->
     assert [row.strip() for row in bakeoff("list")[1].splitlines()] == rows
     code, lines = bakeoff("start", "--quiet")
     assert code == 1 and "sweep-1: 1 done, 1 failed" in lines and "sweep-2: 1 done" in lines
-    assert bakeoff("start") == (0, "the queue is empty; `bakeoff queue add lr=cosine` adds to it\n")
+    code, lines = bakeoff("start")
+    assert code == 0 and missing_in(lines, "empty", "`bakeoff queue add lr=cosine`") == []
 
 
 def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:
     for name in (FIRST, SECOND):
         add_queued(name, 1)
     code, lines = bakeoff("remove", "sweep-2")
-    assert (code, lines) == (0, "sweep-2: is out of the queue; `bakeoff sweep --resume sweep-2` runs it by itself\n")
+    assert code == 0 and missing_in(lines, "sweep-2:", "queue", "`bakeoff sweep --resume sweep-2`") == []
     assert list_queued_sweeps() == [FIRST] and [run.fingerprint for run in known_runs()] == ["sweep-1-1"]
     assert bakeoff("remove", "--all")[0] == 0 and list_queued_sweeps() == []
     for overrides in (("remove",), ("remove", "sweep-1", "--all")):
         code, lines = bakeoff(*overrides)
-        assert code == 2 and "queue remove: must be given either ids of sweeps or --all" in lines
+        assert code == 2 and missing_in(lines, "queue remove:", "ids", "--all") == []
 
 
 @pytest.mark.parametrize(
-    ("overrides", "message"),
+    ("overrides", "parts"),
     [
-        (("start", "-j", "0"), "--jobs: must be 1 or more, got 0"),
-        (
-            ("add", "seed=1", "hydra/launcher=x"),
-            "queue add: must stand without overrides of Hydra's own, got hydra/launch",
-        ),
-        (
-            ("add", "seed=1", "hydra.verbose=1"),
-            "queue add: must stand without overrides of Hydra's own, got hydra.verbose=1;",
-        ),
-        (("add", "seed=1", "--trials", "3"), "--trials: must stand with --search, got none"),
+        (("start", "-j", "0"), ("--jobs:", "1", "0")),
+        (("add", "seed=1", "hydra/launcher=x"), ("queue add:", "Hydra", "hydra/launch")),
+        (("add", "seed=1", "hydra.verbose=1"), ("queue add:", "Hydra", "hydra.verbose=1;")),
+        (("add", "seed=1", "--trials", "3"), ("--trials:", "--search")),
     ],
 )
-def test_what_makes_no_sense_is_refused(bakeoff: Bakeoff, overrides: tuple[str, ...], message: str) -> None:
+def test_what_makes_no_sense_is_refused(bakeoff: Bakeoff, overrides: tuple[str, ...], parts: tuple[str, ...]) -> None:
     code, lines = bakeoff(*overrides)
-    assert code == 2 and message in lines and list_queued_sweeps() == []
+    assert code == 2 and missing_in(lines, *parts) == [] and list_queued_sweeps() == []
 
 
 def test_one_at_a_time_runs_the_queue(bakeoff: Bakeoff, place: Path) -> None:
     (place / ".bakeoff/queue").mkdir(parents=True)
     with one_launcher(place / ".bakeoff/queue"):
         code, lines = bakeoff("start")
-    assert code == 2 and lines.startswith("queue: is being run by another process")
+    assert code == 2 and missing_in(lines, "queue:", "another process") == []

@@ -123,7 +123,7 @@ def test_minutes_are_those_of_the_person_whom_a_sweep_was_for(folder: Path) -> N
     each = {owner: (account.spent, account.reserved) for owner, account in accounts().items()}
     assert each == {"the team": (12, 30), "ann": (12, 30), "ben": (0, 0)}
     assert accounts()["ann"].left == 0  # 40, less 42
-    with pytest.raises(ConfigError, match=r"^train\.max_minutes: nothing is left of the 40 minutes .* for ann; wait"):
+    with pytest.raises(ConfigError, match=r"^train\.max_minutes: nothing is left .*\b40\b.* ann;"):
         require_minutes([1.0], "ann")
     require_minutes([50.0], "ben")
 
@@ -139,15 +139,11 @@ def test_runs_of_before_count_for_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("longest", "person", "message"),
     [
-        ([None], None, r"train\.max_minutes: must be set, for a training reserves it; 70 are left of the 100 minutes"),
-        (
-            [71.0],
-            None,
-            r"train\.max_minutes: must be at most 70, got 71; more is not left of the 100 minutes that",
-        ),
-        ([40.0, 31.0], None, r"must be at most 70 for all 2 jobs, got 71; more is not left"),
-        ([41.0], "ann", r"must be at most 40, got 41; more is not left of the 40 minutes .* for ann$"),
-        ([1.0], "bob", r"^person: no such person 'bob' in conf/team\.yaml; .*ann, ben"),
+        ([None], None, r"train\.max_minutes: must be set.*\b70\b.*\b100\b"),
+        ([71.0], None, r"train\.max_minutes: .*\b70, got 71;.*\b100\b"),
+        ([40.0, 31.0], None, r"\b70\b.*\b2 jobs, got 71;"),
+        ([41.0], "ann", r"\b40, got 41;.*\b40\b.* ann$"),
+        ([1.0], "bob", r"^person: .*'bob'.* conf/team\.yaml; .*ann, ben"),
     ],
 )
 def test_more_than_is_left_is_refused_in_one_line(
@@ -163,7 +159,7 @@ def test_what_is_just_left_is_given_and_without_a_file_nothing_is_counted(folder
     require_minutes([60.0, 40.0])
     require_minutes([], "ann")
     (folder / "conf/team.yaml").write_text("people: {ann: 40}\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"^person: must be set, for conf/team\.yaml has minutes for people alone"):
+    with pytest.raises(ConfigError, match=r"^person: must be set.* conf/team\.yaml\b"):
         require_minutes([1.0])
     (folder / "conf/team.yaml").unlink()
     assert load_team() is None
@@ -183,13 +179,13 @@ def test_going_on_reserves_what_is_left_of_the_longest_time(folder: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("minutes: many", r"^conf/team\.yaml:1: minutes: must be a number of 0 or more, got 'many'$"),
-        ("minutes: -1", r":1: minutes: must be a number of 0 or more, got -1"),
+        ("minutes: many", r"^conf/team\.yaml:1: minutes: .*'many'$"),
+        ("minutes: -1", r":1: minutes: .*\b0\b.*-1$"),
         ("minutes: 5\nseason: 1", r"^conf/team\.yaml:2: season: no such key; .*minutes, people, since"),
-        ("people: [ann]", r":1: people: must be names with their minutes"),
+        ("people: [ann]", r":1: people: .*names"),
         ("minutes: 1\npeople: {ann: true}", r":2: people\.ann: must be a number"),
-        ('minutes: 5\nsince: "September"', r':2: since: must be a day such as "2026-09-01", got \'September\''),
-        ("since: null", r"minutes: must be set, for the team"),
+        ('minutes: 5\nsince: "September"', r':2: since: .*"2026-09-01".*\'September\''),
+        ("since: null", r"minutes: must be set"),
     ],
 )
 def test_a_mistake_in_the_file_is_reported_with_its_line(folder: Path, text: str, message: str) -> None:

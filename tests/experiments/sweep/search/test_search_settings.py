@@ -12,11 +12,11 @@ from bakeoff.learning.metrics.names import BY_HEADLINE
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"kind": "tpee"}, "--search: no such kind 'tpee'; did you mean 'tpe'. one of: asha, random, tpe"),
-        ({"trials": 0}, "--trials: must be 1 or more, got 0"),
-        ({"direction": "up"}, "--direction: must be max or min, got 'up'"),
-        ({"seed": -1}, "--search-seed: must be 0 or more, got -1"),
-        ({"kind": "asha", "prunes": False}, "--no-pruning: must stand without --search asha, which is a way"),
+        ({"kind": "tpee"}, "--search: .*'tpee'.*'tpe'.* one of: asha, random, tpe"),
+        ({"trials": 0}, r"--trials: .*\b1\b.*\b0$"),
+        ({"direction": "up"}, "--direction: .*max or min.*'up'"),
+        ({"seed": -1}, r"--search-seed: .*\b0\b.*-1$"),
+        ({"kind": "asha", "prunes": False}, "--no-pruning: .*--search asha"),
     ],
 )  # fmt: skip
 def test_a_search_that_cannot_be_is_refused(more: dict[str, Any], message: str) -> None:
@@ -40,10 +40,10 @@ def test_training_validates_all_that_evaluation_writes(headline: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("mAP50", "--metric: no stage writes 'mAP50'; did you mean 'mAP_50'. one of: AR_1, "),
-        ("accuracy", "--metric: no stage writes 'accuracy'; .*one of: AR_1, "),
-        ("validation/mAp_50", "--metric: no stage writes 'validation/mAp_50'; did you mean 'validation/mAP_50'."),
-        ("validation/los", "--metric: no stage writes 'validation/los'; did you mean 'validation/loss'."),
+        ("mAP50", "--metric: .*'mAP50'.*'mAP_50'.* one of: AR_1, "),
+        ("accuracy", "--metric: .*'accuracy'.* one of: AR_1, "),
+        ("validation/mAp_50", "--metric: .*'validation/mAp_50'.*'validation/mAP_50'"),
+        ("validation/los", "--metric: .*'validation/los'.*'validation/loss'"),
     ],
 )
 def test_a_metric_that_no_stage_writes_is_refused_with_the_nearest(name: str, message: str) -> None:

@@ -21,6 +21,7 @@ from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.results.results import Result
 from support.imports import ROOT
 from support.made_sweeps import ID, states, sweep, sweep_job
+from support.messages import missing_in
 
 DONE, PRUNED, REFUSED, FAILED = JobState.DONE, JobState.PRUNED, JobState.REFUSED, JobState.FAILED
 OVERRIDES = ("lr.peak=interval(0,1)", "lr=cosine,exponential")
@@ -183,8 +184,12 @@ def test_what_falls_behind_is_ended_and_the_next_begins(instead: Instead, place:
     end = launched(search("asha", 3), 2, lines.append)
     assert states(end) == states(load_manifest(end.folder)) == [DONE, PRUNED, DONE]
     pruned = end.job(2)
-    why = "mAP_50 0.100 at step 50, not among the best of 3 there"
-    assert pruned.attempts[-1].why == why and pruned.validations == ((50, 0.1),) and pruned.fingerprint == "f2"
+    why = pruned.attempts[-1].why or ""
+    assert (
+        missing_in(why, "mAP_50 0.100", "step 50", "best of 3") == []
+        and pruned.validations == ((50, 0.1),)
+        and pruned.fingerprint == "f2"
+    )
     assert (place / "saved").exists()
     assert any(line.startswith("2 of 3 is given up after ") and line.endswith(why) for line in lines)
 

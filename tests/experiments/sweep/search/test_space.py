@@ -73,15 +73,15 @@ def test_a_space_knows_its_size_and_values_that_are_not_tried() -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["lr.peak=0.1", "seed=3"], r"--search: must be given what varies, got lr.peak=0.1 seed=3; write 'lr"),
-        (["a=interval(5,1)"], r"command line: a=interval\(5,1\): must go from its lower to its higher end, got 5.0 to"),
-        (["a=int(interval(5,5))"], r"command line: a=int\(interval\(5,5\)\): must go from .*, got 5 to 5; write"),
-        (["a=tag(log,interval(0,1))"], r"command line: a=.*: must begin above 0 to be logarithmic, got 0.0; leave tag"),
-        (["a=interval(0,inf)"], r"command line: a=.*: must have ends that are numbers, got 0.0 and inf"),
-        (["a=tag(linear,interval(0,1))"], r"command line: a=.*: must be tag\(log,interval\(…\)\), .*, got linear"),
-        (["a=tag(log,range(0,9))"], r"command line: a=.*: must be tag\(log,interval\(…\)\), .*, got log; leave it out"),
-        (["a=range(0,200000)"], r"command line: a=.*: must be at most 100,000 values, got more; write interval"),
-        (["a=range(3,3)"], r"command line: a=range\(3,3\): must stand for one value or more, got none"),
+        (["lr.peak=0.1", "seed=3"], r"--search: .*\blr\.peak=0\.1 seed=3;.*'lr"),
+        (["a=interval(5,1)"], r"command line: a=interval\(5,1\): .*\b5\.0 to 1\.0\b"),
+        (["a=int(interval(5,5))"], r"command line: a=int\(interval\(5,5\)\): .*\b5 to 5\b"),
+        (["a=tag(log,interval(0,1))"], r"command line: a=.*: .*logarithmic.*\b0\.0\b"),
+        (["a=interval(0,inf)"], r"command line: a=.*: .*\b0\.0 and inf\b"),
+        (["a=tag(linear,interval(0,1))"], r"command line: a=.*: .*tag\(log,interval\(…\)\), .*\blinear"),
+        (["a=tag(log,range(0,9))"], r"command line: a=.*: .*tag\(log,interval\(…\)\), .*got log\b"),
+        (["a=range(0,200000)"], r"command line: a=.*: .*\b100,000\b.* more\b.*interval"),
+        (["a=range(3,3)"], r"command line: a=range\(3,3\): .*\bnone\b"),
     ],
 )  # fmt: skip
 def test_overrides_that_a_search_cannot_draw_from_are_refused(overrides: list[str], message: str) -> None:
