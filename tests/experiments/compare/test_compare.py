@@ -17,8 +17,9 @@ from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import workspace
 from support.made_runs import made
+from support.messages import missing_in
 from support.page_reading import defects_of
-from support.run_journals import Bakeoff, CommandOutput, scores, write_run
+from support.run_journals import Bakeoff, scores, write_run
 
 SWEEP = "sweep-20261121-101500"
 
@@ -69,7 +70,7 @@ def test_only_the_keys_that_differ_are_shown_and_the_best_is_marked(bakeoff: Bak
     assert rows[1][-4:-1] != rows[2][-4:-1]
     assert "1:30" in " ".join(rows[1]) and "1.50 GB" in " ".join(rows[1])
     assert "overlap; `bakeoff better aaaa1111 bbbb2222` tells" in rows[-2][0]
-    assert rows[-1] == ["2 more keys differ with these: --all-keys shows them"]  # lr.kind, lr.decay_steps
+    assert missing_in(rows[-1][0], "2 more keys", "--all-keys") == []  # lr.kind, lr.decay_steps
     assert {"lr.kind", "lr.decay_steps"} < set(bakeoff("compare", "--all-keys").rows[0])
 
 
@@ -87,11 +88,8 @@ def test_runs_are_compared_by_another_evaluation(bakeoff: Bakeoff) -> None:
     assert "0.600* (0.500–0.700)" in first and "77ab" in first
     assert bakeoff("compare", "--no-fold", "--on", "test", "--filter", "mAP_50>0.57").rows[1][0] == "aaaa1111"
     output = bakeoff("compare", "--on", "tset")
-    assert (output.code, output.err) == (
-        2,
-        "--on: no run was judged on 'tset'; did you mean 'test'? one of: test; "
-        "`bakeoff evaluate RUN` judges runs on the test\n",
-    )
+    parts = "--on:", "'tset'", "'test'", "one of: test;", "`bakeoff evaluate RUN`"
+    assert (output.code, missing_in(output.err, *parts)) == (2, [])
 
 
 def test_the_lowest_loss_is_the_best(bakeoff: Bakeoff) -> None:
@@ -344,23 +342,23 @@ def test_ids_of_a_store_on_a_server_lead_to_its_pages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["aaab"], r"aaab: no run is known by this name; it can be the short name .*; did you mean 'aaaa1111'\?"),
-        (["a"], "a: no run is known by this name"),
-        (["aaaa", "conf"], r"conf: must be in a folder with models/config/run.yaml, got one without"),
-        (["dddd"], "dddd: must be a run of experiment 'bakeoff', got one of 'other'; --experiment other compares"),
-        (["cccc"], r"cccc: must name one run, got 2: cccc4444 \(.*\) SUCCEEDED, cccc3333 \(.*; give more of its name"),
-        (["--sweep", "sweep-1"], r"--sweep: no sweep 'sweep-1' has runs; one of: \(none\)"),
-        (["--metric", "mAP50"], r"--metric: no run has 'mAP50'; did you mean 'mAP_50'\? one of: "),
-        (["--sort", "lr.peek"], r"--sort: no run has 'lr.peek'; did you mean 'lr.peak'\?"),
-        (["--filter", "lr.usa=cosine"], r"--filter: no run has 'lr.usa'; did you mean 'lr.use'\?"),
-        (["--filter", "cosine"], "--filter: must be a key, one of = != > >= < <= and a value, .*, got 'cosine'"),
-        (["--filter", "lr.use="], "--filter: must be a key, one of .*, got 'lr.use='"),
-        (["--filter", "mAP_50>high"], "--filter: must compare with a number after >, got 'mAP_50>high'"),
+        (["aaab"], "aaab: no run .*'aaaa1111'"),
+        (["a"], "a: no run"),
+        (["aaaa", "conf"], r"conf: .*models/config/run\.yaml"),
+        (["dddd"], "dddd: .*'bakeoff'.*'other'.*--experiment other"),
+        (["cccc"], r"cccc: .*\b2: cccc4444 \(.*\) SUCCEEDED, cccc3333 \("),
+        (["--sweep", "sweep-1"], r"--sweep: .*'sweep-1'.*\(none\)"),
+        (["--metric", "mAP50"], "--metric: .*'mAP50'.*'mAP_50'.* one of: "),
+        (["--sort", "lr.peek"], r"--sort: .*'lr\.peek'.*'lr\.peak'"),
+        (["--filter", "lr.usa=cosine"], r"--filter: .*'lr\.usa'.*'lr\.use'"),
+        (["--filter", "cosine"], "--filter: .*key.* = != > >= < <= .*'cosine'"),
+        (["--filter", "lr.use="], r"--filter: .*key.* = != > >= < <= .*'lr\.use='"),
+        (["--filter", "mAP_50>high"], "--filter: .*number.* >, .*'mAP_50>high'"),
         (["--filter", "mAP_50>0.99"], "--filter: no run has mAP_50>0.99"),
-        (["--top", "0"], "--top: must be 1 or more, got 0"),
-        (["--recent", "-1"], "--recent: must be 1 or more, got -1"),
-        (["aaaa", "--recent", "3"], "compare: must be given either runs, a sweep or how many, got RUN and --recent"),
-        (["--uri", "sqlite:///gone.db"], "sqlite:///gone.db: must be a store, got no such file"),
+        (["--top", "0"], r"--top: .*\b1\b.*\b0$"),
+        (["--recent", "-1"], r"--recent: .*\b1\b.*-1$"),
+        (["aaaa", "--recent", "3"], "compare: .*RUN and --recent$"),
+        (["--uri", "sqlite:///gone.db"], r"sqlite:///gone\.db: .*no such file"),
     ],
 )  # fmt: skip
 def test_a_slip_is_reported_in_one_line(options: list[str], message: str, bakeoff: Bakeoff) -> None:
@@ -373,7 +371,8 @@ def test_a_slip_is_reported_in_one_line(options: list[str], message: str, bakeof
 
 
 def test_before_any_run_compare_says_what_makes_one(bakeoff: Bakeoff) -> None:
-    assert bakeoff("compare") == CommandOutput(2, "", "no run is known here yet; `dvc repro` makes one\n")
+    output = bakeoff("compare")
+    assert (output.code, output.out, missing_in(output.err, "no run", "`dvc repro`")) == (2, "", [])
 
 
 def test_runs_without_numbers_are_shown_without_them(bakeoff: Bakeoff) -> None:

@@ -118,12 +118,12 @@ def test_groups_are_those_that_both_were_evaluated_with(write: Write) -> None:
     assert judged(a, b).differences.groups == 30
     assert judged(a, b, replace(A, params=grouped), replace(B, params=grouped)).differences.groups == 15
     assert judged(a, b, group="^(.+)_").differences.groups == 15
-    message = r"evaluate.group: must be the same for both, got '\^\(.\+\)_' of aaaa.* and None of bbbb.*; --group says"
+    message = r"evaluate\.group: .*'\^\(.\+\)_' of aaaa.* None of bbbb.*--group"
     with pytest.raises(BakeoffError, match=message):
         judged(a, b, replace(A, params=grouped))
-    with pytest.raises(BakeoffError, match=r"--group: must be a regular expression with one \(group\), got '\['"):
+    with pytest.raises(BakeoffError, match=r"--group: .*\(group\).*'\['"):
         judged(a, b, group="[")
-    with pytest.raises(BakeoffError, match="must be judged on 10 groups of examples or more to be told apart, got 1"):
+    with pytest.raises(BakeoffError, match=r"\b10 groups\b.*\b1$"):
         judged(a, b, group="^(match)")
 
 
@@ -132,12 +132,10 @@ def test_other_examples_are_refused_with_what_differs(write: Write) -> None:
     b = write("b", one_label(1, 12), "one label", [f"{number}.jpg" for number in (*range(2, 12), 90, 91)])
     other = ClassificationScore(CLASSES, tuple(replace(one, truth=3) for one in one_label(1, 12).answers))
     c = write("c", other, "one label")
-    only = (
-        r"got 2 only in A \(0.jpg, 1.jpg\), 2 only in B \(90.jpg, 91.jpg\) beside 10 that are the same; evaluate both"
-    )
+    only = r"\b2 only in A \(0\.jpg, 1\.jpg\), 2 only in B \(90\.jpg, 91\.jpg\).*\b10\b"
     with pytest.raises(BakeoffError, match=only):
         judged(a, b)
-    with pytest.raises(BakeoffError, match=r"got 12 with another truth \(0.jpg, 1.jpg, 2.jpg, …\) beside 0 that are"):
+    with pytest.raises(BakeoffError, match=r"\b12 with another truth \(0\.jpg, 1\.jpg, 2\.jpg, …\).*\b0\b"):
         judged(a, c)
 
 
@@ -153,22 +151,18 @@ def test_a_box_that_moved_is_another_truth_and_one_that_was_rounded_is_not(write
 
 
 def test_runs_of_two_tasks_are_refused(write: Write) -> None:
-    with pytest.raises(BakeoffError, match="must be of one task, got answers of boxes and of one label"):
+    with pytest.raises(BakeoffError, match="one task.*boxes.*one label"):
         judged(write("a", boxes(1), "boxes"), write("b", one_label(1), "one label"))
 
 
 def test_a_metric_that_examples_do_not_give_is_named_with_the_nearest(write: Write) -> None:
     a = write("a", one_label(1), "one label")
-    with pytest.raises(
-        BakeoffError, match="--metric: must be a number that examples give, got 'acuracy'; did you mean 'acc"
-    ):
+    with pytest.raises(BakeoffError, match="--metric: .*'acuracy'.*'acc"):
         judged(a, a, metric="acuracy")
     assert judged(a, a, metric="loss").metric == "loss"
 
 
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "examples.parquet").write_text("no table")
-    with pytest.raises(
-        BakeoffError, match="examples.parquet: must be the examples of an evaluation, got a file that says"
-    ):
+    with pytest.raises(BakeoffError, match=r"examples\.parquet: .*an evaluation"):
         Judged.read(tmp_path / "examples.parquet")

@@ -11,6 +11,7 @@ import pytest
 from bakeoff.foundation import workspace
 from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.target import SyncProgress, target_in
+from support.messages import missing_in
 from support.run_journals import Bakeoff, scores, write_run
 
 TABLES = """
@@ -83,24 +84,21 @@ def test_a_run_is_read_where_it_is_whole(store: Path, bakeoff: Bakeoff) -> None:
 
 def test_runs_of_another_experiment_are_reported(store: Path, bakeoff: Bakeoff) -> None:
     stored(store, "stranger", scores(0.8), project=2)
-    message = "experiment 'bakeoff' has no runs in mlflow.db; --experiment chooses another: other\n"
-    assert bakeoff("compare").err == message
+    assert missing_in(bakeoff("compare").err, "'bakeoff'", "no runs", "mlflow.db", "--experiment", "other\n") == []
     stored(store, "deleted", scores(0.9), stage="deleted")
-    assert bakeoff("compare", "deleted").err == (
-        "deleted: this run was deleted in MLflow; `mlflow runs restore --run-id mlflow-deleted` brings it back\n"
-    )
-    message = "--experiment: must have runs in mlflow.db, got 'othr'; did you mean 'other'? one of: bakeoff, other\n"
-    assert bakeoff("compare", "--experiment", "othr").err == message
+    error = bakeoff("compare", "deleted").err
+    assert missing_in(error, "deleted:", "MLflow", "`mlflow runs restore --run-id mlflow-deleted`") == []
+    error = bakeoff("compare", "--experiment", "othr").err
+    assert missing_in(error, "--experiment:", "mlflow.db", "'othr'", "'other'", "bakeoff, other\n") == []
 
 
 def test_a_store_that_gives_nothing_is_a_warning_while_there_are_journals(here: Path, bakeoff: Bakeoff) -> None:
     (here / "mlflow.db").write_text("no database")
-    message = "mlflow.db: must be a database of MLflow's, got another file"
     output = bakeoff("compare")
-    assert (output.code, output.err) == (2, f"{message}\n")
+    assert (output.code, missing_in(output.err, "mlflow.db:", "another file")) == (2, [])
     write_run("aaaa1111", scores(0.8))
     output = bakeoff("compare")
-    assert (output.code, output.err) == (0, f"warning: {message}; compared is what the journals of this clone hold\n")
+    assert (output.code, missing_in(output.err, "warning: mlflow.db:", "another file", "journals")) == (0, [])
     assert output.rows[1][0] == "aaaa1111"
 
 
