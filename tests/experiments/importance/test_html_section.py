@@ -8,6 +8,7 @@ import pytest
 from bakeoff.experiments.importance.describe import describe_effect, find_effects
 from bakeoff.experiments.importance.html_section import draw_section
 from bakeoff.experiments.importance.trial import Question, Trial, merge_seeds, seed_deviation
+from support.messages import missing_in
 
 KEYS = ("lr.use", "lr.peak", "seed")
 VALUES = {"cosine": 0.3, "exponential": 0.5}
@@ -67,46 +68,43 @@ def describe_effects(trials: list[Trial], question: Question) -> dict[str, str]:
 def test_each_key_is_described_in_sentences_the_one_that_moves_most_first() -> None:
     sentences = describe_effects(make_grid(), Question(KEYS, "mAP_50"))
     assert list(sentences) == ["lr.use", "lr.peak"]
-    assert sentences["lr.use"].startswith(
-        "Best with exponential: 0.511 on average over 3 configurations, "
-        "cosine: 0.311 on average over 3 configurations; 0.200 apart. "
-        "It explains 99 % of the variation; chance alone would do as much in less than 0.1 % of such sweeps."
-    )
-    assert "Best with 0.1: 0.421 on average over 2 configurations, worst with 0.001: 0.401" in sentences["lr.peak"]
+    parts = "Best with exponential: 0.511", "3", "cosine: 0.311", "3", "0.200", "99 %", "less than 0.1 %"
+    assert missing_in(sentences["lr.use"], *parts) == []
+    assert missing_in(sentences["lr.peak"], "Best with 0.1: 0.421", "2", "worst with 0.001: 0.401") == []
 
 
 @pytest.mark.parametrize(
-    ("trials", "sentence"),
+    ("trials", "parts"),
     [
-        ([Trial("a", {"k": "1"}, (0.1,)), Trial("b", {"k": "2"}, (0.2,))], "2 configurations are too few to tell that"),
+        ([Trial("a", {"k": "1"}, (0.1,)), Trial("b", {"k": "2"}, (0.2,))], ("2 configurations", "too few")),
         (
             [Trial(str(at), {"k": str(at % 2), "l": str(at % 2), "m": str(at)}, (at / 10,)) for at in range(8)],
-            "It changes only together with l: their effects cannot be told apart.",
+            ("only together with l:",),
         ),
         (
             [Trial(str(at), {"k": "ab"[at > 3], "l": "cd"[at > 4], "m": str(at)}, (at % 3,)) for at in range(9)],
-            "It often changes together with l (0.7",
+            ("often", "together with l (0.7"),
         ),
         (
             [Trial(f"{k}{at}", {"k": k, "seed": str(at)}, (at + 0.1 * int(k),)) for k in "12" for at in range(3)],
-            "That is not much beside what the seed alone does (± 1.000).",
+            ("not much", "the seed", "± 1.000"),
         ),
         (
             [Trial(str(at), {"k": str(at)} if at else {}, (at,)) for at in range(4)],
-            "1 of 4 configurations have no such key.",
+            ("1 of 4", "no such key"),
         ),
         (
             [Trial(str(at), {"k": str(at)}, (float(at * at),)) for at in range(9)],
-            "The larger, the higher (rank correlation +1.00).",
+            ("larger", "higher", "+1.00"),
         ),
         (
             [Trial(str(at), {"k": "abc"[at % 3], "m": str(at)}, (at % 2 + 0.1 * at,)) for at in range(6)],
-            ", so nothing is shown.",
+            ("nothing is shown",),
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_known_is_reported(trials: list[Trial], sentence: str) -> None:
-    assert sentence in describe_effects(trials, Question(("k", "l", "seed"), "mAP"))["k"]
+def test_what_cannot_be_known_is_reported(trials: list[Trial], parts: tuple[str, ...]) -> None:
+    assert missing_in(describe_effects(trials, Question(("k", "l", "seed"), "mAP"))["k"], *parts) == []
 
 
 def test_nothing_is_drawn_where_nothing_differs_or_was_measured() -> None:

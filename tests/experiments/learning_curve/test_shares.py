@@ -36,13 +36,13 @@ def test_epochs_become_steps_so_that_all_shares_have_as_many(run: Run) -> None:
 
 def test_too_few_examples_are_no_statement(run: Run) -> None:
     few = replace(run, derived=replace(run.derived, train_examples=40))
-    with pytest.raises(WorkspaceError, match="no statement: 12% of 40 training examples are 5, 20 are needed; take"):
+    with pytest.raises(WorkspaceError, match=r"^no statement: 12% of 40 .*\b5, 20\b"):
         make_overrides(few, SHARES, 3, "steps")
 
 
 @pytest.mark.parametrize("text", ["0.5,1", "0.1,0.2,0.5", "a,b,1", "0,0.5,1", ""])
 def test_shares_must_be_three_up_to_the_whole(text: str) -> None:
-    with pytest.raises(WorkspaceError, match="--shares: must be 3 shares or more up to 1, such as 0.25,0.5,1, got"):
+    with pytest.raises(WorkspaceError, match=rf"^--shares: .*\b3\b.*\b1, .*0\.25,0\.5,1, .*{text}"):
         read_shares(text)
 
 

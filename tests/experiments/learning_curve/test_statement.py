@@ -16,6 +16,7 @@ from bakeoff.experiments.learning_curve.networks import choose_network
 from bakeoff.experiments.learning_curve.statement import describe_limits, make_statement
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.tracking.journal.journal import Journal
+from support.messages import missing_in
 
 ACCURACY = Measure("accuracy", is_share=True)
 SHARES = (0.12, 0.25, 0.5, 1.0)
@@ -46,25 +47,25 @@ def make_measurements(
 def test_a_steep_curve_says_what_twice_the_data_bring() -> None:
     statement = make_statement(make_measurements(), NO_RISE, None)
     assert statement.more_data.startswith("More data: +0.0")
-    assert "of accuracy with 1,600 training examples, twice as many, to 0.9" in statement.more_data
+    assert missing_in(statement.more_data, "of accuracy", "1,600", "to 0.9") == []
     error = 1 - make_measurements().whole[0].value
     assert statement.predicted is not None and statement.predicted.low < error < statement.predicted.high
     assert statement.more_steps == "More steps: no statement, 0 passes."
-    assert statement.another_network.startswith("Another network: not tried on these records; `bakeoff sweep model=")
+    assert missing_in(statement.another_network, "Another network:", "not tried", "`bakeoff sweep model=") == []
 
 
 @pytest.mark.parametrize(
-    ("measurements", "reason"),
+    ("measurements", "parts"),
     [
-        (make_measurements(seeds=1), "no statement, one seed only, which shows nothing about chance, so there is"),
-        (make_measurements(validation=12), "no statement, 12 validation images, 30 are needed"),
-        (make_measurements(shares=(0.5, 1.0)), "no statement, 2 shares have a run, 3 are needed"),
-        (make_measurements(exponent=0.0), "which chance explains"),
+        (make_measurements(seeds=1), ("one seed only",)),
+        (make_measurements(validation=12), ("12 validation images", "30")),
+        (make_measurements(shares=(0.5, 1.0)), ("2 shares", "3")),
+        (make_measurements(exponent=0.0), ("which chance explains",)),
     ],
 )
-def test_too_little_and_chance_are_no_statement(measurements: Measurements, reason: str) -> None:
+def test_too_little_and_chance_are_no_statement(measurements: Measurements, parts: tuple[str, ...]) -> None:
     sentence = make_statement(measurements, NO_RISE, None).more_data
-    assert sentence.startswith("More data: no statement") and reason in sentence
+    assert sentence.startswith("More data: no statement") and missing_in(sentence, *parts) == []
 
 
 def test_shares_that_did_not_predict_the_whole_are_no_statement() -> None:
@@ -74,7 +75,7 @@ def test_shares_that_did_not_predict_the_whole_are_no_statement() -> None:
         for one in measurements.points
     )
     sentence = make_statement(Measurements(ACCURACY, worse, 200, 0), NO_RISE, None).more_data
-    assert "no statement, the smaller shares predicted accuracy" in sentence and "which gave 0.300" in sentence
+    assert missing_in(sentence, "no statement", "predicted accuracy", "gave 0.300") == []
 
 
 def test_a_run_that_still_rose_is_distinguished_from_one_that_had_ended() -> None:
@@ -88,7 +89,7 @@ def test_a_run_that_still_rose_is_distinguished_from_one_that_had_ended() -> Non
     assert "so it still rose" in make_statement(make_measurements(), still, None).more_steps
     assert "which chance explains" in make_statement(make_measurements(), over, None).more_steps
     few = measure_rise([[(100, 0.5), (400, 0.6)]], 400, ACCURACY)
-    assert few.why_not.startswith("1 validation passes in the second half of a run, 4 are needed")
+    assert missing_in(few.why_not, "1 validation passes", "4") == []
 
 
 def test_the_rise_is_read_from_the_journals_of_the_longest_runs(
@@ -124,7 +125,7 @@ def test_another_network_is_compared_on_the_same_seeds() -> None:
     assert "no statement" in make_statement(measurements, NO_RISE, unsure).another_network
     single = choose_network(measurements.whole, alone, measurements)
     few = make_statement(measurements, NO_RISE, single).another_network
-    assert "no statement, single has 1 seeds in common with the curve, 2 are needed" in few
+    assert missing_in(few, "no statement", "single", "1 seeds", "2") == []
     assert choose_network(measurements.whole, others, measurements) is None  # of other records
 
 
@@ -135,7 +136,7 @@ def test_a_number_that_is_no_error_is_refused() -> None:
         choose_measure(runs, "mAP_50")
     runs = [Contender(**(vars(runs[0]) | {"metrics": {"evaluation/loss": 0.4, "evaluation/threshold": 0.5}}))]
     assert choose_measure(runs, "loss") == Measure("loss", is_share=False)
-    with pytest.raises(WorkspaceError, match="--metric: must be a share of 1, or a number from 0 that is better"):
+    with pytest.raises(WorkspaceError, match="^--metric: must be a share"):
         choose_measure(runs, "threshold")
 
 
@@ -154,9 +155,7 @@ def test_groups_and_runs_that_are_missing_are_named() -> None:
     changed = (*measurements.points[:-3], Point(1.0, 0, 800, last.value, grouped))
     assert describe_limits(measurements) == []
     limits = describe_limits(Measurements(ACCURACY, changed, 200, 2))
-    assert "data.split.group puts examples together" in limits[0] and limits[1].startswith(
-        "2 runs of the sweep have no"
-    )
+    assert "data.split.group" in limits[0] and missing_in(limits[1], "2 runs") == []
 
 
 def test_the_page_has_the_band_the_points_and_the_sentences(tmp_path: Path) -> None:
