@@ -15,6 +15,7 @@ import yaml
 from PIL import Image, ImageDraw
 
 from support.imports import ROOT
+from support.messages import missing_in
 from support.workspace_copy import Workspace, tiny_workspace
 
 RECIPES = ("a network", "a learning-rate schedule", "a source of data", "a metric", "a change to examples")
@@ -219,7 +220,7 @@ def test_the_metric_is_the_mean_of_what_the_table_of_examples_shows(workspace: W
     assert interval["low"] <= metrics["count_error"] <= interval["high"]
     page = (evaluation / "report.html").read_text(encoding="utf-8")
     assert f"<b>count error</b><strong>{metrics['count_error']:.3f}</strong>" in page
-    assert "from the number of true boxes, at the best score threshold. Lower is better." in page
+    assert missing_in(page, "number of true boxes", "Lower is better.") == []
 
 
 def test_the_metric_says_which_weights_are_best_and_goes_where_the_others_go(workspace: Workspace) -> None:
@@ -246,8 +247,8 @@ def test_the_change_is_done_to_every_example_of_training(passed: set[str], run: 
 def test_pipeline_config_says_what_it_cannot_say_of_a_known_detector(passed: set[str], workspace: Workspace) -> None:
     assert f"{OWN}::test_known_detector" in passed
     words = re.sub(r"\s*\n\s*# ", " ", (workspace.folder / "known/pipeline.config").read_text(encoding="utf-8"))
-    assert "That API has no step like blackout (Blackout)." in words
-    assert "for that API has no such one (Halving)" in words
+    assert "no step like blackout (Blackout)" in words
+    assert "no such one (Halving)" in words
 
 
 def test_the_recipes_own_tests_pass_and_the_house_is_in_order(
