@@ -257,7 +257,7 @@ def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:
         (("start", "-j", "0"), ("--jobs:", "1", "0")),
         (("add", "seed=1", "hydra/launcher=x"), ("queue add:", "Hydra", "hydra/launch")),
         (("add", "seed=1", "hydra.verbose=1"), ("queue add:", "Hydra", "hydra.verbose=1;")),
-        (("add", "seed=1", "--trials", "3"), ("--trials:", "--search")),
+        (("add", "seed=1", "--trials", "3"), ("--trials:", "--search", "--search tpe")),
     ],
 )
 def test_what_makes_no_sense_is_refused(bakeoff: Bakeoff, overrides: tuple[str, ...], parts: tuple[str, ...]) -> None:

@@ -69,14 +69,14 @@ def corners(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     ("arguments", "parts"),
     [
         (("lr=a,b", "--trials", "3"), ("--trials:", "--search", "--search tpe, random or asha")),
-        (("lr=a,b", "--no-pruning", "--metric", "mAP"), ("--metric, --no-pruning:", "--search")),
+        (("lr=a,b", "--no-pruning", "--metric", "mAP"), ("--metric, --no-pruning:", "--search", "--search tpe")),
         (("--search", "tpa", OVERRIDE), ("--search:", "'tpa'", "'tpe'", "asha, random, tpe")),
         (("--search", "tpe", OVERRIDE, "--trials", "0"), ("--trials:", "1", "0")),
         (("--search", "tpe", OVERRIDE, "--trials", "2000"), ("--trials:", "1,000", "2,000")),
         (("--search", "tpe", "lr.peak=0.1"), ("--search:", "got lr.peak=0.1", "'lr.peak=int")),
         ((OVERRIDE,), (f"command line: {OVERRIDE}:", "no values", "range(start,stop,step)")),
         (("--resume", "--search", "tpe"), ("--resume:", "overrides", "--until", "--search")),
-        (("--resume", "--trials", "9"), ("--trials:", "--search")),
+        (("--resume", "--trials", "9"), ("--trials:", "--search", "--search tpe")),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], parts: tuple[str, ...], bakeoff: Bakeoff) -> None:
