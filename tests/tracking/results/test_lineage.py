@@ -22,6 +22,7 @@ from bakeoff.tracking.results.lineage import (
     starts_of,
     starts_of_work,
 )
+from support.messages import missing_in
 
 COCO = {"name": "net", "licence": "Apache-2.0", "data": "COCO 2017"}
 VARIANT = SimpleNamespace(
@@ -49,7 +50,7 @@ def test_random_weights_come_from_nobody_and_imagenets_from_keras() -> None:
 def test_a_file_of_which_nothing_is_said_is_not_known(tmp_path: Path) -> None:
     lineage = lineage_of("data/weights/mine.h5", weights_in(tmp_path), "77")
     assert lineage == [{"name": "data/weights/mine.h5", "licence": None, "data": None, "digest": "77"}]
-    assert in_words(lineage) == "data/weights/mine.h5, trained on data that is not known, licence not known"
+    assert missing_in(in_words(lineage), "data/weights/mine.h5", "data", "not known", "licence", "not known") == []
     assert licences_of(lineage) == ["not known"]
 
 
@@ -68,7 +69,7 @@ def test_the_state_of_a_run_of_before_names_what_it_started_from() -> None:
     assert starts_of_tree({"lineage": {"started_from": "none", "fingerprint": "77"}}) == []
     assert starts_of_tree({}) == []
     old = starts_of_tree({"lineage": {"started_from": "w.h5", "fingerprint": "77"}})
-    assert in_words(old) == "w.h5, trained on data that is not known, licence not known"
+    assert missing_in(in_words(old), "w.h5", "data", "not known", "licence", "not known") == []
 
 
 def test_weights_of_a_run_bring_its_start_along_and_count_it(tmp_path: Path) -> None:
@@ -77,16 +78,15 @@ def test_weights_of_a_run_bring_its_start_along_and_count_it(tmp_path: Path) -> 
     (tmp_path / "state.json").write_text(json.dumps(state), encoding="utf-8")
     lineage = lineage_of("x", path, "77")
     assert lineage == [COCO, RUN | {"steps": 2000}]
-    assert in_words(lineage) == (
-        "net, trained on COCO 2017, licence Apache-2.0; then run 1356d7d3: 2,000 steps on 600 examples of 10 classes"
-    )
+    whole = ("net", "COCO 2017", "Apache-2.0", "run 1356d7d3", "2,000 steps", "600 examples", "10 classes")
+    assert missing_in(in_words(lineage), *whole) == []
     assert licences_of([COCO, RUN, {"name": "w", "licence": None}, COCO]) == ["Apache-2.0", "not known"]
 
 
 def test_a_run_that_is_gone_on_from_gives_its_own_start(tmp_path: Path) -> None:
     work = tmp_path / "1356d7d31e99a84a"
     work.mkdir()
-    assert in_words(starts_of_work(work)).startswith("whatever run 1356d7d3 started from, trained on data that is not")
+    assert missing_in(in_words(starts_of_work(work)), "run 1356d7d3", "data", "not known") == []
     (work / FILE).write_text(json.dumps({"starts": [COCO], "own": RUN}), encoding="utf-8")
     assert starts_of_work(work) == [COCO]
     for parent, starts in ((Parent(work, "1d"), [COCO]), (None, [])):
@@ -108,15 +108,14 @@ def test_state_json_has_the_ancestry_in_words_too() -> None:
 
 BAD: dict[str, tuple[str, str]] = {
     "no YAML": ("{", r"about\.yaml: cannot be read \("),
-    "a text": ("mine", r"about\.yaml: must be lines of `key: value`, got 'mine'$"),
-    "another key": ("license: MIT", r"about\.yaml: no such key 'license'; did you mean 'licence'\? one of: accepted, "),
-    "a number": ("licence: 3", r"about\.yaml: licence: must be a text or null, got 3$"),
+    "a text": ("mine", r"about\.yaml: .*`key: value`.*'mine'"),
+    "another key": ("license: MIT", r"about\.yaml: .*'license'.*'licence'.*accepted, "),
+    "a number": ("licence: 3", r"about\.yaml: licence: .*\b3\b"),
     "a licence that forbids": (
         "licence: CC-BY-NC-4.0\nforbids: commercial use",
-        r"^train\.init\.weights: the licence of .*/weights\.h5, CC-BY-NC-4\.0, forbids commercial use; if that is no "
-        r"use of yours, write `accepted: true` into the about\.yaml beside it$",
+        r"^train\.init\.weights: .*/weights\.h5\b.*CC-BY-NC-4\.0\b.*commercial use\b.*`accepted: true`.*about\.yaml",
     ),
-    "one that was not accepted": ("forbids: commercial use\naccepted: 'no'", r"forbids commercial use; if that is"),
+    "one that was not accepted": ("forbids: commercial use\naccepted: 'no'", r"forbids commercial use"),
 }
 
 
@@ -138,7 +137,7 @@ def test_a_licence_that_was_accepted_lets_weights_through(tmp_path: Path) -> Non
 def test_a_state_that_cannot_be_read_is_refused(text: str, tmp_path: Path) -> None:
     path = weights_in(tmp_path)
     (tmp_path / "state.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"state\.json: cannot be read; copy the folder of the run again$"):
+    with pytest.raises(ConfigError, match=r"state\.json: cannot be read"):
         lineage_of("x", path, "77")
 
 
@@ -146,6 +145,6 @@ def test_published_weights_that_are_not_there_name_the_command_that_brings_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    missing: Any = r"^train\.init\.weights: data/weights/zoo/net is not there; `bakeoff weights get net` brings it, or"
-    with pytest.raises(ConfigError, match=missing + r" `init: \{weights: none\}` starts from random weights$"):
+    missing = r"^train\.init\.weights: data/weights/zoo/net\b.*`bakeoff weights get net`.*`init: \{weights: none\}`"
+    with pytest.raises(ConfigError, match=missing):
         origin_of(Init("zoo/net"), Path)

@@ -19,6 +19,7 @@ import pytest
 from bakeoff.tracking.store.target import Target
 from support.commands import run_bakeoff
 from support.imports import ROOT
+from support.messages import missing_in
 from support.workspace_copy import environment
 
 TRACK = """
@@ -190,8 +191,7 @@ def test_a_server_that_is_down_costs_a_warning_and_nothing_else(
     output = process.communicate()[1]
     assert process.returncode == 0
     [warning] = re.findall(r"^warning: .*$", output, re.M)
-    assert warning.startswith(f"warning: MLflow (http://127.0.0.1:{port}) does not take this run yet (")
-    assert warning.endswith("); nothing is lost, and `bakeoff track sync` sends it later")
+    assert missing_in(warning, f"MLflow (http://127.0.0.1:{port})", "`bakeoff track sync`") == []
     assert "secret" not in warning and not (tmp_path / "mlflow.db").exists()
     (tmp_path / "dvc.yaml").touch()
     (tmp_path / "conf").mkdir()
@@ -223,7 +223,7 @@ def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(
     command = [sys.executable, "-m", "bakeoff", "ui", "--port", str(port)]
     ui = subprocess.Popen(command, cwd=tmp_path, env=PATHS, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        assert ui.stdout and ui.stdout.readline() == "MLflow's server starts, which takes some seconds\n"
+        assert ui.stdout and "server starts" in ui.stdout.readline()
         assert ui.stdout.readline().startswith(f"MLflow's UI: http://127.0.0.1:{port} ")
         table = ui.stdout.readline().partition(f"http://127.0.0.1:{port}/")[2].strip()
         assert table.startswith("#/experiments/") and table.endswith("&viewStateShareKey=bakeoff")

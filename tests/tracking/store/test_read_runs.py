@@ -113,11 +113,7 @@ def test_a_store_of_another_mlflow_is_named_with_its_schema(store: Path, tmp_pat
     shutil.copy(store, other)
     with closing(sqlite3.connect(other)) as changed, changed:
         changed.execute("UPDATE alembic_version SET version_num = 'abcdef012345'")
-    message = (
-        r"other.db: must have a schema that is known here \(dc11669786a5 of MLflow 3.17\), got abcdef012345, and the "
-        r"MLflow that is installed does not read it either \(.*\); use the MLflow that made it, or bring a copy of it"
-    )
-    with pytest.raises(WorkspaceError, match=message):
+    with pytest.raises(WorkspaceError, match=r"other\.db: .*\bdc11669786a5 of MLflow 3\.17\b.*\babcdef012345\b"):
         runs_in(Target(f"sqlite:///{other}", "bakeoff"))
 
 
@@ -125,7 +121,7 @@ def test_a_file_that_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "notes.db"
     for content in (b"no database", b""):
         file.write_bytes(content)
-        with pytest.raises(WorkspaceError, match="notes.db: must be a database of MLflow's, got another file"):
+        with pytest.raises(WorkspaceError, match=r"notes\.db: .*another file"):
             runs_in(Target(f"sqlite:///{file}", "bakeoff"))
         assert file.read_bytes() == content
 
@@ -137,10 +133,10 @@ def test_a_store_that_another_process_locks_is_reported_as_locked(
     shutil.copy(store, tmp_path / "held.db")
     with closing(sqlite3.connect(tmp_path / "held.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(WorkspaceError, match="held.db: must be a database that can be read now, got: .*locked"):
+        with pytest.raises(WorkspaceError, match=r"held\.db: .*locked"):
             runs_in(Target(f"sqlite:///{tmp_path / 'held.db'}", "bakeoff"))
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
-    with pytest.raises(WorkspaceError, match=r"http://127.0.0.1:9: must be a store that gives its runs, got .*refused"):
+    with pytest.raises(WorkspaceError, match=r"http://127\.0\.0\.1:9: .*refused"):
         runs_in(Target("http://me:secret@127.0.0.1:9", "bakeoff"))
