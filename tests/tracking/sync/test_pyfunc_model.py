@@ -125,11 +125,11 @@ def test_what_is_transparent_shows_white_and_16_bits_become_8(seen: Callable[[by
 @pytest.mark.parametrize("row", [b"no image", "text", 7])
 def test_a_row_that_is_no_image_is_named(row: object, tmp_path: Path) -> None:
     predictor = exported(tmp_path, 4, one_label)
-    with pytest.raises(ValueError, match=r"^row 1: must be the bytes of an image \("):
+    with pytest.raises(ValueError, match=r"^row 1: .*\ban image\b"):
         predictor.predict([file_of(square(RED)), row])
 
 
 def test_frames_of_different_sizes_are_no_clip(tmp_path: Path) -> None:
     predictor = exported(tmp_path, 5, one_label)
-    with pytest.raises(ValueError, match=r"^row 0: must be the bytes of a list of images of one size \("):
+    with pytest.raises(ValueError, match=r"^row 0: .*\bof one size\b"):
         predictor.predict(pd.DataFrame({"clip": [[file_of(square(RED)), file_of(square(RED, 9))]]}))

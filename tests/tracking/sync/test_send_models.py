@@ -1,6 +1,7 @@
 """Weights and exports as logged models: each once, with its step and its metrics, whatever fails on the way."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.artifacts import exported_model, kept_weights
 from bakeoff.tracking.journal.journal import Journal, entries
 from bakeoff.tracking.store.target import Target, place_in
+from support.messages import missing_in
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
@@ -268,10 +270,9 @@ def test_a_model_over_the_limit_is_there_by_reference(journal: Journal, target: 
         client.search_logged_models([experiment], filter_string="name = 'best'"),
         key=lambda model: model.creation_timestamp,
     )
-    assert newest.tags["bakeoff.reference"] == (
-        "larger than track.largest_model_mb, so it is only where it was made: best.weights.h5 (6 bytes, sha256 "
-        "4f627c9e32f4ff3e712cf4b7d4513492db82e2a9d3bd96ece682370c32c7c8b3)"
-    )
+    digest = "4f627c9e32f4ff3e712cf4b7d4513492db82e2a9d3bd96ece682370c32c7c8b3"
+    reference = newest.tags["bakeoff.reference"]
+    assert missing_in(reference, "track.largest_model_mb", "best.weights.h5", "6 bytes", digest) == []
     assert [point.value for point in newest.metrics] == [0.5, 0.625]
     for model in kept_weights(Path(), STATE, Mlflow()):  # the limit was raised
         journal.model(model)
@@ -288,7 +289,7 @@ def test_a_model_whose_files_are_gone_is_named_and_not_made(journal: Journal, ta
     deliver(journal, target)
     assert list(models(target)) == ["final"]
     [refused] = place_in(journal.folder, target).refused
-    assert refused == "the model best, best.weights.h5: the file was replaced, and what it held is nowhere any more"
+    assert missing_in(refused, "model best", "best.weights.h5", "replaced") == []
 
 
 def test_without_a_saved_model_nothing_is_registered_and_a_line_reports_that(
@@ -299,10 +300,11 @@ def test_without_a_saved_model_nothing_is_registered_and_a_line_reports_that(
     monkeypatch.setattr(tracker, "Watch", lambda *given: None)
     copy = tracker.start(Mlflow(register="cats", system_every_s=0), "a run", {}, run_id="0f")
     copy.exported(Path("models/export"), STATE, weights="best", task="detection", multi_label=False)
-    assert capsys.readouterr().out == "nothing is registered as cats: models/export/saved_model is not there\n"
+    [line] = capsys.readouterr().out.splitlines()
+    assert missing_in(line, "nothing", "cats", "models/export/saved_model") == []
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a:b", 'a"b', "a'b"])
 def test_a_name_that_mlflow_refuses_is_refused_before(name: str) -> None:
-    with pytest.raises(ValueError, match=r"^register: must be a name without / : ' and \", got "):
+    with pytest.raises(ValueError, match=rf"^register: .*/ : ' and \".*{re.escape(repr(name))}"):
         Mlflow(register=name)

@@ -17,6 +17,7 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.artifacts import kept_weights
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target, is_sent, place_in, target_in
+from support.messages import missing_in
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
@@ -337,7 +338,7 @@ def test_a_store_that_is_gone_gets_all_of_it_again(journal: Journal, tmp_path: P
     deliver(journal, empty)
     assert empty.points and not empty.files
     [refused] = place_in(journal.folder, TARGET).refused
-    assert refused == "train/weights: the file was replaced, and what it held is nowhere any more"
+    assert missing_in(refused, "train/weights", "replaced") == []
 
 
 def test_a_run_that_a_hanging_server_made_late_is_deleted(journal: Journal) -> None:
@@ -353,7 +354,7 @@ def test_a_run_that_was_deleted_in_mlflow_is_left_alone(journal: Journal) -> Non
     store = Store()
     deliver(journal, store)
     store.do_delete_run("mlflow-0")
-    with pytest.raises(Deleted, match=r"was deleted there; `mlflow runs restore --run-id mlflow-0` brings it back$"):
+    with pytest.raises(Deleted, match=r"deleted.*`mlflow runs restore --run-id mlflow-0`"):
         deliver(journal, store)
     assert len(store.runs) == 1
 
@@ -370,9 +371,10 @@ def test_what_a_store_refuses_is_named_and_the_others_go_on(journal: Journal) ->
 
 def test_a_server_without_logged_models_gets_all_else(journal: Journal, tmp_path: Path) -> None:
     """As one of MLflow 2."""
+    answer = "API request failed with error code 404 != 200"
 
     def no_such_place(*given: object, **more: object) -> None:
-        raise MlflowException("API request failed with error code 404 != 200", error_code=ENDPOINT_NOT_FOUND)
+        raise MlflowException(answer, error_code=ENDPOINT_NOT_FOUND)
 
     again = Journal("0f")
     (tmp_path / "best.weights.h5").write_bytes(b"best")
@@ -384,9 +386,7 @@ def test_a_server_without_logged_models_gets_all_else(journal: Journal, tmp_path
     store.do_search_logged_models = no_such_place  # type: ignore[attr-defined]
     deliver(journal, store)
     assert ("evaluation/accuracy", 6, 0.5) in store.points and store.states == ["FINISHED"]
-    assert place_in(journal.folder, TARGET).refused == (
-        "best: API request failed with error code 404 != 200", "metrics: API request failed with error code 404 != 200",
-    )  # fmt: skip
+    assert place_in(journal.folder, TARGET).refused == (f"best: {answer}", f"metrics: {answer}")
 
 
 def test_a_restored_run_tells_a_store_nothing_that_has_it(journal: Journal) -> None:
