@@ -20,6 +20,7 @@ from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.journal.journal_folder import NOTE, NOTE_VARIABLE
 from bakeoff.tracking.notes import report_notes_here, require_note
 from bakeoff.tracking.store.target import Target
+from support.messages import missing_in
 
 LOCK = "stages: {train: {params: {models/config/run.yaml: {lr: {kind: cosine}}}, outs: []}}\n"
 
@@ -110,7 +111,7 @@ def test_repro_with_a_note_tells_it_also_of_a_run_that_is_there(monkeypatch: pyt
 
 @pytest.mark.parametrize("note", ["", "  ", "x" * 8001])
 def test_a_note_that_mlflow_would_not_take_is_refused(note: str) -> None:
-    with pytest.raises(ConfigError, match=r"^--note: must be a text of at most 8,000 letters, got [\d,]+$"):
+    with pytest.raises(ConfigError, match=r"^--note: .*\b8,000 letters\b.* [\d,]+$"):
         require_note(note)
 
 
@@ -118,4 +119,4 @@ def test_a_note_that_mlflow_would_not_take_is_refused(note: str) -> None:
 def test_a_note_in_params_yaml_is_a_text(note: object) -> None:
     problems = Problems(lambda key: "params.yaml:3")
     parse_draft({"seed": 0, "note": note}, problems)
-    assert problems.lines[0].startswith("params.yaml:3: note: must be a text of at most 8,000 letters, got ")
+    assert missing_in(problems.lines[0], "params.yaml:3", "note", "8,000 letters") == []

@@ -15,6 +15,7 @@ from bakeoff.tracking.store.target import Target, place_in
 from support.commands import run_bakeoff
 from support.imports import ROOT
 from support.made_runs import made
+from support.messages import missing_in
 from support.repository import git
 from support.run_journals import write_run
 
@@ -121,7 +122,7 @@ def test_every_command_refuses_a_name_of_several_and_one_of_none(
             assert code == 2 and wrong.count(SHORT) >= 2
             assert wrong.startswith(f"{SHORT[:6]}: must name one run, got 2: ")
         code, _, wrong = run_bakeoff(monkeypatch, capsys, *before, "nobody", *after)
-        assert code == 2 and wrong.startswith("nobody: no run is known by this name; it can be the short name that")
+        assert code == 2 and missing_in(wrong, "nobody", "no run", "short name") == []
     finally:
         shutil.rmtree(Path(".bakeoff/runs/1234567890abcdef"))
         shutil.rmtree(Path(".bakeoff/journal") / alike)
