@@ -13,6 +13,7 @@ from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking import find_run
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import SyncProgress, Target
+from support.messages import missing_in
 from support.repository import git
 
 OURS, MLFLOWS = "0f3a1" + "0" * 27, "d36c0" + "6" * 27
@@ -63,14 +64,12 @@ def test_what_the_run_handed_over_is_taken_and_not_what_lies_there_now(commit: s
 def test_the_beginning_of_two_ids_is_refused(commit: str) -> None:
     for last in ("1", "2"):
         journal_of(OURS[:-1] + last, commit).close()
-    with pytest.raises(WorkspaceError, match=r"^0f3a1: must name one run, got 2: 0f3a1000 .*, 0f3a1000 .*; give more"):
+    with pytest.raises(WorkspaceError, match=r"^0f3a1: .*\b2: 0f3a1000 .*, 0f3a1000 "):
         recorded("0f3a1")
 
 
 def test_a_name_that_nobody_knows_says_what_it_can_be(commit: str) -> None:
-    with pytest.raises(
-        WorkspaceError, match=r"^mine: no run is known by this name; it can be the short name that every list shows"
-    ):
+    with pytest.raises(WorkspaceError, match=r"^mine: no run\b.*\bshort name\b"):
         recorded("mine")
 
 
@@ -78,8 +77,7 @@ def test_an_id_that_is_not_here_while_mlflow_is_away_says_both(commit: str) -> N
     config = Path("models/config/run.yaml")
     config.parent.mkdir(parents=True)
     config.write_text("track: {kind: mlflow, uri: 'http://127.0.0.1:9'}\n", encoding="utf-8")
-    message = rf"^{'7' * 32}: no run here has this name, and http://127\.0\.0\.1:9: must be a store that gives its runs"
-    with pytest.raises(WorkspaceError, match=message):
+    with pytest.raises(WorkspaceError, match=rf"^{'7' * 32}: no run here\b.*\bhttp://127\.0\.0\.1:9: "):
         recorded("7" * 32)
 
 
@@ -91,7 +89,8 @@ def test_a_run_that_dvc_restored_leads_to_the_one_that_made_it(commit: str) -> N
     reused.close()
     run = recorded("ab" * 16)
     assert (run.run_id, run.commit) == (OURS, commit)
-    assert run.remarks == (f"DVC restored it; what is made again is the run that made it, {OURS}",)
+    [remark] = run.remarks
+    assert missing_in(remark, "DVC restored", OURS) == []
 
 
 def test_an_experiment_is_its_own_commit_and_needs_no_patch(commit: str) -> None:

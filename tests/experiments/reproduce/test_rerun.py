@@ -129,7 +129,7 @@ def test_weights_of_another_step_than_those_of_a_stopped_run_are_not_evaluated(f
 def test_what_is_missing_is_said_before_anything_runs(first: Recorded, oven: Oven) -> None:
     gone = replace(first, run_yaml=RUN_YAML | {"data": {"path": "data/raw/gone"}})
     attempt = Reproduction(gone)
-    with pytest.raises(CannotBeTried, match=r"^0f0f0: cannot be made again, for something is missing: data/raw/gone: "):
+    with pytest.raises(CannotBeTried, match=r"^0f0f0: .*\bmissing: data/raw/gone: "):
         make_again(attempt, lambda line: None, until="evaluate", tolerance=None, keep=False)
     assert oven.ran == [] and [lack.is_fatal for lack in attempt.lacks] == [True]
 
@@ -147,7 +147,7 @@ def test_a_stage_that_fails_says_so_with_its_last_words(first: Recorded, monkeyp
     monkeypatch.setattr(
         rerun, "run_command", lambda *given: (1, ["params.yaml: lr: no such option", "ERROR: failed to reproduce"])
     )
-    with pytest.raises(CannotBeTried, match=r"^build_records: failed with code 1 \(params\.yaml: lr: no such option\)"):
+    with pytest.raises(CannotBeTried, match=r"^build_records: .*\bcode 1 \(params\.yaml: lr: no such option\)"):
         made_again(first)
 
 
