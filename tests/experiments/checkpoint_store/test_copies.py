@@ -63,7 +63,7 @@ def test_a_copy_that_lost_something_is_refused(store: FolderStore, tmp_path: Pat
     else:
         store.write(manifest, json.dumps({"files": []}).encode())
     [copy] = copies.copies(store, RUN)
-    with pytest.raises(Damaged, match="the copy of 1-head/00000532 is not whole"):
+    with pytest.raises(Damaged, match=r"\b1-head/00000532\b.*not whole"):
         fetch(store, copy, tmp_path / "here")
 
 
@@ -75,7 +75,7 @@ def test_a_manifest_names_no_other_files_than_a_run_s(store: FolderStore, tmp_pa
     tree["files"][0]["name"] = name
     store.write(manifest, json.dumps(tree).encode())
     [copy] = copies.copies(store, RUN)
-    with pytest.raises(Damaged, match="it names other files than a run's"):
+    with pytest.raises(Damaged, match="names other files"):
         fetch(store, copy, tmp_path / "here")
     assert not (tmp_path / "here").exists()
 

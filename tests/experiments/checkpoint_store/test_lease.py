@@ -10,6 +10,7 @@ import pytest
 from bakeoff.experiments.checkpoint_store.lease import EXPIRES, Claim, Lease, Lost, claims, take_lease
 from bakeoff.experiments.checkpoint_store.store import FolderStore
 from bakeoff.foundation.errors import TryAgainLater, WorkspaceError
+from support.messages import missing_in
 
 RUN = "5d1c"
 
@@ -50,7 +51,7 @@ def test_of_many_that_begin_at_once_one_trains(store: FolderStore) -> None:
             lease.renew()  # those who wait for it to expire see that its holder is alive
         time.sleep(0.1)
     assert [lease.epoch for lease in taken] == [2] and len(refused) == 7
-    assert all("trains this variant right now, as its lease in" in lines for lines in refused)
+    assert all(missing_in(line, "trains this variant", store.shown) == [] for line in refused)
 
 
 def test_a_lease_that_was_given_back_is_taken_at_once(store: FolderStore) -> None:
@@ -62,7 +63,7 @@ def test_a_lease_that_was_given_back_is_taken_at_once(store: FolderStore) -> Non
 def test_a_holder_that_shows_itself_keeps_the_lease(store: FolderStore) -> None:
     holder = take(store, "one")
     threading.Timer(0.3, holder.renew).start()
-    with pytest.raises(TryAgainLater, match=r"process \d+ on .* trains this variant right now.*wait for it or stop it"):
+    with pytest.raises(TryAgainLater, match=r"process \d+ on .* trains this variant"):
         take(store, "other")
     holder.require()
 
@@ -91,7 +92,7 @@ def test_a_dead_holder_is_waited_for_until_its_lease_has_expired(
     take(store, "one")
     lines: list[str] = []
     assert take(store, "other", lines).epoch == 2
-    assert len(lines) == 1 and "may still train this variant; waits 1 s for its lease in" in lines[0]
+    assert len(lines) == 1 and missing_in(lines[0], "may still train", "waits 1 s", store.shown) == []
 
 
 def test_ages_are_those_of_the_store_s_clock(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,12 +138,12 @@ def test_a_file_that_is_just_being_written_is_held(store: FolderStore) -> None:
     lines: list[str] = []
     with pytest.raises(TryAgainLater, match="trains this variant right now"):
         take(store, "one", lines)
-    assert [line.partition(";")[0] for line in lines] == ["another machine may still train this variant"]
+    assert len(lines) == 1 and missing_in(lines[0], "another machine", "may still train") == []
 
 
 def test_a_store_that_writes_over_what_is_there_is_refused(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FolderStore, "create", FolderStore.write)
-    with pytest.raises(WorkspaceError, match="wrote a file where one was .*nothing keeps two machines apart"):
+    with pytest.raises(WorkspaceError, match=r"wrote a file\b.*\btwo machines\b"):
         take(store, "one")
     assert store.names("") == []
 
@@ -151,5 +152,5 @@ def test_a_store_that_writes_over_what_is_there_is_refused(store: FolderStore, m
 def test_a_time_that_is_none_is_refused(store: FolderStore, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     take(store, "one")
     monkeypatch.setenv(EXPIRES, given)
-    with pytest.raises(WorkspaceError, match=f"BAKEOFF_LEASE_S: must be seconds, from 1 to 86400, got '{given}'"):
+    with pytest.raises(WorkspaceError, match=rf"BAKEOFF_LEASE_S: .*\b1 to 86400\b.*'{given}'"):
         take(store, "other")

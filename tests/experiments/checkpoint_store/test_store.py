@@ -61,11 +61,8 @@ def test_a_folder_that_went_away_is_not_taken_for_an_empty_one(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ("{folder}/nowhere", "nowhere must be a folder that exists; make it, or mount its disk"),
-        (
-            "sftp://host/folder",
-            "sftp://host/folder: sftp cannot write a file only where none is.*use a folder, or one of: s3",
-        ),
+        ("{folder}/nowhere", "/nowhere must be a folder"),
+        ("sftp://host/folder", "sftp://host/folder: sftp cannot write.*one of: s3"),
         ("https://user:secret@host/x", "BAKEOFF_WORK_STORE: https://host/x: https cannot write"),
     ],
 )
@@ -76,7 +73,7 @@ def test_what_is_no_store_is_refused_in_one_line(clone: Path, named: str, messag
 
 def test_a_package_that_is_missing_is_named(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
-    with pytest.raises(WorkspaceError, match=r"gs://bucket/x needs a package that is not here; `pip install gcsfs`"):
+    with pytest.raises(WorkspaceError, match=r"gs://bucket/x .*`pip install gcsfs`"):
         open_store("gs://bucket/x")
 
 
@@ -88,9 +85,7 @@ def test_a_relative_folder_is_below_the_main_workspace(clone: Path, monkeypatch:
 
 def test_dvc_without_a_remote_is_refused_with_what_to_do(clone: Path) -> None:
     (clone / ".dvc/config").write_text("[core]\n", encoding="utf-8")
-    with pytest.raises(
-        WorkspaceError, match="there is none; `dvc remote add --default NAME ADDRESS`, or name a folder"
-    ):
+    with pytest.raises(WorkspaceError, match="there is none.*`dvc remote add --default NAME ADDRESS`"):
         open_store("dvc")
 
 
@@ -107,9 +102,7 @@ def test_dvc_s_own_local_settings_count(clone: Path) -> None:
         "['remote \"shared\"']\n    url = https://host/data\n    user = somebody\n    password = secret\n",
         encoding="utf-8",
     )
-    with pytest.raises(
-        ConfigError, match="https://host/data/bakeoff-work: https cannot write a file only where none is"
-    ):
+    with pytest.raises(ConfigError, match="https://host/data/bakeoff-work: https cannot write"):
         open_store("dvc")
 
 

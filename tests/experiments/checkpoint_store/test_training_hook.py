@@ -15,6 +15,7 @@ from bakeoff.experiments.checkpoint_store.training_hook import NoCheckpointStore
 from bakeoff.foundation.errors import Canceled, ConfigError, TryAgainLater
 from bakeoff.learning.checkpoints.run_state import Position
 from bakeoff.learning.training.stopping import Stop
+from support.messages import missing_in
 from support.stored_training import RUN, save, steps, training, wait_until
 
 
@@ -39,7 +40,7 @@ def test_work_resumes_on_another_machine(store: FolderStore, tmp_path: Path, cap
         assert newest.position == Position(0, 30) and newest.arrays is not None and newest.arrays["kernel"][0] == 30
         assert work.best(Position(0, 20))["kernel"].tolist() == [20, 20, 20] and work.run_id == run_id
         save(work, 40, best=20)
-    assert f"train: the checkpoint of step 30 comes from {store.shown}" in capfd.readouterr().out
+    assert missing_in(capfd.readouterr().out, "train: ", "step 30 ", store.shown) == []
     for name in ("1-head/00000030", "1-head/best-00000020"):
         assert (tmp_path / "one" / RUN / name).read_bytes() == (tmp_path / "other" / RUN / name).read_bytes()
     assert steps(store) == [40]
@@ -70,7 +71,7 @@ def test_the_copy_before_is_taken_for_one_that_is_damaged(
     store.write(f"{copies(store, RUN)[0].prefix}/1-head/00000020.part-00001", b"something else")
     with training(tmp_path / "other") as (work, _):
         assert work.newest().position.step == 10
-    assert "the copy of 1-head/00000020 is not whole" in capfd.readouterr().err
+    assert missing_in(capfd.readouterr().err, "copy of 1-head/00000020", "not whole") == []
 
 
 def test_a_checkpoint_that_is_as_new_here_stays(store: FolderStore, tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ def test_a_trainer_whose_lease_is_another_s_stops_and_damages_nothing(
 ) -> None:
     monkeypatch.setenv(EXPIRES, "1")
     stop = Stop()
-    with pytest.raises(Canceled, match=r"stopped after step 20: process \d+ on .* trains this variant now") as caught:
+    with pytest.raises(Canceled, match=r"step 20: process \d+ on .* this variant") as caught:
         with training(tmp_path / "one", stop) as (work, kept):
             save(work, 10)
             wait_until(lambda: steps(store) == [10])
@@ -150,7 +151,7 @@ def test_a_trainer_that_loses_its_lease_before_the_first_step_says_the_same(
 ) -> None:
     monkeypatch.setenv(EXPIRES, "1")
     stop = Stop()
-    with pytest.raises(Canceled, match="stopped before the first step: process .* trains this variant now") as caught:
+    with pytest.raises(Canceled, match="before the first .*process .* this variant") as caught:
         with training(tmp_path / "one", stop):
             os.utime(store._root / RUN / "leases/00000001", (1, 1))
             take_lease(store, RUN, tmp_path / "lease", print)
@@ -188,7 +189,7 @@ def test_a_store_that_went_away_costs_no_checkpoint_and_is_used_again(
         wait_until(lambda: 30 in steps(store))
         wait_until(lambda: "takes copies again" in capfd.readouterr().out)
         assert work.newest().position.step == 30
-    assert errors.count("takes no copies now (No such file or directory); training continues") == 1
+    assert errors.count("takes no copies now") == 1 and "(No such file or directory)" in errors
     assert steps(store) == [30]
 
 
@@ -199,7 +200,7 @@ def test_a_store_that_is_gone_at_the_end_is_reported_and_not_waited_for(
         store._root.rename(tmp_path / "away")
         save(work, 10)
     err = capfd.readouterr().err
-    assert f"has no copy of the last checkpoint, which is in {tmp_path.as_posix()}/one/{RUN}" in err
+    assert missing_in(err, "no copy", "last checkpoint", f"{tmp_path.as_posix()}/one/{RUN}") == []
     (tmp_path / "away").rename(store._root)
     with training(tmp_path / "one"):
         pass
@@ -209,5 +210,5 @@ def test_a_store_that_is_gone_at_the_end_is_reported_and_not_waited_for(
 def test_a_store_that_is_not_there_begins_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DVC_ROOT", str(tmp_path))
     monkeypatch.setenv(VARIABLE, "nowhere")
-    with pytest.raises(ConfigError, match="must be a folder that exists"), training(tmp_path / "one"):
+    with pytest.raises(ConfigError, match="/nowhere must be a folder"), training(tmp_path / "one"):
         pass
