@@ -20,7 +20,7 @@ def test_one_worker_and_those_of_tf_config_need_no_cluster(on: str | None) -> No
 
 
 def test_workers_are_not_led_from_outside_of_the_cluster() -> None:
-    message = r"--on ray://head:10001: several workers are led on a node of the cluster; give HOST:PORT, there"
+    message = r"--on ray://head:10001: .*\bHOST:PORT\b"
     with pytest.raises(ConfigError, match=message):
         with gather_workers(2, None, "ray://head:10001"):
             pass

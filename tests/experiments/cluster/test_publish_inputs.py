@@ -35,7 +35,7 @@ def git(*arguments: str) -> None:
 
 
 def test_without_a_git_remote_the_command_that_adds_one_is_named() -> None:
-    with pytest.raises(WorkspaceError, match=r"git: far nodes need a remote .* got none; `git remote add origin URL`"):
+    with pytest.raises(WorkspaceError, match=r"git: .*\bnone; `git remote add origin URL`"):
         git_remote()
 
 
@@ -43,7 +43,7 @@ def test_of_several_git_remotes_origin_is_meant(place: Path) -> None:
     git("remote", "add", "a", "ssh://team/a")
     assert git_remote() == "ssh://team/a"
     git("remote", "add", "b", "ssh://team/b")
-    with pytest.raises(WorkspaceError, match="got 2: a, b, none of them origin; `git remote add origin URL`"):
+    with pytest.raises(WorkspaceError, match=r"git: .*\b2: a, b, .*`git remote add origin URL`"):
         git_remote()
     git("init", "--quiet", "--bare", "../remote.git")
     git("remote", "add", "origin", "../remote.git")
@@ -53,7 +53,7 @@ def test_of_several_git_remotes_origin_is_meant(place: Path) -> None:
 def test_without_a_dvc_remote_the_command_that_adds_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     git("remote", "add", "origin", "ssh://team/a")
     monkeypatch.setattr(dvc, "default_remote", lambda: None)
-    with pytest.raises(WorkspaceError, match="dvc: far nodes need a default remote .*; `dvc remote add --default NAME"):
+    with pytest.raises(WorkspaceError, match="dvc: .*`dvc remote add --default NAME"):
         FarSweep.prepare(sweep())
 
 
@@ -67,7 +67,7 @@ def test_a_dvc_remote_that_cannot_be_written_is_reported_before_the_first_job(pl
     (place / "file").touch()
     dvc_remote(place, place / "file/remote")
     with pytest.raises(
-        WorkspaceError, match=r"file/remote: far nodes need a DVC remote that can be written \(Not a directory\); give"
+        WorkspaceError, match=r"file/remote: .*\bDVC remote\b.*\(Not a directory\).*`dvc remote modify`"
     ):
         FarSweep.prepare(sweep())
 
@@ -81,7 +81,7 @@ def test_a_git_remote_that_cannot_be_written_is_reported_before_the_first_job(pl
     refusal.chmod(0o755)
     dvc_remote(place, place.parent / "data")
     git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--allow-empty", "--message=one")
-    with pytest.raises(WorkspaceError, match=r"remote.git: far nodes need a git remote that can be written \(git push"):
+    with pytest.raises(WorkspaceError, match=r"remote\.git: .*\bgit remote\b.*\(git push\b"):
         FarSweep.prepare(replace(sweep(), snapshot="HEAD"))
 
 

@@ -13,6 +13,7 @@ from bakeoff.experiments.cluster.ray_connection import RayAddress, connect, pars
 from bakeoff.experiments.cluster.ray_nodes import Node, find_difference, measure_apart, require_fitting
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from support.imports import SRC
+from support.messages import missing_in
 
 HERE = {"python": "3.11.7", "numpy": "2.4.6"}
 
@@ -68,7 +69,7 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
 def test_without_ray_the_error_says_how_to_install_it() -> None:
-    with pytest.raises(WorkspaceError, match=r"Ray is not installed; run `pip install 'bakeoff\[ray\]'`"):
+    with pytest.raises(WorkspaceError, match=r"Ray .*`pip install 'bakeoff\[ray\]'`"):
         with connect(RayAddress("")):
             pass
 
@@ -90,8 +91,8 @@ def test_a_node_with_other_versions_is_refused_by_name() -> None:
 
 def test_a_clock_that_differs_by_more_than_a_minute_is_named() -> None:
     assert find_difference(make_node(HERE, 59.0), HERE) == ""
-    assert "its clock is 61 s ahead of the clock here" in find_difference(make_node(HERE, 61.0), HERE)
-    assert "its clock is 3600 s behind the clock here" in find_difference(make_node(HERE, -3600.0), HERE)
+    assert missing_in(find_difference(make_node(HERE, 61.0), HERE), "node c7", "clock", "61 s ahead") == []
+    assert missing_in(find_difference(make_node(HERE, -3600.0), HERE), "node c7", "clock", "3600 s behind") == []
 
 
 def test_the_time_that_an_answer_takes_is_no_difference_of_clocks() -> None:

