@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -110,10 +111,8 @@ def test_records_of_other_data_are_found_unless_they_are_being_built(runs: Path,
         folder.with_name(f"{name}.lock").touch()
     with FileLock(tmp_path / ".bakeoff/judged/3c11.lock"):
         leftovers = list(other_leftovers(0))
-        assert [(left.path.name, left.what, left.stays) for left in leftovers] == [
-            ("0b9f", "records of other data, judged on", None),
-            ("3c11", "records of other data, judged on", "is being built"),
-        ]
+        assert [(left.path.name, left.stays) for left in leftovers] == [("0b9f", None), ("3c11", "is being built")]
+        assert all("records of other data" in left.what for left in leftovers)
         assert leftovers[0].remove()
     assert [left.path.name for left in other_leftovers(0)] == ["3c11"]
 
@@ -140,7 +139,7 @@ def test_an_age_is_a_number_and_a_unit(age: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("age", ["30", "d", "1.5d", "-3d", "3 days"])
 def test_another_age_is_refused(age: str) -> None:
-    with pytest.raises(WorkspaceError, match=r"^--older-than: must be a number and m, h, d or w, such as 30d, got '"):
+    with pytest.raises(WorkspaceError, match=rf"^--older-than: .*\bm, h, d or w\b.*'{re.escape(age)}'"):
         seconds_of(age)
 
 

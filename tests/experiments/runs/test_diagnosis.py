@@ -9,6 +9,7 @@ import pytest
 
 from bakeoff.experiments.runs import diagnosis
 from bakeoff.experiments.runs.diagnosis import TensorFlowProbe, examine
+from support.messages import missing_in
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
 ON_CPU = {"devices": ["CPU"], "steps": {"CPU:0": 0.0125}, "cuda": "12.5.1", "cudnn": "9"}
@@ -58,14 +59,13 @@ def test_a_gpu_that_is_used_is_named_with_driver_memory_and_its_step(
 @pytest.mark.parametrize(
     ("system", "driver", "packages", "error", "problem"),
     [
-        ("linux", "550.54.15", [], "", r"^nvidia-smi sees 1 GPU: NVIDIA A10, TensorFlow sees none, .* `make GPU=1 "),
-        ("win32", "550.54.15", [], "", "TensorFlow has no GPUs on Windows: set bakeoff up in WSL2"),
+        ("linux", "550.54.15", [], "", r"^nvidia-smi .*\b1 GPU: NVIDIA A10, .*\bnone\b.*`make GPU=1 "),
+        ("win32", "550.54.15", [], "", r"no GPUs\b.*\bWindows\b.*\bWSL2\b"),
         ("linux", "470.82.01", PACKAGES, "",
-         r"^the driver 470\.82\.01 is too old for CUDA 12, which needs 525 or newer; update it$"),
+         r"\bdriver 470\.82\.01\b.*\bCUDA 12\b.*\b525\b"),
         ("linux", "550.54.15", PACKAGES, "x\nW0 gpu_device.cc:1] Cannot dlopen some GPU libraries. Please make sure\n",
-         r"^nvidia-smi lists a GPU and CUDA's libraries are installed, but TensorFlow finds no GPU: Cannot dlopen some "
-         r"GPU libraries\. Please make sure$"),
-        ("linux", "550.54.15", PACKAGES, "nothing", r"finds no GPU: TensorFlow does not say why$"),
+         r"no GPU: Cannot dlopen .*\. Please make sure$"),
+        ("linux", "550.54.15", PACKAGES, "nothing", r"no GPU: .*not say why"),
     ],
 )  # fmt: skip
 def test_a_gpu_that_is_not_used_is_explained(
@@ -79,34 +79,31 @@ def test_a_gpu_that_is_not_used_is_explained(
 
 
 @pytest.mark.parametrize(
-    ("system", "visible", "remark"),
+    ("system", "visible", "parts"),
     [
-        ("linux", None, "`nvidia-smi` lists no GPU: there is none, or NVIDIA's driver is not installed; training uses "
-         "the CPU"),
-        ("linux", "-1", "CUDA_VISIBLE_DEVICES=-1 hides the GPUs; unset it to use them"),
-        ("darwin", None, "TensorFlow computes on the CPU on macOS; docs/gpu.md says more"),
-        ("win32", None, "TensorFlow computes on the CPU on Windows; WSL2 has GPUs, docs/gpu.md says how"),
+        ("linux", None, ("`nvidia-smi`", "no GPU", "driver", "CPU")),
+        ("linux", "-1", ("CUDA_VISIBLE_DEVICES=-1", "unset")),
+        ("darwin", None, ("CPU", "macOS", "docs/gpu.md")),
+        ("win32", None, ("CPU", "Windows", "WSL2", "docs/gpu.md")),
     ],
 )  # fmt: skip
 def test_a_machine_without_gpus_has_no_problem(
-    system: str, visible: str | None, remark: str, place: Path, monkeypatch: pytest.MonkeyPatch
+    system: str, visible: str | None, parts: tuple[str, ...], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if visible:
         add_gpu(place)
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     set_trial(monkeypatch, TensorFlowProbe(ON_CPU), [])
     findings = examine(place, system)
-    assert (findings.problem, findings.remark) == (None, remark)
+    assert (findings.problem, missing_in(str(findings.remark), *parts)) == (None, [])
     assert ("GPU", "none that nvidia-smi lists") in findings.rows
 
 
 def test_a_tensorflow_that_does_not_load_is_a_problem(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_trial(monkeypatch, TensorFlowProbe(error="ImportError: libcudart"), [])
     findings = examine(place)
-    assert findings.problem == (
-        "TensorFlow does not work here: ImportError: libcudart; set the environment up again with `make repro`"
-    )
-    assert ("tensorflow sees", "nothing, for it cannot be loaded") in findings.rows
+    assert missing_in(str(findings.problem), "TensorFlow", "ImportError: libcudart", "`make repro`") == []
+    assert dict(findings.rows)["tensorflow sees"].startswith("nothing")
 
 
 def test_a_few_steps_are_timed_on_every_device(capsys: pytest.CaptureFixture[str]) -> None:

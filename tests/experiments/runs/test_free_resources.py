@@ -29,10 +29,7 @@ def test_an_estimate_is_an_upper_bound_so_a_part_of_it_is_enough(left: Callable[
     left(memory=2 * GB)
     require_room(memory_bytes=5 * GB, disk_bytes={})
     left(memory=2 * GB - 1)
-    message = (
-        r"^memory: 2\.0 GB are left here, the run is estimated at 5\.0 GB, and less than 40% of that is not enough; "
-        r"end other programs, choose a smaller train\.batch_size, or set BAKEOFF_START_ANYWAY=1 to start all the same$"
-    )
+    message = r"^memory: 2\.0 GB .*\b5\.0 GB\b.*\b40% .*\btrain\.batch_size\b.*\bBAKEOFF_START_ANYWAY=1\b"
     with pytest.raises(TryAgainLater, match=message):
         require_room(memory_bytes=5 * GB, disk_bytes={})
 
@@ -42,7 +39,7 @@ def test_folders_on_one_disk_count_together(left: Callable[..., None], tmp_path:
     wanted = {tmp_path / "runs/5d1c": 300_000_000, tmp_path: 200_000_000}
     require_room(memory_bytes=1, disk_bytes=wanted)
     left(disk=499_999_999)
-    message = r"^disk: 500 MB are left for .*, the run writes 500 MB to this disk; free some \(`bakeoff clean` lists"
+    message = r"^disk: 500 MB .*\b500 MB\b.*`bakeoff clean`"
     with pytest.raises(TryAgainLater, match=message):
         require_room(memory_bytes=1, disk_bytes=wanted)
 
@@ -63,7 +60,7 @@ def test_a_disk_of_unknown_free_space_is_no_reason(left: Callable[..., None], tm
 def test_a_full_gpu_is_named(left: Callable[..., None]) -> None:
     left(gpus=[8 * GB, 1 * GB])
     require_gpu_room(4 * GB, devices=1)
-    message = r"^memory of GPU 1: 1\.0 GB are left, the run is estimated at 4\.0 GB there, and less than 40% of that is"
+    message = r"^memory of GPU 1: 1\.0 GB .*\b4\.0 GB\b.*\b40% "
     with pytest.raises(TryAgainLater, match=message):
         require_gpu_room(4 * GB, devices=2)
     left(gpus=None)

@@ -15,6 +15,7 @@ from bakeoff.experiments.runs.run_status import Failure, ResourceUsage, State, w
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.tracking.resolve_name import resolve
 from support.made_runs import NOBODY, made
+from support.messages import missing_in
 
 ELSEWHERE = replace(Process.current(), host="elsewhere")
 WRITE = """
@@ -53,6 +54,11 @@ def test_a_run_that_was_asked_to_stop_says_so_until_it_has_noticed(tmp_path: Pat
         assert read_run(folder).state == shown
 
 
+def missing_in_failure(failure: Failure | None, kind: str, *parts: str) -> list[str]:
+    assert failure and failure.kind == kind
+    return missing_in(failure.message, *parts)
+
+
 def test_a_killed_process_is_shown_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "5d1c"
     folder.mkdir()
@@ -62,14 +68,14 @@ def test_a_killed_process_is_shown_at_once(tmp_path: Path) -> None:
         assert read_run(folder).state.is_live
         child.kill()
     run = read_run(folder)
-    message = f"process {child.pid} was killed: it ended without a word"
-    assert (run.state, run.failure) == (State.FAILED, Failure("error", message))
+    assert run.state == State.FAILED
+    assert missing_in_failure(run.failure, "error", f"process {child.pid} ", "killed", "without a word") == []
     assert run.status and run.status.state.is_live  # it had no time to say otherwise
 
 
 def test_a_run_that_was_cut_off_with_the_machine_says_so(tmp_path: Path) -> None:
     run = read_run(made(tmp_path, "5d1c", process=replace(Process.current(), boot="before")))
-    assert run.failure == Failure("error", f"the machine was restarted while process {os.getpid()} trained")
+    assert missing_in_failure(run.failure, "error", "machine was restarted", f"process {os.getpid()} ") == []
 
 
 def test_a_kill_by_the_kernel_for_want_of_memory_is_seen_by_its_counter(
@@ -81,14 +87,14 @@ def test_a_kill_by_the_kernel_for_want_of_memory_is_seen_by_its_counter(
     assert failure and failure.kind == "error"
     monkeypatch.setattr(module, "oom_kills", lambda: 4)
     failure = read_run(folder).failure
-    message = "was killed, and the kernel has ended processes for want of memory since; it took 5.1 GB"
-    assert failure == Failure("out of memory", f"process {os.getpid()} {message}")
+    assert missing_in_failure(failure, "out of memory", f"process {os.getpid()} ", "kernel", "5.1 GB") == []
 
 
 def test_a_run_on_another_machine_counts_as_lost_when_it_is_silent_for_too_long(tmp_path: Path) -> None:
     assert read_run(made(tmp_path, "a", process=ELSEWHERE, ago=60)).state == State.RUNNING
     run = read_run(made(tmp_path, "b", process=ELSEWHERE, ago=600))
-    assert (run.state, run.failure) == (State.FAILED, Failure("error", "no word from elsewhere for 10 minutes"))
+    assert run.state == State.FAILED
+    assert missing_in_failure(run.failure, "error", "no word", "elsewhere", "10 minutes") == []
 
 
 def test_a_last_status_that_is_written_meanwhile_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +114,7 @@ def test_what_cannot_be_read_is_unspecified(tmp_path: Path) -> None:
     (folder / "status.json").write_text('{"version": 99}', encoding="utf-8")
     run = read_run(folder)
     assert (run.state, run.status) == (State.STATE_UNSPECIFIED, None)
-    assert run.unreadable == "status.json is of version 99, and this one reads 1"
+    assert missing_in(str(run.unreadable), "status.json", "version 99", "reads 1") == []
     assert run.as_tree()["state"] == "STATE_UNSPECIFIED" and run.as_tree()["steps"] is None
 
 
@@ -153,8 +159,8 @@ def test_a_name_of_several_runs_and_one_of_none_are_refused(folder: Path) -> Non
     made(folder, "5d1c9a3e00", State.RUNNING, name="ssd")
     made(folder, "5d77aaaa00", State.SUCCEEDED, name="ssd")
     runs = known_runs()
-    several = r"^ssd: must name one run, got 2: 5d77aaaa \(ssd\) SUCCEEDED, 5d1c9a3e \(ssd\) RUNNING; give more of its"
+    several = r"^ssd: .*\b2: 5d77aaaa \(ssd\) SUCCEEDED, 5d1c9a3e \(ssd\) RUNNING"
     with pytest.raises(WorkspaceError, match=several):
         resolve("ssd", runs)
-    with pytest.raises(WorkspaceError, match=r"^5d1c9a4e: no run is known .*; did you mean '5d1c9a3e'\? one"):
+    with pytest.raises(WorkspaceError, match=r"^5d1c9a4e: no run\b.*'5d1c9a3e'"):
         resolve("5d1c9a4e", runs)

@@ -48,11 +48,11 @@ def test_the_states_are_those_of_ftc_ml() -> None:
     ("text", "message"),
     [
         ("", r"^status\.json cannot be read \(Expecting value"),
-        ("[]", r"^status\.json is of version None, and this one reads 1$"),
-        ('{"version": 2}', r"^status\.json is of version 2, and this one reads 1$"),
-        ('{"version": 1}', r"^status\.json does not hold what it should \('failure'\)$"),
-        (json.dumps(WHOLE.as_tree() | {"state": "BORED"}), r"does not hold what it should \('BORED' is not a valid"),
-        (json.dumps(WHOLE.as_tree() | {"colour": 1}), r"does not hold what it should \(.*unexpected keyword.*colour"),
+        ("[]", r"^status\.json .*\bversion None\b.*\b1\b"),
+        ('{"version": 2}', r"^status\.json .*\bversion 2\b.*\b1\b"),
+        ('{"version": 1}', r"^status\.json .*\('failure'\)"),
+        (json.dumps(WHOLE.as_tree() | {"state": "BORED"}), r"^status\.json .*\('BORED' "),
+        (json.dumps(WHOLE.as_tree() | {"colour": 1}), r"^status\.json .*\(.*\bcolour\b"),
     ],
 )
 def test_what_this_version_cannot_read_says_why(tmp_path: Path, text: str, message: str) -> None:
@@ -62,7 +62,7 @@ def test_what_this_version_cannot_read_says_why(tmp_path: Path, text: str, messa
 
 
 def test_work_without_a_status_is_of_an_earlier_version(tmp_path: Path) -> None:
-    with pytest.raises(Unreadable, match=r"^has no status\.json, so an earlier version wrote it$"):
+    with pytest.raises(Unreadable, match=r"no status\.json\b.*earlier version"):
         read_status(tmp_path)
 
 

@@ -39,9 +39,9 @@ def failures() -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("allocation", "reason"),
     [
-        ("at once", r"OOM when allocating tensor with shape\[1000000000000000\] and type float on .+"),
-        ("in a step", r"OOM when allocating tensor with shape\[10000000,10000000\] and type float on .+"),
-        ("while batches are made", r"OOM when allocating tensor with shape\[10000000,10000000\] and type float on .+"),
+        ("at once", r"OOM .*shape\[1000000000000000\] .+"),
+        ("in a step", r"OOM .*shape\[10000000,10000000\] .+"),
+        ("while batches are made", r"OOM .*shape\[10000000,10000000\] .+"),
         ("in the input", r"Unable to allocate .+"),
         ("by NumPy", r"Unable to allocate .+"),
     ],
@@ -50,8 +50,8 @@ def test_an_allocation_that_fails_names_batch_estimate_and_what_fits(
     allocation: str, reason: str, failures: dict[str, dict[str, Any]]
 ) -> None:
     message = (
-        rf"^train\.batch_size: must be smaller, for memory ran out with batches of 64 \({reason}\); 8\.40 GB were "
-        r"estimated, 6\.05 GB are there; 40 is the largest that is expected to fit \(accumulate_batches keeps"
+        rf"^train\.batch_size: .*\bbatches of 64 \({reason}\).*\b8\.40 GB\b.*\b6\.05 GB\b.*\b40 is the largest\b"
+        r".*\baccumulate_batches\b"
     )
     assert re.search(message, failures[allocation]["message"])
     assert failures[allocation]["has_cause"] and "\n" not in failures[allocation]["message"]
@@ -67,10 +67,7 @@ def test_the_batch_is_that_of_the_phase(tmp_path: Path) -> None:
 
     kitchen = Kitchen(tmp_path, [phase("head", 0, 2, 0.1), phase("whole", 2, 2, 0.1, batch_size=32)])
     kitchen.feed = Huge()
-    message = (
-        r"^train\.phases: batch_size of 'whole': must be smaller, for memory ran out with batches of 32 \(Unable to "
-        r"allocate"
-    )
+    message = r"^train\.phases: batch_size of 'whole': .*\bbatches of 32 \(Unable to allocate"
     with pytest.raises(OutOfMemory, match=message):
         kitchen.bake(callbacks=[MemoryUse(shortage(1e9))])
     assert len(list(tmp_path.glob("1-head/00000002"))) == 1
@@ -87,7 +84,7 @@ def test_the_largest_batch_divides_by_the_devices() -> None:
 
 
 def test_a_network_that_fits_with_no_batch_is_said_to() -> None:
-    message = r"with batches of 8 \(MemoryError\); .+; no batch is expected to fit: choose a smaller network"
+    message = r"batches of 8 \(MemoryError\).*\bno batch\b.*\bsmaller network\b"
     with pytest.raises(OutOfMemory, match=message):
         shortage(1e9).explain(MemoryError(), "train.batch_size", 8)
 
