@@ -14,6 +14,7 @@ import pytest
 
 from proofs.faults.far_sweeps import Trial
 from proofs.faults.sweep_checks import experiments, manifests, mlflow_runs, repeated_points
+from support.messages import missing_in
 from support.workspace_copy import environment
 
 pytestmark = [
@@ -86,7 +87,7 @@ def test_ctrl_c_saves_what_runs_and_resume_continues_at_its_step(trial: Trial) -
     wait_for(launcher, lambda: under_way(trial))
     launcher.send_signal(signal.SIGINT)
     output, _ = launcher.communicate()
-    assert launcher.returncode == 130 and "stopped by Ctrl-C" in output
+    assert launcher.returncode == 130 and missing_in(output, "stopped by Ctrl-C", "is saved") == []
     assert not any(job["state"] == "done" for job in newest(trial)["jobs"]) and not under_way(trial)
     run(trial, "sweep", "--resume")
     manifest = newest(trial)
