@@ -15,6 +15,7 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.learning.networks.anchors import Anchors
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.networks.ssd import Ssd
+from support.messages import missing_in
 
 Variant = Callable[..., Run]
 Write = Callable[..., tuple[Any, str]]
@@ -31,7 +32,7 @@ def test_every_detection_option_is_a_pipeline_that_protobuf_reads(
     assert ssd.anchor_generator.WhichOneof("anchor_generator_oneof")
     assert ssd.box_predictor.WhichOneof("box_predictor_oneof")
     assert ssd.loss.classification_loss.WhichOneof("classification_loss")
-    assert ("that API has to have a feature extractor registered" in re.sub(r"\n\s*# ", " ", text)) == (
+    assert ("feature extractor registered" in re.sub(r"\n\s*# ", " ", text)) == (
         ssd.feature_extractor.type == "bakeoff_ssd"
     )
     assert format_pipeline(variant(model=detector), manifest) == text
@@ -58,15 +59,13 @@ def test_a_detector_of_ones_own_is_a_comment_that_names_its_class(
     text = format_pipeline(replace(variant(), model=network), manifest)
     assert all(line.startswith("# ") for line in text.splitlines())
     kind = type(network)
-    assert text.replace("\n# ", " ") == (
-        f"# The Object Detection API has no detector like {kind.__name__} ({kind.__module__}): "
-        "no pipeline.config can describe this variant.\n"
-    )
+    said = text.replace("\n# ", " ")
+    assert missing_in(said, "# ", f"no detector like {kind.__name__} ({kind.__module__})", "pipeline.config") == []
 
 
 def test_a_variant_that_detects_nothing_is_a_comment(variant: Variant, manifest: Manifest) -> None:
     text = format_pipeline(replace(variant(), model=Cnn()), manifest)
-    assert text == "# The Object Detection API trains detectors; this variant is none.\n"
+    assert re.fullmatch(r"# .*\bdetectors\b.*\bnone\b.*\n", text)
 
 
 def test_the_readers_name_our_records_and_labels(written: Write) -> None:
@@ -87,7 +86,7 @@ def test_the_memory_knobs_stand_in_both_readers(written: Write) -> None:
         assert reader.queue_capacity == reader.min_after_dequeue == reader.shuffle_buffer_size
         assert reader.num_prefetch_batches >= 1 and reader.num_parallel_batches == 8
     assert (read.train_input_reader.num_readers, read.eval_input_reader[0].num_readers) == (4, 2)
-    assert text.count("The next two are deprecated: its training programs do not read them") == 2
+    assert text.count("two are deprecated") == 2
 
 
 def test_memory_knobs_that_are_stated_are_written_as_stated(written: Write) -> None:
@@ -95,7 +94,7 @@ def test_memory_knobs_that_are_stated_are_written_as_stated(written: Write) -> N
     read, text = written(memory={"budget": "4GB", "shuffle": "buffer", **knobs})
     for reader in (read.train_input_reader, read.eval_input_reader[0]):
         assert {name: getattr(reader, name) for name in knobs} == knobs
-    assert text.count("Records that wait to be shuffled: as stated.") == 2
+    assert text.count("shuffled: as stated") == 2
 
 
 def test_the_shuffle_buffer_fits_into_a_tenth_of_the_budget(manifest: Manifest) -> None:
@@ -115,5 +114,5 @@ def test_evaluation_counts_as_coco_does(written: Write) -> None:
 
 def test_no_path_is_absolute(written: Write) -> None:
     _, text = written()
-    assert "Paths are relative to the workspace." in text
+    assert "relative to the workspace" in text
     assert not re.search(r'"/', text)

@@ -1,5 +1,6 @@
 """What a run's training is in that API's words."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ from bakeoff.config.api_export.messages import new_message
 from bakeoff.config.api_export.pipeline import format_pipeline
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest
+from support.messages import missing_in
 
 Write = Callable[..., tuple[Any, str]]
 
@@ -47,13 +49,13 @@ def test_averaged_weights_are_asked_for(written: Write) -> None:
 @pytest.mark.parametrize(
     "optimizer, unsaid",
     [
-        ({"kind": "momentum"}, "That API cannot say nesterov: true (its momentum is the plain one)."),
-        ({"kind": "adam", "beta_1": 0.8}, "That API cannot say beta_1: 0.8, beta_2: 0.999 (its are 0.9 and 0.999)."),
-        ({"kind": "adam", "weight_decay": 0.05}, "cannot say weight_decay: 0.05, apart from the gradients"),
+        ({"kind": "momentum"}, ("cannot say nesterov: true",)),
+        ({"kind": "adam", "beta_1": 0.8}, ("cannot say beta_1: 0.8, beta_2: 0.999", "0.9", "0.999")),
+        ({"kind": "adam", "weight_decay": 0.05}, ("cannot say weight_decay: 0.05",)),
     ],
 )
-def test_what_an_optimizer_cannot_hold_is_named(optimizer: dict, unsaid: str, written: Write) -> None:
-    assert unsaid in written(optimizer=optimizer)[1]
+def test_what_an_optimizer_cannot_hold_is_named(optimizer: dict, unsaid: tuple[str, ...], written: Write) -> None:
+    assert missing_in(written(optimizer=optimizer)[1], *unsaid) == []
 
 
 def test_rmsprop_warns_of_what_tensorflow_2_makes_of_its_decay(written: Write) -> None:
@@ -61,7 +63,7 @@ def test_rmsprop_warns_of_what_tensorflow_2_makes_of_its_decay(written: Write) -
     rmsprop = read.train_config.optimizer.rms_prop_optimizer
     assert (rmsprop.momentum_optimizer_value, rmsprop.decay) == (pytest.approx(0.9), pytest.approx(0.9))
     assert rmsprop.epsilon == 1.0
-    assert "hands `decay` to Keras, which divides the rate by 1 + decay * step" in text
+    assert missing_in(text, "`decay`", "1 + decay * step") == []
 
 
 def test_an_optimizer_that_can_be_written_has_no_comment(written: Write) -> None:
@@ -78,15 +80,15 @@ def test_an_optimizer_of_ones_own_is_named(variant: Callable[..., Run], manifest
     train: Any = text_format.Parse(text, new_message()).train_config
     assert train.optimizer.WhichOneof("optimizer") is None
     assert not train.HasField("gradient_clipping_by_norm")
-    assert "# That API has no optimizer like ToyOptimizer.\n" in text
+    assert re.search(r"# .*\bno optimizer.*ToyOptimizer", text)
 
 
 def test_training_that_cannot_be_written_is_named(written: Write) -> None:
     train = {"batch_size": 4, "steps": 2000, "accumulate_batches": 3, "mixed_precision": True, "trainable": ["head"]}
     read, text = written(train=train)
     assert read.train_config.batch_size == 4
-    assert "cannot train only head (its update_trainable_variables goes by its own names" in text
-    assert "cannot add up the gradients of 3 batches before a step (of 12)" in text
+    assert missing_in(text, "cannot train only head", "update_trainable_variables") == []
+    assert missing_in(text, "gradients of 3", "12") == []
     assert "cannot compute in float16 (its use_bfloat16 is for TPUs)" in text
 
 
@@ -101,9 +103,7 @@ def test_of_a_run_with_phases_the_first_is_written_and_the_others_are_named(
     assert (read.train_config.batch_size, read.train_config.num_steps) == (8, 1500)
     rate = read.train_config.optimizer.momentum_optimizer.learning_rate.cosine_decay_learning_rate
     assert rate.total_steps == 1500
-    assert (
-        "This is the first one, 'head'. After it come 'all', 2000 steps of 4, rate 0.001: a copy of this file" in text
-    )
+    assert missing_in(text, "first", "'head'", "'all', 2000 steps of 4, rate 0.001") == []
 
 
 @pytest.mark.parametrize(
@@ -123,18 +123,18 @@ def test_the_checkpoint_to_start_from_is_named_with_its_part(init: dict, kind: s
 @pytest.mark.parametrize(
     "init, comment",
     [
-        ({"weights": "imagenet"}, "starts from ImageNet's weights of keras.applications"),
-        ({"weights": "models/best.weights.h5"}, "starts from 'models/best.weights.h5', which is no TensorFlow checkpoint"),
+        ({"weights": "imagenet"}, ("ImageNet", "keras.applications")),
+        ({"weights": "models/best.weights.h5"}, ("'models/best.weights.h5'", "no TensorFlow checkpoint")),
     ],
 )  # fmt: skip
-def test_a_start_that_is_no_checkpoint_is_a_comment(init: dict, comment: str, written: Write) -> None:
+def test_a_start_that_is_no_checkpoint_is_a_comment(init: dict, comment: tuple[str, ...], written: Write) -> None:
     read, text = written(train={"batch_size": 4, "steps": 2000, "init": init})
     assert not read.train_config.HasField("fine_tune_checkpoint")
-    assert comment in text
+    assert missing_in(text, *comment) == []
 
 
 def test_a_pattern_that_cannot_be_written_is_named(written: Write) -> None:
     init = {"weights": "ckpt-3", "warm_start": ["block_1_*"]}
     read, text = written(train={"batch_size": 4, "steps": 2000, "init": init})
     assert read.train_config.fine_tune_checkpoint_type == "full"
-    assert "That API cannot load by pattern (block_1_*); all is loaded." in text
+    assert missing_in(text, "pattern (block_1_*)", "all is loaded") == []

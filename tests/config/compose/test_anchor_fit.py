@@ -74,10 +74,7 @@ def test_with_the_keys_that_are_named_fewer_boxes_have_no_anchor(
     anchors, size, strides = NETWORKS[name]
     boxes = draw_boxes(300, sides, ratios)
     advice = advise(Detector(size, strides, anchors), boxes)
-    match = re.fullmatch(
-        r"(\d+)% of the training boxes overlap no anchor by 0\.5; with model\.anchors: \{(.*)\} it is (\d+)%",
-        advice or "",
-    )
+    match = re.fullmatch(r"(\d+)%.*\b0\.5\b.*model\.anchors: \{(.*)\}.*\b(\d+)%", advice or "")
     assert match, advice
     keys = json.loads(re.sub(r"(\w+):", r'"\1":', f"{{{match[2]}}}"))
     keys["aspect_ratios"] = tuple(keys["aspect_ratios"])

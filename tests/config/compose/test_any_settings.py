@@ -23,6 +23,7 @@ from bakeoff.learning.run_file.parse import flat
 from bakeoff.learning.run_file.read_write import sealed
 from bakeoff.learning.run_file.yaml_file import write_mapping
 from support.imports import ROOT
+from support.messages import missing_in
 from support.odd_inputs import edited, explore, few_or_many, values
 
 PARAMS, CONF = Path("params.yaml"), Path("conf")
@@ -157,20 +158,20 @@ def change(tree: Any, place: list[str], value: Any) -> Any:
 
 
 REFUSALS = {  # once a traceback or a hang, or taken as it stands
-    "model.input_size=1000000000": "command line: model.input_size: must be at most 4,096, got 1000000000",
-    "model.anchors=[]": "command line: model.anchors: must be a mapping, got []",
-    "model.kind=[ssd]": "command line: model.kind: no such kind ['ssd']; did you mean 'ssd'? one of: ",
-    "lr.peak=1e10": "command line: lr.peak: must be at most 1,000, got 10000000000.0",
-    "train.steps=1000000000000000": "command line: train.steps: must be at most 100,000,000, got 1000000000000000",
-    "train.accumulate_batches=1000000": "command line: train.accumulate_batches: must be at most 10,000, got 1000000",
-    "model.width=1e-9": "command line: model.width: must be 0.01 or more, got 1e-09",
-    "memory.budget=9999999999GB": "command line: memory.budget: must be a size such as 2GB, 1500MB or 4GiB, or auto",
-    "model.anchors.scale=1e6": "command line: model.anchors.scale: must be at most 100, got 1000000.0",
-    "evaluate.group='(a{99999999999})'": "command line: evaluate.group: must be a regular expression with one (group)",
-    "lr={null: 1}": "command line: ",
-    "lr": "command line: lr: missing EQUAL at '<EOF>'",
-    "lr=[": "command line: lr=[: no viable alternative",
-    "track.experiment='a\0b'": "command line: ",
+    "model.input_size=1000000000": ("command line: model.input_size", "4,096", "1000000000"),
+    "model.anchors=[]": ("command line: model.anchors", "mapping", "[]"),
+    "model.kind=[ssd]": ("command line: model.kind", "['ssd']", "'ssd'", "one of"),
+    "lr.peak=1e10": ("command line: lr.peak", "1,000", "10000000000.0"),
+    "train.steps=1000000000000000": ("command line: train.steps", "100,000,000", "1000000000000000"),
+    "train.accumulate_batches=1000000": ("command line: train.accumulate_batches", "10,000", "1000000"),
+    "model.width=1e-9": ("command line: model.width", "0.01", "1e-09"),
+    "memory.budget=9999999999GB": ("command line: memory.budget", "2GB", "auto", "9999999999GB"),
+    "model.anchors.scale=1e6": ("command line: model.anchors.scale", "100", "1000000.0"),
+    "evaluate.group='(a{99999999999})'": ("command line: evaluate.group", "(group)", "(a{99999999999})"),
+    "lr={null: 1}": ("command line: ",),
+    "lr": ("command line: lr", "missing EQUAL", "'<EOF>'"),
+    "lr=[": ("command line: lr=[", "no viable alternative"),
+    "track.experiment='a\0b'": ("command line: ",),
 }
 
 
@@ -178,43 +179,45 @@ REFUSALS = {  # once a traceback or a hang, or taken as it stands
 def test_what_was_found_on_the_command_line_is_refused_in_one_line(word: str, clone: Path) -> None:
     with pytest.raises(ConfigError) as error:
         render([word])
-    assert str(error.value).startswith(REFUSALS[word])
+    assert str(error.value).startswith(REFUSALS[word][0]) and missing_in(str(error.value), *REFUSALS[word]) == []
     assert len(str(error.value).splitlines()) == 1
 
 
 END = len((ROOT / "params.yaml").read_text("utf-8").splitlines()) + 1
 COSINE = "kind: cosine\npeak: 0.003\n"
-FILES = {  # file, its text, what is said of it
-    "null key": ("params.yaml", "null: 3\n", f"params.yaml:{END}: not valid YAML: a key must be a text, got null"),
-    "empty key": ("params.yaml", "'': 3\n", f"params.yaml:{END}: '': no such key; one of: "),
+FILES = {  # file, its text, what a message of it names
+    "null key": ("params.yaml", "null: 3\n", (f"params.yaml:{END}", "not valid YAML", "null")),
+    "empty key": ("params.yaml", "'': 3\n", (f"params.yaml:{END}", "''", "one of")),
     "kind is a list": (
         "conf/lr/cosine.yaml", "kind: [cosine]\n",
-        "conf/lr/cosine.yaml:1: lr.kind: no such kind ['cosine']; did you mean 'cosine'? one of: ",
+        ("conf/lr/cosine.yaml:1", "lr.kind", "['cosine']", "'cosine'", "one of"),
     ),
     "defaults is a text": (
         "conf/lr/cosine.yaml", f"{COSINE}defaults: constant\n",
-        "conf/lr/cosine.yaml:3: lr.defaults: must be a list of options to build on, got 'constant'",
+        ("conf/lr/cosine.yaml:3", "lr.defaults", "list", "'constant'"),
     ),
     "a package of Hydra's": (
         "conf/lr/cosine.yaml", f"# @package foo\n{COSINE}",
-        "conf/lr/cosine.yaml:1: # @package foo: must go, it puts the values elsewhere",
+        ("conf/lr/cosine.yaml:1", "# @package foo:", "must go"),
     ),
     "a package of many words": (
         "conf/lr/cosine.yaml", f"# @package foo bar\n{COSINE}",
-        "conf/lr/cosine.yaml:1: # @package foo bar: must go, it puts the values elsewhere",
+        ("conf/lr/cosine.yaml:1", "# @package foo bar:", "must go"),
     ),
     "a list in the place of the groups": (
-        "conf/variant.yaml", "defaults: [{}]\n", "conf/variant.yaml: defaults: must list the groups",
+        "conf/variant.yaml", "defaults: [{}]\n", ("conf/variant.yaml", "defaults", "groups"),
     ),
     "a preset whose package comes late": (
         "conf/experiment/demo.yaml", "# The demo.\n# @package _global_\ndefaults: [override /lr: cosine]\n",
-        "conf/experiment/demo.yaml:1: must have the line `# @package _global_` for Hydra, at the top",
+        ("conf/experiment/demo.yaml:1", "`# @package _global_`", "top"),
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("file", "text", "expected"), FILES.values(), ids=list(FILES))
-def test_what_was_found_in_files_is_refused_with_its_place(file: str, text: str, expected: str, clone: Path) -> None:
+@pytest.mark.parametrize(("file", "text", "parts"), FILES.values(), ids=list(FILES))
+def test_what_was_found_in_files_is_refused_with_its_place(
+    file: str, text: str, parts: tuple[str, ...], clone: Path
+) -> None:
     before = Path(file).read_text("utf-8")
     Path(file).write_text(before + text if file == "params.yaml" else text, encoding="utf-8")
     try:
@@ -222,12 +225,11 @@ def test_what_was_found_in_files_is_refused_with_its_place(file: str, text: str,
             render()
     finally:
         Path(file).write_text(before, encoding="utf-8")
-    assert str(error.value).splitlines()[0].startswith(expected)
+    first = str(error.value).splitlines()[0]
+    assert first.startswith(parts[0]) and missing_in(first, *parts) == []
 
 
 def test_a_run_of_more_steps_than_anybody_waits_for_is_refused(clone: Path) -> None:
     words = ["train.steps=null", "+train.epochs=1000000", "train.batch_size=1"]
-    with pytest.raises(
-        ConfigError, match=r"train: must be at most 100,000,000 steps, got 600,000,000; choose fewer epochs"
-    ):
+    with pytest.raises(ConfigError, match=r"train: .*\b100,000,000 steps.*\b600,000,000\b.*epochs"):
         render(words)

@@ -16,6 +16,7 @@ from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.plan.phases import training_order
 from bakeoff.learning.run_file.read_write import fitting_manifest
 from support.imports import ROOT
+from support.messages import missing_in
 
 Rendered = Callable[..., Run]
 EXAMPLES = 600
@@ -94,7 +95,8 @@ def test_auto_batch_becomes_the_number_that_was_found(rendered: Rendered, tries:
     run = rendered(train=AUTO_BATCH)
     assert run.train.batch == 256
     assert [span.batch_size for span in run.derived.phases] == [256] and run.derived.steps == 24
-    assert run.derived.batch_size_because == "auto: 256 took 3.56 of 4.00 GB when tried; 384 did not fit"
+    because = run.derived.batch_size_because
+    assert missing_in(because, "auto", "256", "3.56", "4.00 GB", "384 did not fit") == []
     assert 3.5e9 < run.derived.memory_estimate_bytes <= 4e9
 
 
@@ -110,7 +112,7 @@ def test_auto_batch_is_cut_to_the_training_set_and_says_so(rendered: Rendered, t
     write_records(Path("records"), examples=70)
     run = rendered(train=AUTO_BATCH)
     assert run.train.batch == 70
-    assert run.derived.batch_size_because == "auto: 70 took 1.70 of 4.00 GB when tried, and is all there is to train on"
+    assert missing_in(run.derived.batch_size_because, "auto", "70", "1.70", "4.00 GB", "all there is") == []
 
 
 def test_phase_keeps_a_batch_of_its_own(rendered: Rendered, tries: type[Tries]) -> None:
@@ -123,8 +125,7 @@ def test_budget_into_which_no_batch_fits_is_said(
     rendered: Rendered, tries: type[Tries], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Tries, "peak", lambda self, size: None)
-    message = r"memory\.budget: must be more, got '4GB'; not even batches of 1 fit when tried$"
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=r"memory\.budget: must be more.*'4GB'.*\b1\b"):
         rendered(train=AUTO_BATCH)
 
 
@@ -134,15 +135,12 @@ def test_budget_into_which_no_batch_fits_is_said_with_what_one_takes_if_there_is
     """Ended when it went over 4 GB, it is let go on where the machine has more."""
     monkeypatch.setattr("bakeoff.foundation.machine.available_memory", lambda: 9 * 10**9)
     monkeypatch.setattr(Tries, "peak", lambda self, size: 5 * 10**9 + size if self.budget > 5 * 10**9 else None)
-    message = r"memory\.budget: must be at least 5001MB, got '4GB'; not even batches of 1 fit when tried$"
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=r"memory\.budget: .*\b5001MB.*'4GB'.*\b1\b"):
         rendered(train=AUTO_BATCH)
 
 
 def test_budget_too_small_for_a_batch_of_one_says_the_least_that_works(rendered: Rendered) -> None:
-    with pytest.raises(
-        ConfigError, match=r"memory\.budget: must be at least \d+MB for train\.batch_size=1, got '900MB'$"
-    ):
+    with pytest.raises(ConfigError, match=r"memory\.budget: .*\b\d+MB .*train\.batch_size=1\b.*'900MB'$"):
         rendered(memory="{use: low, budget: 900MB}", train=AUTO_BATCH)
 
 
@@ -153,9 +151,7 @@ def test_mistakes_elsewhere_are_said_before_anything_is_tried(rendered: Rendered
 
 
 def test_auto_batch_over_all_devices_is_refused(rendered: Rendered) -> None:
-    with pytest.raises(
-        ConfigError, match=r"train\.devices: must be a number or cpu while batch_size is auto, got 'all'$"
-    ):
+    with pytest.raises(ConfigError, match=r"train\.devices: .*\bcpu\b.*batch_size .*auto.*'all'$"):
         rendered(train="{use: small, batch_size: auto, devices: all}")
 
 
@@ -197,7 +193,7 @@ def test_records_of_another_build_are_refused_before_the_first_step(split: str, 
 
 
 def test_mistake_in_the_seed_is_reported_though_a_batch_is_to_be_tried(rendered: Rendered, tries: type[Tries]) -> None:
-    with pytest.raises(ConfigError, match=r"seed: must be a whole number, got 'x'$"):
+    with pytest.raises(ConfigError, match=r"seed: .*'x'$"):
         rendered(train=AUTO_BATCH, seed="x")
 
 

@@ -10,6 +10,7 @@ from bakeoff.config.compose.compose import compose
 from bakeoff.config.compose.overrides import apply_overrides
 from bakeoff.foundation.errors import ConfigError
 from support.imports import ROOT
+from support.messages import missing_in
 
 GROUPS = ["data", "model", "lr"]
 PARAMS = {
@@ -51,9 +52,9 @@ def test_an_override_is_a_line_of_params(overrides: list[str], key: str, value: 
     ("override", "message"),
     [
         ("lr", "command line: .*"),
-        ("lr.peak=0.1,0.2", "command line: lr.peak=0.1,0.2: several values at once are a sweep's"),
-        ("~lr.floor", "command line: ~lr.floor: params.yaml does not set it"),
-        ("~optimizer.beta_1", "command line: ~optimizer.beta_1: params.yaml does not set it"),
+        ("lr.peak=0.1,0.2", "command line: lr.peak=0.1,0.2: .*sweep"),
+        ("~lr.floor", r"command line: ~lr\.floor: .*params\.yaml"),
+        ("~optimizer.beta_1", r"command line: ~optimizer\.beta_1: .*params\.yaml"),
     ],
 )
 def test_what_is_no_single_choice_is_refused(override: str, message: str) -> None:
@@ -66,10 +67,9 @@ def test_a_mistake_on_the_command_line_is_said_to_be_there(tmp_path: Path) -> No
         "experiment: demo\ndata: digits\nlr: {peak: 0.1}\nseed: 0\n", encoding="utf-8"
     )
     composition = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["lr=cosin", "modle.width=3"])
-    assert [line.split("; ")[0] for line in composition.problems.lines] == [
-        "command line: modle: no such key",
-        "command line: lr.use: no such option 'cosin' in " + f"{(ROOT / 'conf/lr').as_posix()}/",
-    ]
+    key, option = composition.problems.lines
+    assert missing_in(key, "command line: modle", "key") == []
+    assert missing_in(option, "command line: lr.use", "'cosin'", f"{(ROOT / 'conf/lr').as_posix()}/") == []
 
 
 def test_an_override_hides_the_line_that_it_replaces(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Presets: what each recipe is, and how params.yaml, a preset and an option decide together."""
 
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from bakeoff.config.compose.variant import KINDS, parse_variant
 from bakeoff.config.compose.whole_run import Draft
 from bakeoff.foundation.errors import ConfigError
 from support.imports import ROOT
+from support.messages import missing_in
 
 CONF = ROOT / "conf"
 PRESETS = sorted(file.stem for file in (CONF / "experiment").glob("*.yaml"))
@@ -175,29 +175,31 @@ def test_a_preset_can_set_values_of_its_own(tmp_path: Path, own_conf: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("line", "parts"),
     [
-        ("  - override /data: digits", ":{line}: data: a preset leaves the data open, params.yaml chooses it"),
-        ("  - override /modle: ssd_small", ":{line}: modle: no such group; did you mean 'model'?"),
-        ("  - lr: cosine", ":{line}: defaults: must be entries such as `override /lr: cosine`, got {{'lr': 'cosine'}}"),
-        ("lrr: {peak: 1}", ":{line}: lrr: no key of a preset; did you mean 'lr'?"),
-        ("data: {seed: 1}", ":{line}: data: no key of a preset; "),
-        ("lr: 3", ":{line}: lr: must be a mapping, got 3"),
+        ("  - override /data: digits", (": data: ", "open", "params.yaml")),
+        ("  - override /modle: ssd_small", (": modle: ", "group", "'model'")),
+        ("  - lr: cosine", (": defaults: ", "`override /lr: cosine`", "{'lr': 'cosine'}")),
+        ("lrr: {peak: 1}", (": lrr: ", "key", "'lr'")),
+        ("data: {seed: 1}", (": data: ", "no key")),
+        ("lr: 3", (": lr: ", "mapping", "3")),
     ],
 )
-def test_a_mistake_in_a_preset_is_said_with_its_line(line: str, message: str, tmp_path: Path, own_conf: Path) -> None:
+def test_a_mistake_in_a_preset_is_said_with_its_line(
+    line: str, parts: tuple[str, ...], tmp_path: Path, own_conf: Path
+) -> None:
     demo = (CONF / "experiment/demo.yaml").read_text(encoding="utf-8").rstrip("\n")
     (own_conf / "experiment/mine.yaml").write_text(f"{demo}\n{line}\n", encoding="utf-8")
-    expected = message.format(line=len(demo.splitlines()) + 1)
     composition = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
-    with pytest.raises(ConfigError, match=re.escape(f"mine.yaml{expected}")):
+    with pytest.raises(ConfigError) as caught:
         composition.problems.raise_any()
+    assert missing_in(str(caught.value), f"mine.yaml:{len(demo.splitlines()) + 1}{parts[0]}", *parts[1:]) == []
 
 
 def test_a_preset_without_the_line_that_hydra_wants_is_refused(tmp_path: Path, own_conf: Path) -> None:
     (own_conf / "experiment/mine.yaml").write_text("defaults:\n  - override /lr: cosine\n", encoding="utf-8")
     composition = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
-    with pytest.raises(ConfigError, match=r"mine\.yaml:1: must have the line `# @package _global_` for Hydra"):
+    with pytest.raises(ConfigError, match=r"mine\.yaml:1: .*`# @package _global_`"):
         composition.problems.raise_any()
 
 
@@ -205,7 +207,5 @@ def test_a_preset_that_names_an_option_that_is_not_there_is_refused(tmp_path: Pa
     demo = (CONF / "experiment/demo.yaml").read_text(encoding="utf-8").replace("/lr: cosine_short", "/lr: cosinus")
     (own_conf / "experiment/mine.yaml").write_text(demo, encoding="utf-8")
     composition = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
-    with pytest.raises(
-        ConfigError, match=r"mine\.yaml: lr: no such option 'cosinus' in .*conf/lr/; did you mean 'cosine'"
-    ):
+    with pytest.raises(ConfigError, match=r"mine\.yaml: lr: .*'cosinus' .*conf/lr/.*'cosine'"):
         composition.problems.raise_any()

@@ -22,6 +22,7 @@ from bakeoff.learning.plan.phases import plan_phases
 from bakeoff.learning.run_file.read_write import fitting_manifest
 from bakeoff.stages.render_config import render_config
 from support.imports import ROOT
+from support.messages import missing_in
 
 Render = Callable[..., Path]
 
@@ -176,215 +177,210 @@ def test_the_written_variant_has_every_value_of_every_group(render: Render) -> N
 BROKEN = {
     "no such option": (
         {"lr": "lr: {use: cosin}"},
-        "params.yaml:4: lr.use: no such option 'cosin' in conf/lr/; did you mean 'cosine'? one of: constant, cosine, …",
+        "params.yaml:4: lr.use: …'cosin' …conf/lr/…'cosine'…constant, cosine, ",
     ),
-    "no such bare option": ({"memory": "memory: hihg"}, "params.yaml:3: memory.use: no such option 'hihg' …'high'?"),
-    "option is a number": ({"lr": "lr: 3"}, "params.yaml:4: lr.use: no such option 3 in conf/lr/; one of: constant"),
-    "path as option": ({"lr": "lr: ../model/ssd_small"}, "params.yaml:4: lr.use: no such option '../model/ssd_small'"),
-    "no use": ({"lr": "lr: {peak: 1.0}"}, "params.yaml:4: lr.use: is missing; one of: constant, cosine, cosine_short"),
-    "empty group": ({"lr": "lr:"}, "params.yaml:4: lr: is missing; one of: constant"),
-    "missing group": ({"lr": ""}, "params.yaml: lr: is missing; one of: constant"),
-    "no such group": ({"modle": "modle: {use: ssd_small}"}, "params.yaml:11: modle: no such key; did you mean 'model'?"),
+    "no such bare option": ({"memory": "memory: hihg"}, "params.yaml:3: memory.use: …'hihg' …'high'"),
+    "option is a number": ({"lr": "lr: 3"}, "params.yaml:4: lr.use: …option 3 …conf/lr/…constant"),
+    "path as option": ({"lr": "lr: ../model/ssd_small"}, "params.yaml:4: lr.use: …'../model/ssd_small'"),
+    "no use": ({"lr": "lr: {peak: 1.0}"}, "params.yaml:4: lr.use: …missing…constant, cosine, cosine_short"),
+    "empty group": ({"lr": "lr:"}, "params.yaml:4: lr: …missing…constant"),
+    "missing group": ({"lr": ""}, "params.yaml: lr: …missing…constant"),
+    "no such group": ({"modle": "modle: {use: ssd_small}"}, "params.yaml:11: modle: …'model'"),
     "no such key": (
         {"lr": "lr: {use: cosine, paek: 0.1}"},
-        "params.yaml:4: lr.paek: no such key; did you mean 'peak'? one of: hold_steps, peak, scale_with_batch, "
-        "total_steps, warmup_from, warmup_steps",
+        "params.yaml:4: lr.paek: …'peak'…hold_steps, peak, scale_with_batch, total_steps, warmup_from, warmup_steps",
     ),
     "no such key below": (
         {"model": "model: {use: ssd_small, loss: {focal_gama: 1}}"},
-        "params.yaml:2: model.loss.focal_gama: no such key; did you mean 'focal_gamma'?",
+        "params.yaml:2: model.loss.focal_gama: …'focal_gamma'",
     ),
-    "text for a number": ({"lr": "lr: {use: cosine, peak: high}"}, "params.yaml:4: lr.peak: must be a number, got 'high'"),
-    "true for a number": ({"lr": "lr: {use: cosine, peak: true}"}, "params.yaml:4: lr.peak: must be a number, got True"),
-    "nothing": ({"lr": "lr: {use: cosine, peak: }"}, "params.yaml:4: lr.peak: must be a number, got nothing"),
-    "infinite": ({"lr": "lr: {use: cosine, peak: .inf}"}, "params.yaml:4: lr.peak: must be a number, got inf"),
-    "not a number": ({"lr": "lr: {use: cosine, peak: .nan}"}, "params.yaml:4: lr.peak: must be a number, got nan"),
+    "text for a number": ({"lr": "lr: {use: cosine, peak: high}"}, "params.yaml:4: lr.peak: …number…'high'"),
+    "true for a number": ({"lr": "lr: {use: cosine, peak: true}"}, "params.yaml:4: lr.peak: …number…True"),
+    "nothing": ({"lr": "lr: {use: cosine, peak: }"}, "params.yaml:4: lr.peak: …number…nothing"),
+    "infinite": ({"lr": "lr: {use: cosine, peak: .inf}"}, "params.yaml:4: lr.peak: …number…inf"),
+    "not a number": ({"lr": "lr: {use: cosine, peak: .nan}"}, "params.yaml:4: lr.peak: …number…nan"),
     "fraction of a step": (
-        {"lr": "lr: {use: cosine, warmup_steps: 1.5}"}, "params.yaml:4: lr.warmup_steps: must be a whole number, got 1.5",
+        {"lr": "lr: {use: cosine, warmup_steps: 1.5}"}, "params.yaml:4: lr.warmup_steps: …whole…1.5",
     ),
-    "list for a number": ({"lr": "lr: {use: cosine, peak: [1]}"}, "params.yaml:4: lr.peak: must be a number, got [1]"),
-    "mapping for a number": ({"lr": "lr: {use: cosine, peak: {a: 1}}"}, "4: lr.peak: must be a number, got {'a': 1}"),
-    "number for a mapping": ({"model": "model: {use: ssd_small, loss: 3}"}, "2: model.loss: must be a mapping, got 3"),
+    "list for a number": ({"lr": "lr: {use: cosine, peak: [1]}"}, "params.yaml:4: lr.peak: …number…[1]"),
+    "mapping for a number": ({"lr": "lr: {use: cosine, peak: {a: 1}}"}, "4: lr.peak: …number…{'a': 1}"),
+    "number for a mapping": ({"model": "model: {use: ssd_small, loss: 3}"}, "2: model.loss: …mapping…3"),
     "wrong item": (
         {"model": "model: {use: ssd_small, anchors: {aspect_ratios: [1, wide]}}"},
-        "params.yaml:2: model.anchors.aspect_ratios[1]: must be a number, got 'wide'",
+        "params.yaml:2: model.anchors.aspect_ratios[1]: …number…'wide'",
     ),
     "no such choice": (
         {"evaluate": "evaluate: {use: standard, weights: last}"},
-        "params.yaml:7: evaluate.weights: no such choice 'last'; …one of: best, final",
+        "params.yaml:7: evaluate.weights: …'last'…best, final",
     ),
     "neither a number nor all": (
         {"train": "train: {use: demo, steps: 400, devices: both}"},
-        "params.yaml:6: train.devices: must be a whole number or one of all, gpu, cpu, got 'both'",
+        "params.yaml:6: train.devices: …number…all, gpu, cpu…'both'",
     ),
-    "out of range": ({"lr": "lr: {use: cosine, peak: -1}"}, "params.yaml:4: lr.peak: must be above 0, got -1.0"),
+    "out of range": ({"lr": "lr: {use: cosine, peak: -1}"}, "params.yaml:4: lr.peak: …0…-1.0"),
     "steps and epochs": (
         {"train": "train: {use: demo, steps: 30, epochs: 3}"},
-        "params.yaml:6: train.steps: must be null, for epochs is 3.0; set exactly one of steps and epochs, got 30",
+        "params.yaml:6: train.steps: …null…epochs …3.0…30",
     ),
-    "neither": ({"train": "train: {use: demo, steps: null}"}, "params.yaml:6: train.steps: must be a number, for epochs is null; set"),
+    "neither": ({"train": "train: {use: demo, steps: null}"}, "params.yaml:6: train.steps: …number…epochs …null"),
     "warm-up as long as the run": (
         {"lr": "lr: {use: cosine, warmup_steps: 400}"},
-        "params.yaml:4: lr.warmup_steps: must be under the run's 400 steps, got 400",
+        "params.yaml:4: lr.warmup_steps: …400 steps…400",
     ),
     "warm-up and hold as long as the run": (
         {"lr": "lr: {use: cosine, hold_steps: 390}"},
-        "conf/lr/cosine.yaml: lr.total_steps: must be above warm-up and hold, 400, got 400",
+        "conf/lr/cosine.yaml: lr.total_steps: …hold, 400…400",
     ),
     "cosine over before the run": (
         {"lr": "lr: {use: cosine, total_steps: 300}"},
-        "params.yaml:4: lr.total_steps: must be at least the run's 400 steps, or null, got 300; "
-        "the rate would stay 0 from step 300 on",
+        "params.yaml:4: lr.total_steps: …400 steps…null…300…step 300",
     ),
     "decay by steps and by epochs": (
         {"lr": "lr: {use: exponential, decay_epochs: 3}"},
-        "conf/lr/exponential.yaml:…: lr.decay_steps: must be null when decay_epochs is given, got 100",
+        "conf/lr/exponential.yaml:…: lr.decay_steps: …null…decay_epochs…100",
     ),
     "manual with too few rates": (
-        {"lr": "lr: {use: manual, rates: [0.1]}"}, "params.yaml:4: lr.rates: must be 3 rates, one more than boundaries, got [0.1]",
+        {"lr": "lr: {use: manual, rates: [0.1]}"}, "params.yaml:4: lr.rates: …3 …boundaries…[0.1]",
     ),
     "what a recipe was made for is empty": (
         {"train": "train: {use: frc, batch_size: 8, steps: 2000, init: {meant: ' '}}"},
-        "params.yaml:6: train.init.meant: must be a text of at most 200 letters, or null, got ' '",
+        "params.yaml:6: train.init.meant: …200…null…' '",
     ),
-    "not a size": ({"memory": "memory: {use: low, budget: lots}"}, "memory.budget: must be a size such as 2GB…got 'lots'"),
+    "not a size": ({"memory": "memory: {use: low, budget: lots}"}, "memory.budget: …2GB…'lots'"),
     "budget too small": (
         {"memory": "memory: {use: low, budget: 500MB}"},
-        "params.yaml:3: memory.budget: must be at least …MB for train.batch_size=8 (or a smaller batch), got '500MB'",
+        "params.yaml:3: memory.budget: …MB …train.batch_size=8…'500MB'",
     ),
     "input too small": (
-        {"model": "model: {use: ssd_mobilenet_v2_320, input_size: 16}"}, "params.yaml:2: model.input_size: must be …, got 16",
+        {"model": "model: {use: ssd_mobilenet_v2_320, input_size: 16}"}, "params.yaml:2: model.input_size: …16",
     ),
     "batch that the devices can't share": (
         {"train": "train: {use: demo, steps: 400, devices: 3}"},
-        "conf/train/demo.yaml:2: train.batch_size: must be divisible by train.devices=3, got 8",
+        "conf/train/demo.yaml:2: train.batch_size: …train.devices=3…8",
     ),
     "a batch cut to what the devices can't share": (
         {"train": "train: {use: demo, steps: 400, batch_size: 630, devices: 10}"},
-        "params.yaml:6: train.batch_size: must be divisible by train.devices=10, got 315",
+        "params.yaml:6: train.batch_size: …train.devices=10…315",
     ),
     "checkpoints further apart than the run is long": (
         {"train": "train: {use: demo, steps: 400, checkpoint_every_steps: 401}"},
-        "params.yaml:6: train.checkpoint_every_steps: must be at most the run's 400 steps, got 401",
+        "params.yaml:6: train.checkpoint_every_steps: …400…401",
     ),
     "more phases than steps": (
         {"train": "train: {use: demo, steps: 2, phases: [{name: a}, {name: b}, {name: c}]}", "lr": "lr: constant"},
-        "params.yaml:6: train.phases: must be at most as many as the run's 2 steps, got 3 phases",
+        "params.yaml:6: train.phases: …2 steps…3",
     ),
     "two phases of one name": (
         {"train": "train: {use: demo, steps: 400, phases: [{name: a}, {name: a}]}"},
-        "params.yaml:6: train.phases: must be a list of phases with different names, got ['a', 'a']",
+        "params.yaml:6: train.phases: …names…['a', 'a']",
     ),
     "phases with and without a length": (
         {"train": "train: {use: demo, steps: 400, phases: [{name: a, steps: 3}, {name: b}]}"},
-        "params.yaml:6: train.phases: must be phases that all have a length, or none, got [True, False]",
+        "params.yaml:6: train.phases: …length…[True, False]",
     ),
     "phases with a length, and the run": (
         {"train": "train: {use: demo, steps: 400, phases: [{name: a, steps: 3}]}"},
-        "params.yaml:6: train.steps: must be null when each phase has its own length, got 400",
+        "params.yaml:6: train.steps: …null…phase…400",
     ),
     "a phase's own schedule": (
         {"train": "train: {use: demo, steps: 400, phases: [{name: a, lr: {kind: constant, peak: 1, peek: 1}}]}"},
-        "params.yaml:6: train.phases[0].lr.peek: no such key; did you mean 'peak'?",
+        "params.yaml:6: train.phases[0].lr.peek: …'peak'",
     ),
     "a phase's schedule of no kind": (
         {"train": "train: {use: demo, steps: 400, phases: [{name: a, lr: {peak: 1}}]}"},
-        "params.yaml:6: train.phases[0].lr.kind: is missing; one of: constant, cosine",
+        "params.yaml:6: train.phases[0].lr.kind: …missing…constant, cosine",
     ),
     "a phase's warm-up as long as the phase": (
         {"train": "train: {use: demo, steps: 90, phases: [{name: a}, {name: b}]}", "lr": "lr: {use: cosine, warmup_steps: 50}"},
-        "params.yaml:4: lr.warmup_steps: must be under the run's 45 steps, got 50",
+        "params.yaml:4: lr.warmup_steps: …45 steps…50",
     ),
     "trainable that matches nothing": (
         {"train": "train: {use: demo, steps: 400, trainable: [hed, backbone]}"},
-        "params.yaml:6: train.trainable: 'hed' matches no variable; nearest: head, …; parts: backbone, neck, head",
+        "params.yaml:6: train.trainable: 'hed' …head, …backbone, neck, head",
     ),
     "a phase's trainable that matches nothing": (
         {"train": "train: {use: demo, steps: 400, phases: [{name: a}, {name: b, trainable: [backbone.stride9*]}]}"},
-        "params.yaml:6: train.phases[1].trainable: 'backbone.stride9*' matches no variable; nearest: backbone.stride",
+        "params.yaml:6: train.phases[1].trainable: 'backbone.stride9*' …backbone.stride",
     ),
     "warm start that matches nothing": (
         {"train": "train: {use: demo, steps: 400, init: {weights: data/weights/linked.h5, warm_start: [logits]}}"},
-        "params.yaml:6: train.init.warm_start: 'logits' matches no variable; …parts: backbone",
+        "params.yaml:6: train.init.warm_start: 'logits' …backbone",
     ),
     "first weights that are not there": (
         {"train": "train: {use: demo, steps: 400, init: {weights: a.weights.h5}}"},
-        "params.yaml:6: train.init.weights: must be none, imagenet, a file of Keras weights, …, got 'a.weights.h5', which is not there",
+        "params.yaml:6: train.init.weights: …none, imagenet, …'a.weights.h5'…not there",
     ),
     "first weights whose name no file can have": (
         {"train": f"train: {{use: demo, steps: 400, init: {{weights: {'a' * 300}}}}}"},
-        "params.yaml:6: train.init.weights: must be none, imagenet, …which is not there",
+        f"params.yaml:6: train.init.weights: …none, imagenet, …{'a' * 190}…not there",
     ),
     "first weights in the home of nobody": (
         {"train": "train: {use: demo, steps: 400, init: {weights: ~nobody-at-all/a.weights.h5}}"},
-        "params.yaml:6: train.init.weights: must be none, imagenet, …which is not there",
+        "params.yaml:6: train.init.weights: …none, imagenet, …~nobody-at-all/a.weights.h5…not there",
     ),
     "first weights that DVC does not watch": (
         {"train": "train: {use: demo, steps: 400, init: {weights: elsewhere/w.h5}}"},
-        "params.yaml:6: train.init.weights: must be a file or folder in data/weights/, where DVC sees every edit, got "
-        "'elsewhere/w.h5'; `cp -r elsewhere/w.h5 data/weights/` and name it there",
+        "params.yaml:6: train.init.weights: …data/weights/…'elsewhere/w.h5'…`cp -r elsewhere/w.h5 data/weights/`",
     ),
     "a table of slices that is not there": (
         {"evaluate": "evaluate: {use: standard, slices: {table: data/raw/facts.csv}}"},
-        "evaluate.slices.table: no such file 'data/raw/facts.csv'; CSV files in data/raw/: none",
+        "evaluate.slices.table: …no such file…'data/raw/facts.csv'…data/raw/…none",
     ),
     "a table of slices that DVC does not watch": (
         {"evaluate": "evaluate: {use: standard, slices: {table: params.yaml}}"},
-        "evaluate.slices.table: must be a file in data/raw/, where DVC sees every edit, got 'params.yaml'; "
-        "`cp -r params.yaml data/raw/` and name it there",
+        "evaluate.slices.table: …data/raw/…'params.yaml'…`cp -r params.yaml data/raw/`",
     ),
     "data that DVC does not watch": (
         {"data": "data: {use: image_folders, path: elsewhere/photos}"},
-        "params.yaml:1: data.path: must be a folder in data/raw/, where DVC sees every edit, got 'elsewhere/photos'; "
-        "`cp -r elsewhere/photos data/raw/` and name it there",
+        "params.yaml:1: data.path: …data/raw/…'elsewhere/photos'…`cp -r elsewhere/photos data/raw/`",
     ),
     "data above the folder that DVC watches": (
         {"data": "data: {use: image_folders, path: data/raw/../photos}"},
-        "params.yaml:1: data.path: must be a folder in data/raw/, where DVC sees every edit, got 'data/raw/../photos'",
+        "params.yaml:1: data.path: …data/raw/…'data/raw/../photos'",
     ),
     "a link to data that DVC does not watch": (
         {"data": "data: {use: image_folders, path: data/raw/linked}"},
-        "params.yaml:1: data.path: must be a folder in data/raw/, …, got 'data/raw/linked', a link to …elsewhere/photos; "
+        "params.yaml:1: data.path: …data/raw/…'data/raw/linked'…link …elsewhere/photos…"
         "`rm data/raw/linked && cp -r …/elsewhere/photos data/raw/linked`",
     ),
     "first weights that the network does not have": (
         {"train": "train: {use: demo, steps: 400, init: {weights: imagenet}}"},
-        "params.yaml:6: train.init.weights: must be another start, for this network has no weights of ImageNet",
+        "params.yaml:6: train.init.weights: …no weights …ImageNet",
     ),
     "warm start from nothing": (
         {"train": "train: {use: demo, steps: 400, init: {warm_start: [backbone]}}"},
-        "params.yaml:6: train.init.warm_start: must be empty while init.weights is none, got ['backbone']",
+        "params.yaml:6: train.init.warm_start: …empty…init.weights …none…['backbone']",
     ),
-    "no seed": ({"seed": ""}, "params.yaml: seed: must be a whole number, got nothing"),
-    "seed is a text": ({"seed": "seed: lucky"}, "params.yaml:10: seed: must be a whole number, got 'lucky'"),
-    "negative seed": ({"seed": "seed: -1"}, "params.yaml:10: seed: must be between 0 and 2**31 - 1, got -1"),
+    "no seed": ({"seed": ""}, "params.yaml: seed: …number…nothing"),
+    "seed is a text": ({"seed": "seed: lucky"}, "params.yaml:10: seed: …number…'lucky'"),
+    "negative seed": ({"seed": "seed: -1"}, "params.yaml:10: seed: …0 …2**31 - 1…-1"),
     "another task's network": (
         {"model": "model: {use: cnn_small}"},
-        "params.yaml:2: model: is for classification, the records are for detection; choose an option of kind point_detector, ssd, ssd_fpn",
+        "params.yaml:2: model: …classification…detection…point_detector, ssd, ssd_fpn",
     ),
     "interpolation": (
         {"lr": "lr: {use: cosine, peak: '${nowhere.value}'}"},
-        "params.yaml:4: lr.peak: cannot be resolved: Interpolation key 'nowhere.value' not found",
+        "params.yaml:4: lr.peak: …'nowhere.value' not found",
     ),
-    "mandatory value": ({"lr": "lr: {use: cosine, peak: '???'}"}, "params.yaml:4: lr.peak: must be a value, got ???"),
+    "mandatory value": ({"lr": "lr: {use: cosine, peak: '???'}"}, "params.yaml:4: lr.peak: …???"),
     "yes": (
         {"train": "train: {use: demo, deterministic: yes}"},
-        "params.yaml:6: not valid YAML: yes is true or false to some readers and a text to others; write true or false",
+        "params.yaml:6: not valid YAML: yes …true or false",
     ),
-    "octal": ({"seed": "seed: 010"}, "params.yaml:10: not valid YAML: 010 is an octal number to some readers; drop the leading 0"),
-    "base 60": ({"seed": "seed: 1:30"}, "params.yaml:10: not valid YAML: 1:30 is a number in base 60 to some readers"),
-    "date": ({"track": "track: {use: mlflow, experiment: 2026-01-31}"}, "params.yaml:9: not valid YAML: 2026-01-31 is a date"),
-    "alias": ({"lr": "lr: &a {use: cosine, more: *a}"}, "params.yaml:4: not valid YAML: aliases (*name) are not read"),
+    "octal": ({"seed": "seed: 010"}, "params.yaml:10: not valid YAML: 010 …octal"),
+    "base 60": ({"seed": "seed: 1:30"}, "params.yaml:10: not valid YAML: 1:30 …base 60"),
+    "date": ({"track": "track: {use: mlflow, experiment: 2026-01-31}"}, "params.yaml:9: not valid YAML: 2026-01-31 …date"),
+    "alias": ({"lr": "lr: &a {use: cosine, more: *a}"}, "params.yaml:4: not valid YAML: …(*name)"),
     "preset without an experiment": (
-        {"lr": "lr: {use: preset}"}, "params.yaml:4: lr.use: 'preset' needs an experiment; one of: constant",
+        {"lr": "lr: {use: preset}"}, "params.yaml:4: lr.use: 'preset' …experiment…constant",
     ),
     "no such experiment": (
         {"experiment": "experiment: dmeo"},
-        "params.yaml:11: experiment: no such preset 'dmeo' in conf/experiment/; did you mean 'demo'? one of: demo",
+        "params.yaml:11: experiment: …'dmeo' …conf/experiment/…'demo'…demo",
     ),
     "preset for the data": (
         {"experiment": "experiment: demo", "data": "data: preset"},
-        "params.yaml:1: data.use: experiment 'demo' leaves this group open; one of: …digits",
+        "params.yaml:1: data.use: …'demo' …digits",
     ),
 }  # fmt: skip
 
@@ -402,26 +398,26 @@ COSINE = "conf/lr/cosine.yaml"
 BROKEN_FILES = {
     "not YAML": ({COSINE: "kind: cosine\npeak: [1\n"}, "conf/lr/cosine.yaml:3: not valid YAML"),
     "a tab": ({COSINE: "kind: cosine\n\tpeak: 1\n"}, "conf/lr/cosine.yaml:2: not valid YAML"),
-    "a key twice": ({COSINE: "kind: cosine\npeak: 1\npeak: 2\n"}, "cosine.yaml:3: …'peak' is there twice"),
-    "a key of several words": ({COSINE: "? {a: b}\n: 1\n"}, "conf/lr/cosine.yaml:1: not valid YAML: a key must be one word"),
-    "a list": ({COSINE: "- 1\n"}, "conf/lr/cosine.yaml: must be a mapping of keys to values, got a list"),
-    "empty": ({COSINE: ""}, "conf/lr/cosine.yaml: must be a mapping of keys to values, got nothing"),
-    "bottomless": ({COSINE: "a: " + "[" * 5000}, "conf/lr/cosine.yaml: not valid YAML: nested too deeply"),
-    "no kind": ({COSINE: "peak: 1\n"}, "conf/lr/cosine.yaml: lr.kind: is missing; one of: constant, cosine, exponential"),
-    "wrong kind": ({COSINE: "kind: cosin\n"}, "conf/lr/cosine.yaml:1: lr.kind: …did you mean 'cosine'?"),
-    "mandatory value": ({COSINE: "kind: cosine\npeak: ???\n"}, "conf/lr/cosine.yaml:2: lr.peak: cannot be resolved: Missing mandatory"),
-    "missing value": ({COSINE: "kind: cosine\n"}, "conf/lr/cosine.yaml: lr.peak: is missing; it must be a number"),
+    "a key twice": ({COSINE: "kind: cosine\npeak: 1\npeak: 2\n"}, "cosine.yaml:3: …'peak' …twice"),
+    "a key of several words": ({COSINE: "? {a: b}\n: 1\n"}, "conf/lr/cosine.yaml:1: not valid YAML: …key …one word"),
+    "a list": ({COSINE: "- 1\n"}, "conf/lr/cosine.yaml: …mapping …list"),
+    "empty": ({COSINE: ""}, "conf/lr/cosine.yaml: …mapping …nothing"),
+    "bottomless": ({COSINE: "a: " + "[" * 5000}, "conf/lr/cosine.yaml: not valid YAML: …nested"),
+    "no kind": ({COSINE: "peak: 1\n"}, "conf/lr/cosine.yaml: lr.kind: …missing…constant, cosine, exponential"),
+    "wrong kind": ({COSINE: "kind: cosin\n"}, "conf/lr/cosine.yaml:1: lr.kind: …'cosin'…'cosine'"),
+    "mandatory value": ({COSINE: "kind: cosine\npeak: ???\n"}, "conf/lr/cosine.yaml:2: lr.peak: …Missing mandatory"),
+    "missing value": ({COSINE: "kind: cosine\n"}, "conf/lr/cosine.yaml: lr.peak: …missing…number"),
     "an object": ({COSINE: "!!python/object:os.system {}\n"}, "cosine.yaml:1: not valid YAML"),
     "no base": (
         {COSINE: "# one\ndefaults: [cosinus]\nkind: cosine\npeak: 1\n"},
-        "conf/lr/cosine.yaml:2: lr: no such option 'cosinus' to build on; did you mean 'cosine'?",
+        "conf/lr/cosine.yaml:2: lr: …'cosinus' …build on…'cosine'",
     ),
     "each other as base": (
         {COSINE: "defaults: [constant]\n", "conf/lr/constant.yaml": "defaults: [cosine]\n"},
-        "conf/lr/constant.yaml:1: lr: no such option 'cosine' to build on",
+        "conf/lr/constant.yaml:1: lr: …'cosine' …build on",
     ),
     "itself as base": (
-        {COSINE: "defaults: [cosine]\n"}, "conf/lr/cosine.yaml:1: lr: no such option 'cosine' to build on",
+        {COSINE: "defaults: [cosine]\n"}, "conf/lr/cosine.yaml:1: lr: …'cosine' …build on",
     ),
 }  # fmt: skip
 
@@ -461,15 +457,14 @@ def test_all_mistakes_of_a_variant_come_in_one_go(render: Render) -> None:
 def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_bytes(b"lr: \xff\n")
-    with pytest.raises(ConfigError, match="params.yaml: not UTF-8 text, byte 4 cannot be read"):
+    with pytest.raises(ConfigError, match=r"params\.yaml: .*UTF-8.*\b4\b"):
         render_config(Path("params.yaml"), ROOT / "conf", Path("records"), Path("out"), facts=tmp_path)
 
 
 def test_records_that_a_variant_was_not_rendered_for_are_refused(render: Render) -> None:
     derived = load(render()).derived
     write_records(Path("records"), "classification")
-    message = "was rendered for 10 classes and detection, records has 10 and classification; run `dvc repro`"
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=r"10 .*detection.*records.*10 .*classification.*`dvc repro`"):
         fitting_manifest(Path("records"), derived)
 
 
@@ -482,22 +477,20 @@ def test_records_that_are_missing_are_said_with_the_other_mistakes(render: Rende
     shutil.rmtree("records")
     with pytest.raises(ConfigError) as error:
         render({"lr": "lr: {use: cosine, peak: 0}"})
-    assert str(error.value).splitlines() == [
-        "params.yaml:4: lr.peak: must be above 0, got 0.0",
-        "records/manifest.json: missing, so the records were never finished; run `dvc repro build_records`",
-    ]
+    peak, records = str(error.value).splitlines()
+    assert missing_in(peak, "params.yaml:4", "lr.peak", "0.0") == []
+    assert missing_in(records, "records/manifest.json", "missing", "`dvc repro build_records`") == []
 
 
 def test_a_background_class_and_several_labels_an_example_contradict_each_other(render: Render) -> None:
     write_records(Path("records"), "classification", multi_label=True)
-    with pytest.raises(ConfigError, match="model.background: must be false where examples have several labels"):
+    with pytest.raises(ConfigError, match=r"model\.background: .*false.*labels"):
         render({"model": "model: {use: inception_v3, background: true, input_size: 75}"})
 
 
 def test_a_layout_that_the_network_does_not_have_is_said_before_training(render: Render) -> None:
     printed = words(
-        "params.yaml:8: export.layout: must be detections for Ssd, got 'yolov8'; only networks of kind point_detector "
-        "have it, the nearest that can is model: {use: point_nano, input_size: 160}"
+        "params.yaml:8: export.layout: …detections …Ssd…'yolov8'…point_detector …{use: point_nano, input_size: 160}"
     )
     export = "export: {use: onnx, layout: yolov8}"
     with pytest.raises(ConfigError, match=printed):
@@ -510,10 +503,8 @@ def test_only_examples_with_boxes_are_mixed(render: Render) -> None:
     train = "train: {use: demo, steps: 400, augment: {mosaic: {}, mixup: {alpha: 2}}}"
     with pytest.raises(ConfigError) as error:
         render({"model": "model: {use: cnn_small}", "train": train})
-    assert str(error.value).splitlines() == [
-        f"params.yaml:6: train.augment.{name}: must be null for classification; it mixes pictures with boxes"
-        for name in ("mosaic", "mixup")
-    ]
+    for line, name in zip(str(error.value).splitlines(), ("mosaic", "mixup"), strict=True):
+        assert missing_in(line, "params.yaml:6", f"train.augment.{name}", "null", "classification", "boxes") == []
     write_records(Path("records"))
     run = load(render({"train": train}))
     assert run.train.augment.mixed_steps(run.derived.steps) == 360
@@ -523,10 +514,8 @@ def test_only_examples_with_boxes_are_mixed(render: Render) -> None:
 def test_a_format_that_the_network_cannot_be_converted_to_is_said_before_training(render: Render) -> None:
     write_records(Path("records"), "video")
     model = "model: {use: s3dg_small, frames: 4, input_size: 32}"
-    printed = words(
-        "params.yaml:8: export.formats: must be saved_model, onnx or both for S3dG, got ['saved_model', 'float32']; "
-    )
-    with pytest.raises(ConfigError, match=printed + "TensorFlow Lite has no AvgPool3D, MaxPool3D"):
+    printed = "params.yaml:8: export.formats: …saved_model, onnx …S3dG…['saved_model', 'float32']…AvgPool3D, MaxPool3D"
+    with pytest.raises(ConfigError, match=words(printed)):
         render({"model": model, "export": "export: {use: saved_model, formats: [saved_model, float32]}"})
     render({"model": model, "export": "export: saved_model"})
 
@@ -535,10 +524,8 @@ def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.
     thin = np.array([[0.1, 0.1, 0.9, 0.12]], np.float32)
     write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 4, axis=0), thin]))  # 1 of 9 boxes
     render()
-    assert capsys.readouterr().err == (
-        "warning: conf/model/ssd_small.yaml:4: model.anchors: 11% of the training boxes overlap no anchor by 0.5; "
-        "no other scales and ratios that were tried fit more of them\n"
-    )
+    [warning] = capsys.readouterr().err.splitlines()
+    assert missing_in(warning, "warning: conf/model/ssd_small.yaml:4", "model.anchors: 11%", "0.5", "no other") == []
     write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 5, axis=0), thin]))  # 1 of 11
     render()
     assert capsys.readouterr().err == ""
@@ -554,47 +541,38 @@ def test_a_batch_above_the_set_is_halved_until_it_fits_as_ftc_ml_did(
         render({"memory": memory, "train": f"train: {{use: demo, steps: null, epochs: 100, batch_size: {stated}}}"})
     )
     assert (run.train.batch_size, run.derived.steps, run.derived.phases[0].rate_factor) == (cut, -(-60_000 // cut), 1.0)
-    remark = (
-        f"warning: params.yaml:6: train.batch_size: is {stated}, more than the 600 training examples; cut to {cut} by "
-        "halves\n"
-    )
-    assert capsys.readouterr().err.count(remark) == (cut < stated)
-    because = f"stated as {stated}, cut by halves to what the set can fill" if cut < stated else "stated"
-    assert run.derived.batch_size_because == because
+    remarks = [line for line in capsys.readouterr().err.splitlines() if "train.batch_size" in line]
+    assert len(remarks) == (cut < stated)
+    for remark in remarks:
+        assert missing_in(remark, "warning: params.yaml:6", "train.batch_size", f"{stated}", "600", f"{cut}") == []
+    because = run.derived.batch_size_because
+    assert because == "stated" if cut == stated else missing_in(because, "stated", f"{stated}", "cut") == []
 
 
 def test_a_phases_own_batch_is_cut_likewise(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
     run = load(render({"train": "train: {use: demo, steps: 400, phases: [{name: a, batch_size: 700}, {name: b}]}"}))
     assert [span.batch_size for span in run.derived.phases] == [350, 8]
     assert run.train.phases[0].batch_size == 350 and run.derived.batch_size_because == "stated"
-    assert "train.phases[0].batch_size: is 700, more than the 600 training examples; cut to 350 by halves\n" in (
-        capsys.readouterr().err
-    )
+    assert missing_in(capsys.readouterr().err, "train.phases[0].batch_size", "700", "600", "350") == []
 
 
 def test_a_recipe_made_for_trained_weights_says_that_they_are_missing(
     render: Render, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    remark = (
-        "train.init.weights: is none, so the network starts from random weights; this recipe was made to start from "
-        "a detector's weights from COCO\n"
-    )
     frc = "train: {{use: frc, batch_size: 8, steps: 2000, init: {{{}}}}}"
-    assert load(render({"train": frc.format("weights: none")})).train.init.meant
-    assert capsys.readouterr().err.endswith(remark)
+    meant = load(render({"train": frc.format("weights: none")})).train.init.meant
+    assert meant and missing_in(capsys.readouterr().err, "train.init.weights", "none", "random weights", meant) == []
     render({"train": frc.format("weights: none, meant: null")})
     render({"train": "train: {use: demo, steps: 400}"})
     assert "random weights" not in capsys.readouterr().err
 
 
 def test_a_recipe_that_names_its_weights_is_refused_without_them(render: Render) -> None:
-    message = (
-        "params.yaml:6: train.init.weights: data/weights/zoo/ssd_mobilenet_v2_coco_2018_03_29 is not there; `bakeoff "
-        "weights get ssd_mobilenet_v2_coco_2018_03_29` brings it, or `init: {weights: none}` starts from random weights"
-    )
+    name = "ssd_mobilenet_v2_coco_2018_03_29"
     with pytest.raises(ConfigError) as refused:
         render({"train": "train: {use: frc, batch_size: 8, steps: 2000}"})
-    assert str(refused.value) == message.replace("params.yaml:6", "conf/train/frc.yaml:6")
+    said = ("conf/train/frc.yaml:6: train.init.weights", f"data/weights/zoo/{name}", "not there")
+    assert missing_in(str(refused.value), *said, f"`bakeoff weights get {name}`", "`init: {weights: none}`") == []
     assert not Path("out").exists()
 
 
@@ -602,7 +580,7 @@ def test_the_anchors_that_a_warning_names_fit_more_boxes(render: Render, capsys:
     tall = np.array([[0.1, 0.1, 0.6, 0.2], [0.3, 0.5, 0.7, 0.59], [0.2, 0.3, 0.9, 0.42]], np.float32)
     write_records(Path("records"), boxes=tall)
     render()
-    [keys] = re.findall(r"100% of .* by 0\.5; with model\.anchors: (\{.*\}) it is 0%\n$", capsys.readouterr().err)
+    [keys] = re.findall(r"100%.*\b0\.5\b.*model\.anchors: (\{.*\}).*\b0%", capsys.readouterr().err)
     render({"model": f"model: {{use: ssd_small, anchors: {keys}}}"})
     assert capsys.readouterr().err == ""
 
@@ -615,10 +593,7 @@ def test_weights_of_a_run_with_other_classes_are_refused_unless_the_head_stays_b
     Path("data/weights/old/best.weights.h5").touch()
     Path("data/weights/old/state.json").write_text('{"classes": ["cat", "dog"]}', encoding="utf-8")
     lines = {"train": f"train: {{use: demo, steps: 400, init: {{weights: {start}}}}}"}
-    message = (
-        "params.yaml:6: train.init.weights: was trained for the classes cat, dog, the records have 0, 1, …, 9; "
-        "leave the head out: init.warm_start: [backbone, neck]"
-    )
+    message = "params.yaml:6: train.init.weights: …cat, dog…0, 1, …, 9…init.warm_start: [backbone, neck]"
     with pytest.raises(ConfigError, match=words(message)):
         render(lines)
     render({"train": f"train: {{use: demo, steps: 400, init: {{weights: {start}, warm_start: [backbone, neck]}}}}"})
@@ -673,28 +648,27 @@ def options_side_by_side() -> list[dict[str, str]]:
 
 def test_a_device_that_cannot_run_the_network_is_refused_with_the_nearest_that_can(render: Render) -> None:
     message = words(
-        "conf/export/photonvision_rk3588.yaml:2: export.device: photonvision_rk3588 takes only networks with the output "
-        "layout of YOLOv8 at 640 x 640 pixels; choose an option of kind point_detector; the nearest device that takes "
-        "this network is limelight_coral"
+        "conf/export/photonvision_rk3588.yaml:2: export.device: photonvision_rk3588 …YOLOv8 …640 x 640…point_detector…"
+        "limelight_coral"
     )
     with pytest.raises(ConfigError, match=message):
         render({"export": "export: photonvision_rk3588"})
-    message = "export.formats: must be a list with onnx, which device oak takes, got ['saved_model', 'int8']"
+    message = "export.formats: …with onnx…oak…['saved_model', 'int8']"
     with pytest.raises(ConfigError, match=words(message)):
         render({"export": "export: {use: limelight_coral, device: oak}"})
     point = {"model": "model: {use: point_nano, input_size: 320}", "export": "export: photonvision_rubik"}
-    message = "export.device: photonvision_rubik takes inputs of 640 x 640 pixels, model.input_size is 320; the nearest"
+    message = "export.device: photonvision_rubik …640 x 640…model.input_size …320…nearest"
     with pytest.raises(ConfigError, match=words(message)):
         render(point)
-    rule = "export.layout: must be yolov8_corners for photonvision_rubik, got 'detections'"
+    rule = "export.layout: …yolov8_corners …photonvision_rubik…'detections'"
     with pytest.raises(ConfigError, match=words(rule)):
         render({"model": "model: point_nano", "export": "export: {use: photonvision_rubik, layout: detections}"})
     write_records(Path("records"), task="video")
     lines = {"model": "model: clip_small", "lr": "lr: {use: constant}", "export": "export: oak"}
-    message = "takes networks for detection or classification only, and this one is for video; the nearest device…raspb"
+    message = "export.device: oak …detection …classification …video…raspb"
     with pytest.raises(ConfigError, match=words(message)):
         render(lines)
-    with pytest.raises(ConfigError, match=r"export\.formats: must not hold rknn for clips, which ClipCnn takes"):
+    with pytest.raises(ConfigError, match=r"export\.formats: must not .*rknn.*ClipCnn"):
         render(lines | {"export": "export: {use: saved_model, formats: [rknn]}"})
     write_records(Path("records"))
     assert load(render({"export": "export: limelight_coral"})).export.device == "limelight_coral"
@@ -725,9 +699,7 @@ def test_a_plan_with_other_data_says_that_the_records_come_first(render: Render,
     built.write(here[2])
     words = ["data=digits_single", "model=cnn_small"]
     lines = read_variant(*here, facts=facts, overrides=words).problems.lines
-    assert lines[0] == (
-        "command line: data: the records are of other data; write this data into params.yaml and run "
-        "`dvc repro build_records` first"
-    )
-    assert lines[1].startswith("command line: model: is for classification, the records are for detection")
+    other = ("command line: data", "other data", "params.yaml", "`dvc repro build_records`")
+    assert missing_in(lines[0], *other) == []
+    assert missing_in(lines[1], "command line: model", "classification", "detection") == []
     assert "other data" not in str(read_variant(*here, facts=facts, overrides=words[1:]).problems.lines)

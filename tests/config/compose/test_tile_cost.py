@@ -14,6 +14,7 @@ from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.sources.synthetic_digits import DigitScenes
 from bakeoff.learning.networks.tiles import Tiles
 from support.imports import ROOT
+from support.messages import missing_in
 
 PARAMS = """\
 experiment: demo
@@ -46,30 +47,29 @@ def read(workspace: Path) -> Read:
 
 
 @pytest.mark.parametrize(
-    ("model", "expected"),
+    ("model", "parts"),
     [
-        ("{use: ssd_tiny, tiles: {size: 96, grid: [2, 2]}}", "model.tiles.size: must be set, or grid instead of it"),
-        ("{use: ssd_tiny, tiles: {size: 96, overlap: 0.9}}", "model.tiles.overlap: must be between 0 and 0.8, got 0.9"),
+        ("{use: ssd_tiny, tiles: {size: 96, grid: [2, 2]}}", ("model.tiles.size", "must be set", "grid")),
+        ("{use: ssd_tiny, tiles: {size: 96, overlap: 0.9}}", ("model.tiles.overlap", "0.8", "0.9")),
         (
             "{use: ssd_tiny, tiles: {size: 96, pverlap: 0.3}}",
-            "model.tiles.pverlap: no such key; did you mean 'overlap'?",
+            ("model.tiles.pverlap", "key", "'overlap'"),
         ),
-        ("{use: ssd_tiny, tiles: 96}", "model.tiles: must be a mapping, got 96"),
-        ("{use: cnn_small, tiles: {size: 96}}", "model.tiles: no such key; "),
-        ("{use: clip_small, tiles: {size: 96}}", "model.tiles: no such key; "),
+        ("{use: ssd_tiny, tiles: 96}", ("model.tiles: ", "mapping", "96")),
+        ("{use: cnn_small, tiles: {size: 96}}", ("model.tiles: ", "no such key")),
+        ("{use: clip_small, tiles: {size: 96}}", ("model.tiles: ", "no such key")),
     ],
 )
-def test_a_mistake_is_one_line(read: Read, model: str, expected: str) -> None:
+def test_a_mistake_is_one_line(read: Read, model: str, parts: tuple[str, ...]) -> None:
     lines = [line for line in read(model).problems.lines if "tiles" in line]
-    assert len(lines) == 1 and expected in lines[0], lines
+    assert len(lines) == 1 and missing_in(lines[0], *parts) == [], lines
 
 
 def test_tiles_larger_than_every_picture_are_warned_of_and_tiles_that_fit_are_not(read: Read) -> None:
     [warning] = read("{use: ssd_tiny, tiles: {size: 320}}").problems.warnings
-    assert "model.tiles.size: 320 pixels show all of every picture as it is stored, the largest is 1" in warning
-    assert "choose a smaller size, or build records of larger pictures (data.max_side)" in warning
+    assert missing_in(warning, "model.tiles.size: 320", "largest is 1", "smaller", "data.max_side") == []
     [warning] = read("{use: point_nano_128, tiles: {size: 16}}").problems.warnings
-    assert "model.tiles: makes 2" in warning and "views of a picture; choose larger tiles or less overlap" in warning
+    assert missing_in(warning, "model.tiles: makes 2", "views", "larger tiles", "overlap") == []
     variant = read("{use: point_nano_128, tiles: {size: 96}}")
     assert variant.problems.warnings == [] and variant.whole().model.tiles == Tiles(size=96)
 
@@ -80,7 +80,7 @@ def test_records_without_their_shards_are_said_plainly(workspace: Path, read: Re
         index.unlink()
     read("{use: ssd_tiny, tiles: {size: 96}}")
     variant = read_variant(workspace / "params.yaml", workspace / "conf", moved, facts=workspace / "facts")
-    assert any("the sizes of pictures cannot be read" in line for line in variant.problems.lines)
+    assert any("sizes of pictures" in line for line in variant.problems.lines)
 
 
 def test_the_price_is_counted_on_the_pictures_as_they_are_stored(workspace: Path) -> None:
@@ -88,9 +88,7 @@ def test_the_price_is_counted_on_the_pictures_as_they_are_stored(workspace: Path
     assert sizes.shape == (5, 2) and 160 <= sizes.min() <= sizes.max() <= 192
     price = TilePrice.of(Tiles(size=100), np.array([[720, 960], [90, 100], [100, 180]]))
     assert (price.views, price.most_tiles, price.largest) == (3, 9 * 12 + 1, (720, 960))
-    assert str(price).startswith(
-        "3 views of a picture, up to 109: validation, evaluation and prediction call the network"
-    )
+    assert missing_in(str(price), "3 views", "109", "validation", "evaluation", "prediction") == []
 
 
 def test_anchors_are_held_against_boxes_as_a_tile_shows_them() -> None:
