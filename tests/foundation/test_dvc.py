@@ -46,5 +46,5 @@ def test_a_folder_in_the_cache_is_its_listing(place: Path) -> None:
 
 def test_a_refusal_of_dvc_is_repeated_as_it_prints_it(place: Path) -> None:
     (place / ".dvc").rmdir()
-    with pytest.raises(WorkspaceError, match=r"^dvc exp list: ERROR: you are not inside of a DVC repository"):
+    with pytest.raises(WorkspaceError, match=r"^dvc exp list: ERROR: .*DVC repository"):
         dvc.answer("exp", "list")

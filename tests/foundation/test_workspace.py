@@ -30,9 +30,7 @@ def test_a_command_works_from_any_folder_below_the_workspace(folder: Path, monke
 
 
 def test_a_folder_outside_of_any_workspace_is_refused(folder: Path) -> None:
-    with pytest.raises(
-        WorkspaceError, match=r"not in a bakeoff workspace \(no dvc.yaml and conf/ here or above\); cd into"
-    ):
+    with pytest.raises(WorkspaceError, match=r"bakeoff workspace .*dvc\.yaml.*conf/.*\bcd\b"):
         workspace.enter()
 
 
