@@ -27,6 +27,7 @@ from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.input.record_reader import RecordReader
 from support.drawing import encoded, write
+from support.messages import missing_in
 from support.odd_bytes import bounded_memory, edited, examples, few_or_many
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
@@ -117,7 +118,8 @@ def test_a_record_that_claims_two_gigabytes_is_not_read(tmp_path: Path) -> None:
     dataset = TfRecords(path=str(tmp_path), layout="object_detection", validation=None, labels="labels.txt")
     with bounded_memory(50e6):
         reasons = [examine(dataset, tmp_path, item).reason for item in dataset.items(tmp_path)]
-    assert reasons[1:] == ["2,000 MB, more than 268 MB for one image"]
+    [reason] = reasons[1:]
+    assert missing_in(reason, "2,000 MB", "268 MB") == []
 
 
 MILLIONS = 20_000_000

@@ -28,6 +28,7 @@ from bakeoff.foundation.errors import DataError, OutOfRange, WorkspaceError
 from bakeoff.foundation.result_code import deciding_digest
 from support.built import Build
 from support.drawing import encoded, voc, write, write_images
+from support.messages import missing_in
 from support.page_reading import defects_of
 
 
@@ -69,7 +70,7 @@ def test_boxes_of_squares_are_the_same_shares_of_the_image(make: Build, tmp_path
 
 
 def test_a_square_without_its_side_is_refused() -> None:
-    with pytest.raises(OutOfRange, match=r"^square: must be false unless data.max_side says its side, got True$"):
+    with pytest.raises(OutOfRange, match=r"^square: .*\bfalse\b.*data\.max_side.*\bTrue$"):
         PascalVoc(path="set", square=True)
 
 
@@ -111,8 +112,7 @@ def test_the_number_of_shards_can_be_set(make: Build, tmp_path: Path) -> None:
         f"train-{n:05d}-of-00003" for n in range(3)
     ]
     assert len(built.manifest.splits["validation"].shards) == 2
-    message = r"data\.shards\.validation: must be at most the 8 examples of the split, got 9"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"data\.shards\.validation: .*\b8 examples.*\b9$"):
         make(ImageFolders(path="set", shards=ShardCounts(validation=9)))
 
 
@@ -224,9 +224,7 @@ def test_a_damaged_list_of_items_is_reported_once_or_made_anew(
     size = catalogue.stat().st_size
     catalogue.write_bytes(catalogue.read_bytes()[:kept] + b"\xff" * (size - kept))
     if kept:
-        with pytest.raises(
-            WorkspaceError, match=r"is damaged \(.*malformed\), and deleted; run the same command again$"
-        ):
+        with pytest.raises(WorkspaceError, match=rf"{folder.name}: .*damaged \(.*malformed\).*deleted.*same command"):
             make(PascalVoc(path="set"))
     assert make(PascalVoc(path="set")).bytes() == expected
 
@@ -275,9 +273,7 @@ def test_a_file_that_changes_under_the_builds_hands_is_an_error(
         return choose(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(building, "choose_shards", change)
-    with pytest.raises(
-        DataError, match=r"cat/003\.jpg: changed while the records were being built; run the same command"
-    ):
+    with pytest.raises(DataError, match=r"cat/003\.jpg: changed while.*same command"):
         make(ImageFolders(path="set"))
 
 
@@ -304,8 +300,7 @@ def test_too_many_rejected_files_leave_the_old_records(make: Build, tmp_path: Pa
     write(tmp_path / "set/cat/bad.jpg", "no image")
     make(ImageFolders(path="set"), out="one")  # 1 of 20 is just 5 %
     write(tmp_path / "set/cat/bad2.jpg", "no image")
-    message = r"set: 2 of 21 files are rejected \(9\.5%\), data\.max_rejected allows 5\.0%; repair them or raise it"
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(DataError, match=r"set: 2 of 21 .*rejected \(9\.5%\).*data\.max_rejected .*\b5\.0%") as caught:
         make(ImageFolders(path="set"))
     assert "  cat/bad.jpg: no image: starts with b'no image'" in str(caught.value).splitlines()
     assert {path.name: path.read_bytes() for path in sorted((tmp_path / "records").iterdir())} == before
@@ -344,19 +339,24 @@ def test_datasets_with_other_labels_are_refused_with_what_each_lacks(make: Build
     write_images(tmp_path / "b", {"balloon": 3, "car": 3, "zebra": 2}, first_seed=100)
     with pytest.raises(DataError) as caught:
         make(first=ImageFolders(path="a"), second=ImageFolders(path="b"))
-    assert str(caught.value).splitlines()[:4] == [
-        "data.merge: first and second must have the same labels",
-        "  only first has 'ballon'; nearest in second: 'balloon'",
-        "  only second has 'balloon'; nearest in first: 'ballon'",
-        "  only second has 'zebra'",
-    ]
+    rule, *lacking = str(caught.value).splitlines()[:4]
+    assert missing_in(rule, "data.merge", "first", "second", "same labels") == []
+    for line, parts in zip(
+        lacking,
+        [
+            ("only first", "'ballon'", "second", "'balloon'"),
+            ("only second", "'balloon'", "first", "'ballon'"),
+            ("only second", "'zebra'"),
+        ],
+        strict=True,
+    ):
+        assert missing_in(line, *parts) == []
 
 
 def test_datasets_for_other_tasks_are_refused(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "a", {"cat": 4})
     write_scenes(tmp_path / "b", 4)
-    message = "data.merge: datasets must be for the same task; first is for classification, second is for detection"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"data\.merge: .*task.*first .*classification.*second .*detection"):
         make(first=ImageFolders(path="a"), second=PascalVoc(path="b"))
 
 
@@ -369,7 +369,7 @@ def test_the_same_image_in_two_datasets_is_on_one_side(make: Build, tmp_path: Pa
 
 
 def test_a_merge_of_one_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"merge: must be at least two options of conf/data/, got \['a'\]"):
+    with pytest.raises(ValueError, match=r"merge: .*\btwo\b.*conf/data/.*\['a'\]"):
         Merged(merge=("a",))
 
 
@@ -389,7 +389,7 @@ def test_the_report_counts_shows_and_needs_nothing_else(make: Build, tmp_path: P
     assert 'src="data:image/jpeg;base64,' in page and not re.search(r"https?:|url\(|<script|<link", page)
     assert "default-src 'none'; img-src data:; style-src 'unsafe-inline'\"" in page
     assert defects_of(page) == [] and re.search(r'alt="\d+ box(es)? of cat', page)
-    assert "images/grey.png" in page and "converted from PNG; box 1 clipped to the image" in page
+    assert missing_in(page, "images/grey.png", "converted from PNG", "box 1 clipped") == []
 
 
 # Killed for real.
@@ -452,5 +452,5 @@ def test_a_shard_in_flight_that_lost_bytes_is_noticed(
         return gather(folder, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(building, "_gather", cut)
-    with pytest.raises(WorkspaceError, match=r"train-00000-of-00001: has \d+ bytes, was written with \d+; delete"):
+    with pytest.raises(WorkspaceError, match=r"train-00000-of-00001: .*\b\d+ bytes.*\b\d+;.*delete"):
         make(ImageFolders(path="set"))

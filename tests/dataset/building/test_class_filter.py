@@ -97,7 +97,7 @@ def test_examples_of_tfrecords_are_chosen_by_what_is_in_them(make: Build, tmp_pa
     kept = TfRecords(path="set", layout="inception", validation=None, classes=("bee", "cow"))
     built = make(kept)
     assert built.manifest.classes == ("bee", "cow") and len(built.every()) == 8
-    with pytest.raises(DataError, match=r"^data\.classes: set has no class 'wasp'; one of: bee$"):
+    with pytest.raises(DataError, match=r"^data\.classes: set .*no class 'wasp'.*\bbee$"):
         make(TfRecords(path="set", layout="inception", validation=None, classes=("bee", "wasp")))
 
 
@@ -105,12 +105,11 @@ def test_a_class_that_the_dataset_lacks_is_refused_with_the_nearest(make: Build,
     write_images(tmp_path / "set", {"daisy": 4, "tulip": 4})
     write_scenes(tmp_path / "boxes", [["cat"], ["dog"]])
     write(tmp_path / "set/labels.txt", "daisy\ntulip\nrose\n")
-    folders = r"^data\.classes: set has no class 'tulipp'; did you mean 'tulip'\? one of: daisy, tulip$"
-    with pytest.raises(DataError, match=folders):
+    with pytest.raises(DataError, match=r"^data\.classes: set .*no class 'tulipp'.*'tulip'.*\bdaisy, tulip$"):
         make(ImageFolders(path="set", classes=("tulipp",)))
-    with pytest.raises(DataError, match=r"^data\.classes: boxes has no class 'cow'; one of: cat, dog$"):
+    with pytest.raises(DataError, match=r"^data\.classes: boxes .*no class 'cow'.*\bcat, dog$"):
         make(PascalVoc(path="boxes", classes=("cat", "cow")))
-    with pytest.raises(DataError, match=r"has no class 'lily'; one of: daisy, rose, tulip$"):
+    with pytest.raises(DataError, match=r"no class 'lily'.*\bdaisy, rose, tulip$"):
         make(ImageFolders(path="set", labels="labels.txt", classes=("lily",)))
     assert not (tmp_path / "records").exists()
     with pytest.raises(OutOfRange, match=r"^classes: must be different classes, got \['a', 'a'\]$"):
@@ -147,7 +146,7 @@ def test_the_labels_file_of_the_first_folder_holds_for_all(make: Build, tmp_path
     built = make(ImageFolders(path="a", validation_path="b", labels="map.pb"))
     assert built.manifest.classes == ("bee", "ape")
     write_images(tmp_path / "b", {"cow": 1}, first_seed=19)
-    with pytest.raises(DataError, match=r"a/map\.pb: lacks 1 of the labels that the data have: 'cow'"):
+    with pytest.raises(DataError, match=r"a/map\.pb: .*\b1\b.*'cow'"):
         make(ImageFolders(path="a", validation_path="b", labels="map.pb"))
 
 
@@ -162,27 +161,24 @@ def test_a_folder_that_names_sides_itself_is_refused(make: Build, tmp_path: Path
     write_images(tmp_path / "a/train", {"ape": 2})
     write_images(tmp_path / "a/validation", {"ape": 2}, first_seed=5)
     write_images(tmp_path / "b", {"ape": 2}, first_seed=9)
-    message = (
-        r"^a: says itself that train/validation/ape/\S+ is for validation, but all of it is for train "
-        r"\(data\.validation_path, data\.test_path\); name a folder without sides$"
-    )
-    with pytest.raises(DataError, match=message):
+    sides = r"^a: .*\btrain/validation/ape/\S+ .*validation.*\btrain \(data\.validation_path, data\.test_path\)"
+    with pytest.raises(DataError, match=sides):
         make(ImageFolders(path="a", validation_path="b"))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"validation_path": "a"}, r"^validation_path: must be another folder, or null, got 'a'$"),
-        ({"validation_path": "b", "test_path": "b"}, r"^test_path: must be another folder, or null, got 'b'$"),
-        ({"test_path": " "}, r"^test_path: must be another folder, or null, got ' '$"),
+        ({"validation_path": "a"}, r"^validation_path: .*another folder.*null.*'a'$"),
+        ({"validation_path": "b", "test_path": "b"}, r"^test_path: .*another folder.*null.*'b'$"),
+        ({"test_path": " "}, r"^test_path: .*another folder.*null.*' '$"),
         (
             {"validation_path": "b", "split": SplitSettings(by="fraction")},
-            r"^validation_path: must be null where data\.split says what is validated on, got 'b'$",
+            r"^validation_path: .*null.*data\.split .*'b'$",
         ),
         (
             {"test_path": "b", "split": SplitSettings(test=0.1)},
-            r"^test_path: must be null where data\.split says what is tested on, got 'b'$",
+            r"^test_path: .*null.*data\.split .*'b'$",
         ),
     ],
 )
@@ -204,9 +200,7 @@ def test_params_yaml_names_both_folders_which_dvc_must_see(tmp_path: Path, monke
     both = "{use: image_folders, path: data/raw/a, validation_path: data/raw/b, classes: [ape]}"
     assert [one.path for one in chosen(tmp_path, both)] == ["data/raw/a", "data/raw/b"]
     (tmp_path / "conf").unlink()
-    with pytest.raises(
-        ConfigError, match=r"params\.yaml:2: data\.validation_path: must be a folder in data/raw/, where DVC"
-    ):
+    with pytest.raises(ConfigError, match=r"params\.yaml:2: data\.validation_path: .*data/raw/.*DVC.*'elsewhere/b'"):
         chosen(tmp_path, "{use: image_folders, path: data/raw/a, validation_path: elsewhere/b}")
 
 

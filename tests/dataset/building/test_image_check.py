@@ -16,6 +16,7 @@ from bakeoff.dataset.building.image_check import RejectedItem, check_image, enco
 from bakeoff.dataset.building.survey import draw_sample
 from bakeoff.dataset.records.record import Record
 from support.drawing import encoded, pixels, write
+from support.messages import missing_in
 
 SCENE = pixels(7, 48, 32)
 
@@ -131,7 +132,8 @@ def test_an_orientation_that_does_not_exist_is_none(orientation: int) -> None:
 def test_bytes_after_the_image_are_cut_off() -> None:
     data = encoded(1)
     checked = check_image(data + b"\xff\xd8 something else", None)
-    assert checked.changes == ("cut off 17 bytes after the end of the image",)
+    [change] = checked.changes
+    assert missing_in(change, "cut off", "17 bytes") == []
     assert encode_stored(data + b"\xff\xd8 something else", checked, None) == data
 
 
@@ -217,14 +219,14 @@ def test_damage_in_the_header_is_noticed() -> None:
     [
         (b"", "empty file"),
         (b"<!DOCTYPE html><html>gone</html>", "no image: a web page"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "a Git LFS pointer; run `git lfs pull`"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "Git LFS pointer.*`git lfs pull`"),
         (b"\x00\x05\x16\x07" + bytes(80), "a macOS resource fork"),
-        (b"\0\0\0\x18ftypheic" + bytes(80), "HEIC or AVIF, which is not supported; convert it to JPEG"),
+        (b"\0\0\0\x18ftypheic" + bytes(80), "HEIC or AVIF.*JPEG"),
         (b"%PDF-1.7", "a PDF document"),
         (b"PK\x03\x04 zip", "a zip archive"),
         (b"hello there", r"no image: starts with b'hello th'"),
-        (b"\xff\xd8\xff\xe0\0\x10JFIF", "broken JPEG: cut off inside the header"),
-        (b"\xff\xd8\xff\xd9", "broken JPEG: ends before the image data: only a header"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "broken JPEG: cut off.*header"),
+        (b"\xff\xd8\xff\xd9", "broken JPEG: .*only a header"),
         (encoded(1, "PNG")[:-40], "broken image:"),
     ],
 )
@@ -336,10 +338,8 @@ def test_a_photograph_of_108_megapixels_is_read_in_parts(orientation: int, tmp_p
     messages, taken = cost(tmp_path, data, max_side=1024)
     assert messages == [] and taken < 40e6
     messages, taken = cost(tmp_path, data)
-    rule = (
-        "9000x12000: more than 67,108,864 pixels; set data.max_side to half its longer side or less, or make it smaller"
-    )
-    assert messages == ([] if orientation == 1 else [rule]) and taken < 40e6
+    assert len(messages) == (orientation != 1) and taken < 40e6
+    assert all(missing_in(rule, "9000x12000", "67,108,864", "data.max_side", "smaller") == [] for rule in messages)
 
 
 @needs_proc
@@ -348,15 +348,16 @@ def test_more_than_67_megapixels_that_must_be_decoded_at_once_are_refused_before
     kind: str, options: dict, tmp_path: Path
 ) -> None:
     data = saved(Image.new("L", (9400, 9400)), kind, **options)
-    messages, taken = cost(tmp_path, data, max_side=1024)
-    assert messages == ["9400x9400: more than 67,108,864 pixels; make it smaller"] and taken < 10e6
+    [message], taken = cost(tmp_path, data, max_side=1024)
+    assert missing_in(message, "9400x9400", "67,108,864", "smaller") == [] and "max_side" not in message
+    assert taken < 10e6
 
 
 def test_a_file_too_large_for_an_image_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(RejectedItem, match=r"^1,099,512 MB, more than 268 MB for one image$"):
+    with pytest.raises(RejectedItem, match=r"^1,099,512 MB.*\b268 MB"):
         read_image(path)
 
 
@@ -375,7 +376,7 @@ def test_frames_of_a_large_animation_are_not_counted() -> None:
     whole = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
     frame = whole[whole.index(b"!\xf9", whole.index(b",")) : -1]
     start = time.monotonic()
-    with pytest.raises(RejectedItem, match="animated: several frames in one GIF"):
+    with pytest.raises(RejectedItem, match="animated: .*several.*GIF"):
         check_image(whole[:-1] + frame * (30_000_000 // len(frame)) + b";", None)
     assert time.monotonic() - start < 5
 

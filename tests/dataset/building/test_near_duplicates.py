@@ -15,6 +15,7 @@ from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.clips import Clips
 from support.built import Build
 from support.drawing import encoded, write, write_images, write_video
+from support.messages import missing_in
 
 SHIFTS = {"train": 0, "validation": 3}  # of the hands, in pixels
 
@@ -54,9 +55,7 @@ def test_pictures_whose_hashes_are_near_are_not_alike_unless_their_pixels_are(ma
     built = make(ImageFolders(path="set"))
     report = json.loads((tmp_path / "records/report.json").read_text())
     assert report["near-duplicates"] == [["train/hand/2.jpg", "validation/hand/again.jpg"]]
-    assert built.findings.warnings[-1].startswith(
-        "1 pair of images across the split looking alike, train/hand/2.jpg and"
-    )
+    assert missing_in(built.findings.warnings[-1], "1 pair", "alike", "train/hand/2.jpg") == []
 
 
 def test_a_picture_stays_alike_when_it_is_saved_again_resized_or_made_lighter() -> None:
@@ -109,7 +108,7 @@ def test_more_pairs_than_are_compared_are_reported_as_at_least(
         write(tmp_path / f"set/val/cat/{number}.jpg", encoded(number, quality=70))
     monkeypatch.setattr(near_duplicates, "MOST_PAIRS", 4)
     warnings = make(ImageFolders(path="set")).findings.warnings
-    assert warnings[-1].startswith("at least 4 pairs of images across the split looking alike")
+    assert missing_in(warnings[-1], "at least 4 pairs", "alike") == []
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 500])

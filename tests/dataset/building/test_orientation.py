@@ -12,6 +12,7 @@ from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.dataset.sources.yolo import Yolo
 from support.built import Build
 from support.drawing import voc, write
+from support.messages import missing_in
 
 COLOURS = {"red": (230, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 230), "white": (250, 250, 250)}
 STORED = ("red", "green", "blue", "white")  # top left, top right, bottom left, bottom right
@@ -86,10 +87,8 @@ def test_pixels_and_boxes_of_every_orientation_are_upright(
     """Sizes tell of orientations 5 to 8 how all boxes were drawn, so 2, 3 and 4 follow them."""
     write_set(tmp_path / "set", list(range(1, 9)), drawn_on=drawn_on, kind=kind, **options)
     [warning] = require_red_boxes(make, PascalVoc(path="set"))
-    assert warning == (
-        "3 images with an EXIF orientation where no size tells whether boxes were drawn on the image as stored or as "
-        f"shown, images/3_2.jpg for one; taken as {drawn_on}, as on 4 others (data.boxes_drawn_on)"
-    )
+    taken = (f"taken as {drawn_on}", "4 others", "data.boxes_drawn_on")
+    assert missing_in(warning, "3 images", "EXIF orientation", "images/3_2.jpg", *taken) == []
 
 
 @pytest.mark.parametrize("drawn_on", ["stored", "shown"])
@@ -101,7 +100,7 @@ def test_where_no_size_tells_the_setting_does(drawn_on: str, make: Build, tmp_pa
 def test_without_a_hint_they_are_taken_as_shown_with_a_warning(make: Build, tmp_path: Path) -> None:
     write_set(tmp_path / "set", [2, 3], drawn_on="shown")
     [warning] = require_red_boxes(make, PascalVoc(path="set"))
-    assert warning.startswith("2 images with") and "taken as shown, as on 0 others" in warning
+    assert missing_in(warning, "2 images", "taken as shown", "0 others") == []
 
 
 @pytest.mark.parametrize("drawn_on", ["stored", "shown"])
@@ -143,7 +142,7 @@ def test_a_resumed_build_follows_the_sizes_known_by_then(
     box = red_box(6, (HEIGHT, WIDTH), on="shown")
     write(tmp_path / "set/annotations/3_6.xml", voc([box], (HEIGHT, WIDTH)))
     built = make(PascalVoc(path="set"))
-    assert "taken as shown, as on 1 others" in built.findings.warnings[0]
+    assert missing_in(built.findings.warnings[0], "taken as shown", "1 others") == []
     assert built.every()["images/2_3.jpg"]["image/object/bbox/xmin"] == [0.0]  # the box as drawn, not turned
 
 

@@ -12,6 +12,7 @@ from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.foundation.errors import DataError, OutOfRange
 from support.built import Build, Built
 from support.drawing import encoded, voc, write, write_images
+from support.messages import missing_in
 
 
 def by_class(built: Built, split: str) -> Counter[str]:
@@ -88,8 +89,7 @@ def test_a_class_that_is_in_one_group_only_is_reported(make: Build, tmp_path: Pa
         write(tmp_path / f"set/cat/a_{number}.jpg", encoded(number))
         write(tmp_path / f"set/dog/{'bc'[number % 2]}_{number}.jpg", encoded(10 + number))
     built = make(ImageFolders(path="set", split=SplitSettings(by="fraction", group=r"([abc])_")))
-    warning = "class 'cat' is in train only: its 4 examples cannot be parted without parting groups or other classes"
-    assert warning in built.findings.warnings
+    assert any(missing_in(line, "'cat'", "train only", "4 examples") == [] for line in built.findings.warnings)
 
 
 def test_blocks_take_the_end_of_every_group_and_leave_a_gap(make: Build, tmp_path: Path) -> None:
@@ -122,14 +122,16 @@ def test_given_sides_that_share_an_image_keep_it_for_validation(make: Build, tmp
     built = make(ImageFolders(path="set"))
     assert built.names("train") == [f"train/cat/00{n}.jpg" for n in range(3)]
     left = json.loads((tmp_path / "records/report.json").read_text())["left out"]
-    assert left == {"train/cat/003.jpg": "the same bytes as validation/cat/000.jpg, which stays in validation"}
+    [(name, reason)] = left.items()
+    assert name == "train/cat/003.jpg"
+    assert missing_in(reason, "same bytes", "validation/cat/000.jpg", "validation") == []
 
 
 def test_the_same_bytes_with_other_labels_are_reported(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 4, "dog": 4})
     write(tmp_path / "set/dog/000.jpg", encoded(0))
     built = make(ImageFolders(path="set"))
-    assert "1 of them have other labels in one place than in another, cat/000.jpg for one" in built.findings.warnings
+    assert any(missing_in(line, "1 of", "other labels", "cat/000.jpg") == [] for line in built.findings.warnings)
 
 
 def test_a_class_by_a_typing_mistake_is_reported_with_what_it_may_mean(make: Build, tmp_path: Path) -> None:
@@ -138,7 +140,8 @@ def test_a_class_by_a_typing_mistake_is_reported_with_what_it_may_mean(make: Bui
         label = {3: "racoon", 5: "zebra"}.get(number, "raccoon")
         write(tmp_path / f"set/annotations/{number}.xml", voc([(label, 1, 1, 5, 5)] * (1 + number % 2)))
     warnings = make(PascalVoc(path="set")).findings.warnings
-    assert "2 classes with one example only, maybe mistyped: 'racoon' (or 'raccoon'?), 'zebra'" in warnings
+    facts = ("2 classes", "one example", "'racoon' (or 'raccoon'?), 'zebra'")
+    assert any(missing_in(line, *facts) == [] for line in warnings)
 
 
 def test_classes_that_a_given_side_lacks_are_reported_in_one_line(make: Build, tmp_path: Path) -> None:
@@ -153,31 +156,32 @@ def test_classes_that_a_given_side_lacks_are_reported_in_one_line(make: Build, t
 
 
 @pytest.mark.parametrize(
-    ("rule", "stated"),
+    ("rule", "parts"),
     [
         (
             SplitSettings(),
-            "20% of every class drawn for validation, seed 0; the dataset itself names no split (data.split)",
+            ("20%", "class", "seed 0", "names no split", "(data.split)"),
         ),
-        (SplitSettings(by="fraction", validation=0.5, seed=3), "50% of every class drawn for validation, seed 3"),
+        (SplitSettings(by="fraction", validation=0.5, seed=3), ("50%", "class", "seed 3")),
         (
             SplitSettings(by="fraction", group="(.)_"),
-            "20% of every class drawn for validation, seed 0, groups kept together",
+            ("20%", "class", "seed 0", "groups"),
         ),
-        (SplitSettings(by="blocks", gap=1), "the last 20% of each group for validation, a gap of 1 before it"),
-        (SplitSettings(validation_list="val.txt"), "by val.txt"),
-        (SplitSettings(fold="2/4", seed=3), "part 2 of 4 of every class drawn for validation, seed 3"),
+        (SplitSettings(by="blocks", gap=1), ("the last 20%", "group", "gap of 1")),
+        (SplitSettings(validation_list="val.txt"), ("by val.txt",)),
+        (SplitSettings(fold="2/4", seed=3), ("part 2 of 4", "class", "seed 3")),
     ],
 )
 def test_how_a_set_was_split_is_printed_and_reported(
-    rule: SplitSettings, stated: str, make: Build, tmp_path: Path
+    rule: SplitSettings, parts: tuple[str, ...], make: Build, tmp_path: Path
 ) -> None:
     write_images(tmp_path / "set", {"cat": 8})
     write(tmp_path / "set/val.txt", "003\n004\n")
     built = make(ImageFolders(path="set", split=rule))
-    assert built.findings.split == (f"split: {stated}",)
-    assert json.loads((tmp_path / "records/report.json").read_text())["split"] == [f"split: {stated}"]
-    assert f"<p>split: {stated}.</p>" in (tmp_path / "records/report.html").read_text()
+    [stated] = built.findings.split
+    assert missing_in(stated, "split: ", *parts) == []
+    assert json.loads((tmp_path / "records/report.json").read_text())["split"] == [stated]
+    assert f"<p>{stated}.</p>" in (tmp_path / "records/report.html").read_text()
 
 
 def test_of_merged_sets_each_says_how_it_was_split(make: Build, tmp_path: Path) -> None:
@@ -185,10 +189,9 @@ def test_of_merged_sets_each_says_how_it_was_split(make: Build, tmp_path: Path) 
     write_images(tmp_path / "one/val", {"cat": 2}, first_seed=20)
     write_images(tmp_path / "two", {"cat": 5}, first_seed=40)
     built = make(one=ImageFolders(path="one"), two=ImageFolders(path="two", split=SplitSettings(by="fraction")))
-    assert built.findings.split == (
-        "split of one: by the dataset's folders",
-        "split of two: 20% of every class drawn for validation, seed 0",
-    )
+    one, two = built.findings.split
+    assert missing_in(one, "split of one: ", "folders") == []
+    assert missing_in(two, "split of two: ", "20%", "class", "seed 0") == []
 
 
 def test_images_that_look_alike_across_the_split_are_reported(make: Build, tmp_path: Path) -> None:
@@ -198,7 +201,7 @@ def test_images_that_look_alike_across_the_split_are_reported(make: Build, tmp_p
     built = make(ImageFolders(path="set"))
     report = json.loads((tmp_path / "records/report.json").read_text())
     assert report["near-duplicates"] == [["train/cat/001.jpg", "validation/cat/same.jpg"]]
-    assert "1 pair of images across the split looking alike" in built.findings.warnings[0]
+    assert missing_in(built.findings.warnings[0], "1 pair", "alike") == []
 
 
 def test_a_set_where_some_have_a_side_and_some_not_is_an_error(make: Build, tmp_path: Path) -> None:
@@ -208,10 +211,7 @@ def test_a_set_where_some_have_a_side_and_some_not_is_an_error(make: Build, tmp_
         write(tmp_path / f"set/images/{number}.jpg", encoded(number))
     rows = ["0.jpg,32,24,a,1,1,5,5,train", "1.jpg,32,24,a,1,1,5,5,val", "2.jpg,32,24,a,1,1,5,5,"]
     write(tmp_path / "set/labels.csv", "\n".join(["filename,width,height,class,xmin,ymin,xmax,ymax,split", *rows]))
-    message = (
-        r"set: 1 of 3 examples have no split, images/2\.jpg for one; give every example one, or set data\.split\.by"
-    )
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"set: 1 of 3 .*no split.*images/2\.jpg .*data\.split\.by"):
         make(BoxCsv(path="set"))
 
 
@@ -226,20 +226,20 @@ def test_a_name_in_both_lists_is_an_error(make: Build, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"validation": 0}, "validation: must be a share between 0 and 1, got 0"),
-        ({"validation": 1.0}, "validation: must be a share between 0 and 1"),
+        ({"validation": 0}, r"validation: .*\b0 and 1\b.*\b0$"),
+        ({"validation": 1.0}, r"validation: .*\b0 and 1\b.*1\.0$"),
         ({"seed": -1}, "seed: must be 0 or more"),
-        ({"gap": 3}, "gap: must be 0 unless split.by is blocks"),
-        ({"group": "film"}, r"group: must be a regular expression with one \(group\)"),
-        ({"group": "(film"}, r"group: must be a regular expression with one \(group\)"),
-        ({"train_list": "a.txt"}, "validation_list: must be named if train_list is"),
-        ({"validation_list": "a.txt", "by": "fraction"}, "by: must be auto or given if lists are named"),
-        ({"fold": "0/5"}, "fold: must be K/N, the K-th of 2 to 100 parts, such as 1/5, got '0/5'"),
+        ({"gap": 3}, r"gap: .*\b0\b.*split\.by .*blocks.*\b3$"),
+        ({"group": "film"}, r"group: .*\(group\).*'film'"),
+        ({"group": "(film"}, r"group: .*\(group\).*'\(film'"),
+        ({"train_list": "a.txt"}, "validation_list: .*train_list"),
+        ({"validation_list": "a.txt", "by": "fraction"}, "by: .*auto or given.*lists.*'fraction'"),
+        ({"fold": "0/5"}, r"fold: must be K/N\b.*\b2 to 100\b.*'0/5'"),
         ({"fold": "6/5"}, "fold: must be K/N"),
         ({"fold": "1/1"}, "fold: must be K/N"),
-        ({"fold": "1/5", "test": 0.1}, "fold: must be null unless split.by is fraction or given_test"),
-        ({"fold": "1/5", "by": "blocks"}, "fold: must be null unless split.by is fraction or given_test"),
-        ({"fold": "1/5", "validation_list": "a.txt"}, "fold: must be null unless no list is named"),
+        ({"fold": "1/5", "test": 0.1}, r"fold: .*null.*split\.by .*fraction or given_test.*'1/5'"),
+        ({"fold": "1/5", "by": "blocks"}, r"fold: .*null.*split\.by .*fraction or given_test.*'1/5'"),
+        ({"fold": "1/5", "validation_list": "a.txt"}, "fold: .*null.*no list.*'1/5'"),
     ],
 )
 def test_a_split_that_makes_no_sense_is_refused(settings: dict, message: str) -> None:

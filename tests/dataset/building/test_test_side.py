@@ -17,6 +17,7 @@ from bakeoff.foundation.errors import DataError, OutOfRange
 from bakeoff.learning.run_file.settings import settings_tree
 from support.built import Build, Built
 from support.drawing import encoded, write, write_images
+from support.messages import missing_in
 
 ALL = ("train", "validation", "test")
 
@@ -49,7 +50,7 @@ def test_a_test_digest_that_does_not_fit_is_noticed(make: Build, tmp_path: Path)
         write_images(tmp_path / "set" / side, {"cat": 2}, first_seed=100 * seed)
     path = make(ImageFolders(path="set")).folder / "manifest.json"
     path.write_text(path.read_text().replace('"test_digest": "', '"test_digest": "0'))
-    with pytest.raises(DataError, match="its digest does not fit its content"):
+    with pytest.raises(DataError, match=r"manifest\.json: its digest"):
         read_manifest(path.parent)
 
 
@@ -75,7 +76,7 @@ def test_a_fraction_takes_the_test_from_training_alone(make: Build, tmp_path: Pa
     assert built.manifest.splits["test"].counts == {"cat": 4, "dog": 2, "one": 0, "two": 0}
     assert built.manifest.splits["train"].counts["one"] == built.manifest.splits["train"].counts["two"] == 1
     [rule] = built.findings.split
-    assert rule == "split: 20% of every class drawn for validation and 10% for the test, seed 0"
+    assert missing_in(rule, "split: 20%", "class", "validation", "10%", "test", "seed 0") == []
 
 
 def test_groups_are_parted_by_no_split(make: Build, tmp_path: Path) -> None:
@@ -96,7 +97,7 @@ def test_blocks_take_the_end_for_the_test_and_gaps_before_it(make: Build, tmp_pa
     assert numbers == {"train": list(range(10)), "validation": [12, 13, 14, 15], "test": [18, 19]}
     assert built.findings.counts["left out"] == 4
     [rule] = built.findings.split
-    assert "the last 10% of each group for the test, 20% before them for validation, a gap of 2 bef" in rule
+    assert missing_in(rule, "the last 10%", "group", "test", "20%", "validation", "gap of 2") == []
 
 
 def test_three_lists(make: Build, tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_three_lists(make: Build, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"test\.txt: 001 is in two lists"):
         make(ImageFolders(path="set", split=SplitSettings(validation_list="val.txt", test_list="test.txt")))
     write(tmp_path / "set/test.txt", "")
-    with pytest.raises(DataError, match=r"set: no example is left for test; set data\.split\.test to a larger"):
+    with pytest.raises(DataError, match=r"set: no example .*\btest;.*data\.split\.test "):
         make(ImageFolders(path="set", split=SplitSettings(validation_list="val.txt", test_list="test.txt")))
 
 
@@ -120,15 +121,14 @@ def test_a_given_test_is_kept_and_validation_is_drawn_from_the_rest(make: Build,
     write(tmp_path / "set/train/cat/copy.jpg", (tmp_path / "set/test/cat/000.jpg").read_bytes())
     stand_in = make(ImageFolders(path="set"), out="stand_in")
     assert counts(stand_in) == {"train": 20, "validation": 20}
-    assert any("its test is the validation, by which weights are chosen" in line for line in stand_in.findings.warnings)
+    assert any(missing_in(line, "test is the validation", "weights") == [] for line in stand_in.findings.warnings)
     built = make(ImageFolders(path="set", split=SplitSettings(by="given_test", validation=0.25)))
     assert built.names("test") == stand_in.names("validation")
     assert counts(built) == {"train": 16, "validation": 4, "test": 20}
-    assert "left out: train/cat/copy.jpg: has the bytes of an example of the test, or is of its group" in (
-        built.findings.reasons
-    )
+    facts = ("left out: train/cat/copy.jpg", "bytes", "test", "group")
+    assert any(missing_in(line, *facts) == [] for line in built.findings.reasons)
     [rule] = built.findings.split
-    assert rule.startswith("split: the test by the dataset's folders; of the others 25% of every class drawn")
+    assert missing_in(rule, "split: the test by", "folders", "25%", "class") == []
 
 
 def test_copies_between_a_given_test_and_training_are_named_and_stay(make: Build, tmp_path: Path) -> None:
@@ -137,10 +137,8 @@ def test_copies_between_a_given_test_and_training_are_named_and_stay(make: Build
     write(tmp_path / "set/test/cat/copy.jpg", (tmp_path / "set/train/cat/000.jpg").read_bytes())
     built = make(ImageFolders(path="set"))
     assert counts(built) == {"train": 3, "validation": 3, "test": 4}
-    assert (
-        "1 examples of the test have the bytes of others in training or validation, "
-        "test/cat/copy.jpg and train/cat/000.jpg for one pair"
-    ) in built.findings.warnings
+    facts = ("1 examples of the test", "bytes", "test/cat/copy.jpg", "train/cat/000.jpg")
+    assert any(missing_in(line, *facts) == [] for line in built.findings.warnings)
 
 
 def test_a_csv_for_each_of_three_sides_with_images_of_the_same_names(make: Build, tmp_path: Path) -> None:
@@ -186,19 +184,16 @@ def test_the_test_of_data_yaml(names_validation: bool, make: Build, tmp_path: Pa
 
 def test_all_of_a_set_for_the_test_cannot_be_trained_on(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"cat": 3})
-    message = (
-        r"set: no example is left for train; with data\.split\.by: test it can only be judged on: `bakeoff evaluate"
-    )
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"set: no example .*\btrain;.*data\.split\.by: test .*`bakeoff evaluate"):
         make(ImageFolders(path="set", split=SplitSettings(by="test")))
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"test": 0.9}, r"test: must be 0 or a share below 0\.8, what validation leaves, got 0\.9"),
-        ({"test": 0.1, "by": "given"}, r"test: must be 0 where split\.by is given: there the dataset says"),
-        ({"test_list": "test.txt"}, r"validation_list: must be named if test_list is, got None"),
+        ({"test": 0.9}, r"test: .*\b0\.8\b.*validation.*\b0\.9$"),
+        ({"test": 0.1, "by": "given"}, r"test: .*\b0\b.*split\.by .*given\b.*\b0\.1$"),
+        ({"test_list": "test.txt"}, r"validation_list: .*test_list.*\bNone$"),
     ],
 )
 def test_settings_that_contradict_each_other(values: dict[str, object], message: str) -> None:

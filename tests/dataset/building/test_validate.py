@@ -14,6 +14,7 @@ from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.foundation.errors import DataError
 from support.built import Build
 from support.drawing import encoded, voc, write
+from support.messages import missing_in
 
 
 def item(*boxes: tuple[float, float, float, float, str], recorded: tuple[int, int] | None = (100, 50)) -> Item:
@@ -36,14 +37,14 @@ def test_a_box_that_sticks_out_by_a_pixel_is_clipped_and_reported(corners: tuple
 @pytest.mark.parametrize(
     ("corners", "message"),
     [
-        ((-2, 0, 50, 50), r"box 1 \(cat\) has xmin -2, outside of the image's 100x50"),
-        ((0, 0, 102, 50), r"box 1 \(cat\) has xmax 102, outside of the image's 100x50"),
-        ((0, 0, 50, 60), r"box 1 \(cat\) has ymax 60, outside of the image's 100x50"),
+        ((-2, 0, 50, 50), r"box 1 \(cat\) .*xmin -2, outside .*\b100x50"),
+        ((0, 0, 102, 50), r"box 1 \(cat\) .*xmax 102, outside .*\b100x50"),
+        ((0, 0, 50, 60), r"box 1 \(cat\) .*ymax 60, outside .*\b100x50"),
         ((40, 0, 40, 50), r"box 1 \(cat\) has xmax 40 <= xmin 40"),
         ((0, 30, 50, 20), r"box 1 \(cat\) has ymax 20 <= ymin 30"),
-        ((float("nan"), 0, 50, 50), r"box 1 \(cat\) has a corner that is no number"),
-        ((float("inf"), 0, 50, 50), r"box 1 \(cat\) has a corner that is no number"),
-        ((100.2, 0, 100.9, 50), r"box 1 \(cat\) lies outside of the image's 100x50"),
+        ((float("nan"), 0, 50, 50), r"box 1 \(cat\) .*no number"),
+        ((float("inf"), 0, 50, 50), r"box 1 \(cat\) .*no number"),
+        ((100.2, 0, 100.9, 50), r"box 1 \(cat\) lies outside .*\b100x50"),
     ],
 )
 def test_a_box_that_cannot_be_right_is_refused(corners: tuple, message: str) -> None:
@@ -52,7 +53,7 @@ def test_a_box_that_cannot_be_right_is_refused(corners: tuple, message: str) -> 
 
 
 def test_an_annotation_for_another_size_is_refused() -> None:
-    with pytest.raises(RejectedItem, match="the annotation is for 100x50 pixels, the image has 50x100"):
+    with pytest.raises(RejectedItem, match=r"annotation .*\b100x50\b.*image .*\b50x100\b"):
         fit_boxes(item((10, 5, 60, 45, "cat")), 50, 100, 1)
 
 
@@ -88,7 +89,8 @@ def test_a_box_turns_as_the_pixels_do(orientation: int) -> None:
 @pytest.mark.parametrize("orientation", [5, 6, 7, 8])
 def test_the_recorded_size_tells_on_which_orientation_the_labels_were_drawn(orientation: int) -> None:
     as_stored, notes = fit_boxes(item((10, 5, 60, 45, "cat"), recorded=(100, 50)), 50, 100, orientation)
-    assert notes == ("boxes turned upright with the image",)
+    [note] = notes
+    assert missing_in(note, "boxes", "upright") == []
     [box] = as_stored
     shown = (box.xmin * 50, box.ymin * 100, box.xmax * 50, box.ymax * 100, "cat")
     as_shown, notes = fit_boxes(item(shown, recorded=(50, 100)), 50, 100, orientation)
@@ -131,13 +133,13 @@ def test_two_boxes_of_no_area_cost_no_other_and_are_counted_and_named(make: Buil
     write(tmp_path / "set/annotations/1.xml", voc([*many, ("dog", 9, 9, 9, 12)]))
     built = make(PascalVoc(path="set"))
     assert [len(row["image/object/class/label"]) for _, row in sorted(built.every().items())] == [1, 13, 1, 1, 1, 1]
-    assert built.findings.warnings == (
-        "2 bad boxes left out of images (data.on_bad_box), images/0.jpg: box 2 (cat) has xmax 5 <= xmin 5 for one",
-    )
+    [warning] = built.findings.warnings
+    bad = "box 2 (cat) has xmax 5 <= xmin 5"
+    assert missing_in(warning, "2 bad boxes", "(data.on_bad_box)", "images/0.jpg", bad) == []
     report = json.loads((tmp_path / "records/report.json").read_text())
-    assert report["changed"] == {
-        "images/0.jpg": ["box 2 (cat) has xmax 5 <= xmin 5; left out"],
-        "images/1.jpg": ["box 14 (dog) has xmax 9 <= xmin 9; left out"],
-    }
+    changed = {"images/0.jpg": bad, "images/1.jpg": "box 14 (dog) has xmax 9 <= xmin 9"}
+    assert report["changed"].keys() == changed.keys()
+    for name, [note] in report["changed"].items():
+        assert missing_in(note, changed[name], "left out") == []
     with pytest.raises(DataError, match=r"2 of 6 files are rejected"):
         make(PascalVoc(path="set", on_bad_box="reject"))

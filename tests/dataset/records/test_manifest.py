@@ -90,7 +90,7 @@ def tampered(folder: Path, change: Callable[[dict], object]) -> None:
 )
 def test_tampered_manifest_is_refused(change: Callable[[dict], object], tmp_path: Path) -> None:
     tampered(tmp_path, change)
-    with pytest.raises(DataError, match=r"manifest\.json: its digest does not fit its content; run `dvc repro --force"):
+    with pytest.raises(DataError, match=r"manifest\.json: its digest.*`dvc repro --force build_records`"):
         read_manifest(tmp_path)
 
 
@@ -116,8 +116,7 @@ def test_manifest_that_cannot_be_read_is_refused(content: str, tmp_path: Path) -
 
 
 def test_missing_manifest_says_that_the_build_never_finished(tmp_path: Path) -> None:
-    message = r"manifest\.json: missing, so the records were never finished; run `dvc repro build_records`"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"manifest\.json: missing.*`dvc repro build_records`"):
         read_manifest(tmp_path)
 
 
@@ -197,19 +196,16 @@ def test_a_damaged_table_is_refused(detection: Manifest, tmp_path: Path) -> None
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(
-        DataError, match=r"boxes\.npy: damaged, its digest is not the manifest's; run `dvc repro --force"
-    ):
+    with pytest.raises(DataError, match=r"boxes\.npy: damaged.*digest.*`dvc repro --force build_records`"):
         read_boxes(tmp_path, detection)
 
 
 def test_a_missing_table_is_refused(detection: Manifest, tmp_path: Path) -> None:
     (tmp_path / "boxes.npy").unlink()
-    with pytest.raises(DataError, match=r"boxes\.npy: missing, though the manifest names it; run `dvc repro --force"):
+    with pytest.raises(DataError, match=r"boxes\.npy: missing.*`dvc repro --force build_records`"):
         read_boxes(tmp_path, detection)
 
 
 def test_records_without_boxes_have_no_table(detection: Manifest, tmp_path: Path) -> None:
-    message = r"boxes\.npy: is written for detection, these records are for classification"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"boxes\.npy: .*detection.*classification"):
         read_boxes(tmp_path, replace(detection, task="classification", boxes_sha256=None))

@@ -38,11 +38,11 @@ def test_damaged_data_and_a_cut_file_are_noticed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(head + b"some dada" + tail)
     [span] = read_frames(path)
-    with pytest.raises(ValueError, match="damaged record: wrong checksum at byte 12"):
+    with pytest.raises(ValueError, match=r"damaged record: .*\b12$"):
         read_frame(path, *span)
     path.write_bytes((head + b"some data" + tail) * 2)
     whole = path.read_bytes()
     for length in (len(whole) - 1, len(whole) - 20):
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=f"ends inside a record, at byte {length}"):
+        with pytest.raises(ValueError, match=rf"ends inside.*\b{length}$"):
             list(read_frames(path))

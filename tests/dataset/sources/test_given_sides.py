@@ -36,9 +36,7 @@ def test_a_csv_for_each_side_with_images_in_folders_of_the_sides(make: Build, tm
 
 def test_without_the_name_of_a_csv_those_that_are_there_are_listed(make: Build, tmp_path: Path) -> None:
     write_tutorial(tmp_path / "set")
-    message = (
-        r"set/labels\.csv: no such file .*\(data\.annotations\); CSV files there: test_labels\.csv, train_labels\.csv"
-    )
+    message = r"set/labels\.csv: no such file .*\(data\.annotations\).*\btest_labels\.csv, train_labels\.csv"
     with pytest.raises(DataError, match=message):
         make(BoxCsv(path="set"))
     with pytest.raises(DataError, match=r"set/val\.csv: no such file .*\(data\.validation_annotations\)"):
@@ -52,7 +50,7 @@ def test_one_csv_for_both_sides_finds_its_images_in_their_folders(make: Build, t
     built = make(BoxCsv(path="set"))
     assert built.names("validation") == ["images/val2017/3.jpg"]
     write(tmp_path / "set/images/val2017/2.jpg", encoded(9))
-    message = r"images/2\.jpg: is both images/train/2\.jpg and images/val2017/2\.jpg; name the folder, too"
+    message = r"images/2\.jpg: .*both images/train/2\.jpg and images/val2017/2\.jpg"
     with pytest.raises(DataError, match=message):
         make(BoxCsv(path="set"))
 
@@ -87,14 +85,14 @@ def test_a_class_named_train_of_clips(make: Build, tmp_path: Path) -> None:
 
 def test_sides_without_folders_for_classes_are_an_error(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set", {"train": 3, "test": 2})
-    with pytest.raises(DataError, match="set/train: has images and no folder for their class; put them into folders"):
+    with pytest.raises(DataError, match="set/train: .*images.*no folder"):
         make(ImageFolders(path="set"))
 
 
 def test_a_class_beside_the_sides_is_not_passed_over(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set/train", {"cat": 3})
     write_images(tmp_path / "set", {"dog": 3}, first_seed=50)
-    with pytest.raises(DataError, match="set: has train/ for a side and dog/ for what may be a class; put every"):
+    with pytest.raises(DataError, match=r"set: .*\btrain/ .*\bside\b.*\bdog/ .*\bclass"):
         make(ImageFolders(path="set"))
 
 

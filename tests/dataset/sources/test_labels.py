@@ -31,30 +31,30 @@ def test_a_label_map_is_read_by_its_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("a.txt", "", "holds no label; it needs one a line"),
-        ("a.txt", "dog\n\ncat\n", "a.txt:2: is empty; a labels file has one label a line"),
+        ("a.txt", "", r"a\.txt: .*no label"),
+        ("a.txt", "dog\n\ncat\n", r"a\.txt:2: .*empty"),
         ("a.txt", "dog\ncat\ndog\n", "holds 'dog' twice"),
-        ("a.txt", "0 daisy\n1 tulip\n", "a.txt:1: must be a label alone, got '0 daisy'; write 'daisy': ids follow"),
-        ("a.txt", "daisy: 0\ntulip: 1\n", "a.txt:1: must be a label alone, got 'daisy: 0'; write 'daisy'"),
+        ("a.txt", "0 daisy\n1 tulip\n", r"a\.txt:1: .*'0 daisy'.*'daisy'"),
+        ("a.txt", "daisy: 0\ntulip: 1\n", r"a\.txt:1: .*'daisy: 0'.*'daisy'"),
         (
             "a.txt",
             '["dog", "cat"]',
-            "or be a label map that begins with `item {`, looks like JSON$",
+            r"a\.txt.*`item \{`.*JSON$",
         ),
-        ("a.txt", "item {\n  id: 1\n}", "an item lacks its id or its name: 'id: 1'"),
-        ("a.txt", b"\xff\xfe\x00", "not UTF-8 text, byte 0 cannot be read"),
-        ("a.pbtxt", "item { id: 1 name: 'a' } item { id: 1 name: 'b' }", "id 1 is there twice, for 'a' and 'b'"),
+        ("a.txt", "item {\n  id: 1\n}", "item lacks.*'id: 1'"),
+        ("a.txt", b"\xff\xfe\x00", r"UTF-8.*\b0\b"),
+        ("a.pbtxt", "item { id: 1 name: 'a' } item { id: 1 name: 'b' }", "id 1 .*twice.*'a' and 'b'"),
         (
             "a.pbtxt",
             "item { id: 1 name: 'a' } item { id: 3 name: 'b' }",
-            r"ids must be 1 to 2, each once, got \[1, 3\]",
+            r"ids .*\b1 to 2\b.*\[1, 3\]",
         ),
         (
             "a.pbtxt",
             "item { id: 0 name: 'a' } item { id: 1 name: 'b' }",
-            r"ids must be 1 to 2, each once, got \[0, 1\]",
+            r"ids .*\b1 to 2\b.*\[0, 1\]",
         ),
-        ("a.pbtxt", "item { id: 1 }", "an item lacks its id or its name: 'id: 1'"),
+        ("a.pbtxt", "item { id: 1 }", "item lacks.*'id: 1'"),
     ],
 )
 def test_a_file_in_another_format_is_refused(file: str, text: str | bytes, message: str, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_missing_file_and_one_outside_are_refused(tmp_path: Path) -> None:
 
 
 def test_labels_that_the_file_lacks_are_named_with_the_nearest(tmp_path: Path) -> None:
-    message = r"labels\.txt: lacks 2 of the labels that the data have: 'balloon' \(it has 'ballon'\), 'zebra'; add"
+    message = r"labels\.txt: lacks 2 .*'balloon' \(it has 'ballon'\), 'zebra'"
     with pytest.raises(DataError, match=message):
         require_known(["ballon", "balloon", "zebra"], ["ballon", "car"], tmp_path, "labels.txt")
 

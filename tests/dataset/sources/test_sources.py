@@ -21,6 +21,7 @@ from bakeoff.dataset.sources.yolo import Yolo
 from bakeoff.foundation.errors import DataError
 from support.built import Build
 from support.drawing import encoded, pixels, voc, write, write_images, write_video
+from support.messages import missing_in
 
 ALL = 1.0  # any share may be rejected
 
@@ -97,7 +98,8 @@ def test_a_file_is_an_image_by_name_or_by_content(make: Build, tmp_path: Path) -
     built = make(ImageFolders(path="set"))
     assert len(built.every()) == 5
     report = json.loads((tmp_path / "records/report.json").read_text())
-    assert report["ignored"] == {"cat/notes.txt": "no image, neither by name nor by content"}
+    [(name, reason)] = report["ignored"].items()
+    assert name == "cat/notes.txt" and "no image" in reason
     assert report["rejected"] == {}
 
 
@@ -105,13 +107,13 @@ def test_a_file_is_an_image_by_name_or_by_content(make: Build, tmp_path: Path) -
     ("arrange", "message"),
     [
         (lambda root: None, r"set: no such folder \(data\.path\).*`dvc add set`"),
-        (lambda root: root.mkdir(), "set: has no folder; a class is a folder with its images"),
-        (lambda root: (root / "cat").mkdir(parents=True), "set: is empty; put the dataset there"),
-        (lambda root: write_images(root / "train", {"cat": 3}), "set: no example is left for validation; add"),
-        (lambda root: write_images(root, {"cat": 1}), "set: no example is left for validation"),
+        (lambda root: root.mkdir(), "set: has no folder"),
+        (lambda root: (root / "cat").mkdir(parents=True), "set: is empty"),
+        (lambda root: write_images(root / "train", {"cat": 3}), "set: no example .*validation;"),
+        (lambda root: write_images(root, {"cat": 1}), "set: no example .*validation;"),
         (
             lambda root: (write_images(root / "train", {"cat": 1}), write_images(root / "other", {"dog": 1})),
-            "set: has train/ for a side and other/ for what may be a class; put every class below train/ and",
+            r"set: .*\btrain/ .*\bside\b.*\bother/ .*\bclass",
         ),
     ],
 )  # fmt: skip
@@ -165,9 +167,9 @@ def test_annotations_and_images_without_each_other_are_reported(make: Build, tmp
     write(tmp_path / "set/images/bad.jpg", encoded(42))
     make(PascalVoc(path="set", max_rejected=ALL))
     rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
-    assert rejected["images/alone.jpg"].startswith("has no annotation; annotate it, or set data.unlabelled")
-    assert rejected["images/gone.jpg"] == "the image that annotations/lost.xml names: no such file"
-    assert rejected["annotations/bad.xml"].startswith("annotation cannot be used: broken XML")
+    assert missing_in(rejected["images/alone.jpg"], "no annotation", "data.unlabelled") == []
+    assert missing_in(rejected["images/gone.jpg"], "annotations/lost.xml", "no such file") == []
+    assert missing_in(rejected["annotations/bad.xml"], "broken XML") == []
     assert "images/bad.jpg" not in rejected
 
 
@@ -188,7 +190,8 @@ def test_an_image_annotated_by_its_recorded_name_only(make: Build, tmp_path: Pat
     built = make(PascalVoc(path="set", max_rejected=ALL))
     assert boxes_of(built.every()["images/photo.jpg"]) == [("cat", 1, 1, 1, 9, 9)]  # again.xml comes first
     rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
-    assert rejected == {"images/photo.jpg (2)": "is listed twice; the first annotation counts"}
+    [(name, reason)] = rejected.items()
+    assert name == "images/photo.jpg (2)" and missing_in(reason, "twice", "first") == []
 
 
 BOMB = """<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "haha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
@@ -198,7 +201,7 @@ FETCH = '<!DOCTYPE x SYSTEM "http://example.invalid/x.dtd"><annotation/>'
 
 @pytest.mark.parametrize("text", [BOMB, FETCH])
 def test_xml_that_declares_entities_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="declares a document type, which may hide entities that unfold without end"):
+    with pytest.raises(ValueError, match="document type.*entities"):
         parse_xml(text.encode())
 
 
@@ -219,10 +222,8 @@ def test_a_link_out_of_the_folder_is_refused_and_one_inside_is_fine(make: Build,
     (tmp_path / "set/cat/loop").symlink_to(tmp_path / "set")
     built = make(ImageFolders(path="set", max_rejected=ALL))
     rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
-    assert rejected == {
-        "cat/loop": "a link to a folder; name the folder itself",
-        "cat/out.jpg": "a link that leaves the dataset's folder",
-    }
+    assert rejected.keys() == {"cat/loop", "cat/out.jpg"}
+    assert "link to a folder" in rejected["cat/loop"] and "link that leaves" in rejected["cat/out.jpg"]
     assert len(built.every()) == 3
 
 
@@ -232,7 +233,7 @@ def test_names_with_control_characters_are_refused_and_shown_harmless(make: Buil
     write(tmp_path / "set/cat/é 图 <b>.jpg", encoded(61))
     built = make(ImageFolders(path="set", max_rejected=ALL))
     assert "cat/é 图 <b>.jpg" in built.every()
-    assert built.findings.reasons[0].startswith(r"rejected: cat/a\x1b[31mred\x0a.jpg: its name has control characters")
+    assert missing_in(built.findings.reasons[0], r"rejected: cat/a\x1b[31mred\x0a.jpg: ", "control characters") == []
     page = (tmp_path / "records/report.html").read_text()
     assert "\x1b" not in page and "&lt;b&gt;.jpg" in page
 
@@ -268,22 +269,25 @@ def test_coco_mistakes_are_reported_by_image(make: Build, tmp_path: Path) -> Non
     boxes = [(0, 99, [1, 1, 2, 2]), (1, 3, [1, 1, 2]), (77, 3, [1, 1, 2, 2]), (2, 3, [1, 1, 2, 2])]
     write(tmp_path / "set/annotations.json", coco(images, boxes))
     make(Coco(path="set", max_rejected=ALL))
-    assert json.loads((tmp_path / "records/report.json").read_text())["rejected"] == {
-        "0.jpg": "category_id 99 is none of the 2 categories",
-        "1.jpg": "bbox must be four numbers, got [1, 1, 2]",
-        "4.jpg": "no such file",
-        "../x.jpg": "leaves the dataset's folder",
-        "annotations.json#image_id=77": "1 boxes of an image that is not listed",
+    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    named = {
+        "0.jpg": ("category_id 99", "2 categories"),
+        "1.jpg": ("bbox", "four", "[1, 1, 2]"),
+        "4.jpg": ("no such file",),
+        "../x.jpg": ("leaves the dataset's folder",),
+        "annotations.json#image_id=77": ("1 boxes", "not listed"),
     }
+    assert rejected.keys() == named.keys()
+    assert [name for name, parts in named.items() if missing_in(rejected[name], *parts)] == []
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "annotations.json: not valid JSON"),
-        ("[]", "images must be a list of objects with id, file_name"),
-        ('{"images": [{"id": 1}]}', "images must be a list of objects with id, file_name"),
-        (coco([], [], categories=[{"id": 1, "name": "a"}, {"id": 1, "name": "b"}]), "a name or an id is there twice"),
+        ("[]", r"annotations\.json.*images .*list .*id, file_name"),
+        ('{"images": [{"id": 1}]}', r"annotations\.json.*images .*list .*id, file_name"),
+        (coco([], [], categories=[{"id": 1, "name": "a"}, {"id": 1, "name": "b"}]), r"annotations\.json.*twice"),
     ],
 )
 def test_a_coco_file_of_another_shape_is_an_error(text: str, message: str, make: Build, tmp_path: Path) -> None:
@@ -302,12 +306,10 @@ def test_coco_images_of_one_id_are_refused_for_whose_boxes_are_whose_is_unknown(
     rows = make(Coco(path="set", max_rejected=ALL)).every()
     assert sorted(rows) == ["1.jpg", "2.jpg"] and len(boxes_of(rows["1.jpg"])) == 1
     rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
-    reason = (
-        "'0.jpg' and '3.jpg' have the same id 1 in annotations.json, so nobody knows whose boxes are whose; "
-        "give each image an id of its own"
-    )
-    again = "is listed twice; the first annotation counts"
-    assert rejected == {"0.jpg": reason, "3.jpg": reason, "1.jpg (2)": again}
+    assert rejected.keys() == {"0.jpg", "3.jpg", "1.jpg (2)"}
+    for name in ("0.jpg", "3.jpg"):
+        assert missing_in(rejected[name], "'0.jpg' and '3.jpg'", "same id 1", "annotations.json") == []
+    assert missing_in(rejected["1.jpg (2)"], "twice", "first") == []
 
 
 @pytest.mark.parametrize(
@@ -355,10 +357,9 @@ def test_a_coco_id_that_cannot_be_used_is_reported_by_its_place(odd: object, mak
     write(tmp_path / "set/annotations.json", json.dumps(tree))
     with pytest.raises(DataError) as caught:
         make(Coco(path="set"))
-    must = "must be a whole number or a text, got"
-    for place in (f"images[2]: id {must}", f"annotations[2]: image_id {must}"):
-        assert f"annotations.json#{place}" in str(caught.value)
-    assert f"1.jpg: category_id {must}" in str(caught.value)
+    for place in ("json#images[2]: id ", "json#annotations[2]: image_id ", "1.jpg: category_id "):
+        [line] = [line for line in str(caught.value).splitlines() if place in line]
+        assert missing_in(line, place, "number", "text") == []
 
 
 # YOLO.
@@ -390,12 +391,12 @@ def test_yolo_polygons_count_as_the_box_around_them(make: Build, tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("2 0.5 0.5 0.1 0.1", "line 1: class 2 is none of 0 to 1"),
-        ("-1 0.5 0.5 0.1 0.1", "line 1: class -1 is none of 0 to 1"),
-        ("0 0.5 0.5 0.1", "line 1 must be `class x y width height`, got 4 numbers"),
-        ("cat 0.5 0.5 0.1 0.1", "line 1 must hold numbers, got 'cat 0.5 0.5 0.1 0.1'"),
-        ("0 nan 0.5 0.1 0.1", "line 1 must hold numbers"),
-        ("0 0.5 0.5 1.5 0.1", r"box 1 \(cat\) has xmin -8, outside of the image's 32x24"),
+        ("2 0.5 0.5 0.1 0.1", r"line 1\b.*class 2\b.*\b0 to 1$"),
+        ("-1 0.5 0.5 0.1 0.1", r"line 1\b.*class -1\b.*\b0 to 1$"),
+        ("0 0.5 0.5 0.1", r"line 1\b.*`class x y width height`.*\b4\b"),
+        ("cat 0.5 0.5 0.1 0.1", r"line 1\b.*numbers.*'cat 0\.5 0\.5 0\.1 0\.1'"),
+        ("0 nan 0.5 0.1 0.1", r"line 1\b.*numbers.*\bnan\b"),
+        ("0 0.5 0.5 1.5 0.1", r"box 1 \(cat\) .*xmin -8\b.*\b32x24"),
     ],
 )
 def test_yolo_mistakes_are_reported_by_line(text: str, message: str, make: Build, tmp_path: Path) -> None:
@@ -413,7 +414,7 @@ def test_yolo_mistakes_are_reported_by_line(text: str, message: str, make: Build
 
 def test_yolo_without_names_is_an_error(make: Build, tmp_path: Path) -> None:
     write(tmp_path / "set/images/0.jpg", encoded(0))
-    with pytest.raises(DataError, match="so the names of the classes are unknown; add one or set data.labels"):
+    with pytest.raises(DataError, match=r"set: .*names of .*classes.*data\.labels"):
         make(Yolo(path="set"))
 
 
@@ -443,11 +444,11 @@ def test_csv_with_a_column_for_the_split(make: Build, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("0.jpg,32,24,cat,4,six,20,18", "labels.csv: line 2: ymin must be a number, got 'six'"),
-        ("0.jpg,inf,24,cat,4,6,20,18", "labels.csv: line 2: width must be a number, got 'inf'"),
-        ("0.jpg,32,24,,4,6,20,18", "labels.csv: line 2 has a box without a class"),
-        ("gone.jpg,32,24,cat,4,6,20,18", "no such file"),
-        ("../0.jpg,32,24,cat,4,6,20,18", "leaves the dataset's folder"),
+        ("0.jpg,32,24,cat,4,six,20,18", r"labels\.csv: line 2\b.*\bymin .*'six'$"),
+        ("0.jpg,inf,24,cat,4,6,20,18", r"labels\.csv: line 2\b.*\bwidth .*'inf'$"),
+        ("0.jpg,32,24,,4,6,20,18", r"labels\.csv: line 2\b.*without a class$"),
+        ("gone.jpg,32,24,cat,4,6,20,18", "^no such file$"),
+        ("../0.jpg,32,24,cat,4,6,20,18", "leaves the dataset's folder$"),
     ],
 )
 def test_csv_mistakes_are_reported_by_line(row: str, message: str, make: Build, tmp_path: Path) -> None:
@@ -456,12 +457,13 @@ def test_csv_mistakes_are_reported_by_line(row: str, message: str, make: Build, 
     good = [f"{number}.jpg,32,24,cat,4,6,20,18" for number in (1, 2)]
     write(tmp_path / "set/labels.csv", "\n".join([HEAD, row, *good]))
     make(BoxCsv(path="set", max_rejected=ALL))
-    assert message in json.loads((tmp_path / "records/report.json").read_text())["rejected"].values()
+    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    assert any(re.search(message, reason) for reason in rejected.values())
 
 
 def test_csv_without_a_column_is_an_error(make: Build, tmp_path: Path) -> None:
     write(tmp_path / "set/labels.csv", "filename,label\n")
-    with pytest.raises(DataError, match=r"labels\.csv:1: lacks the column width; columns: filename, label"):
+    with pytest.raises(DataError, match=r"labels\.csv:1: .*\bwidth;.*\bfilename, label"):
         make(BoxCsv(path="set"))
 
 
@@ -538,14 +540,14 @@ def test_mistakes_in_a_table_of_clips_are_reported(make: Build, tmp_path: Path) 
     write(tmp_path / "set/labels.csv", "\n".join(["path,label,split", *rows]))
     with pytest.raises(DataError) as caught:
         make(Clips(path="set", table="labels.csv"))
-    for text in (
-        "1.avi: labels.csv:3: must have one label, got none",
-        "2.avi: labels.csv:4: split must be train, validation or test, got 'sometimes'",
-        "3.avi: labels.csv:6: is listed twice, first in line 5",
-        "4.avi: no such file",
-        "4 of 5 files are rejected (80.0%), data.max_rejected allows 5.0%",
+    for parts in (
+        ("1.avi: labels.csv:3: ", "label", "none"),
+        ("2.avi: labels.csv:4: ", "split", "train, validation or test", "'sometimes'"),
+        ("3.avi: labels.csv:6: ", "twice", "line 5"),
+        ("4.avi: ", "no such file"),
+        ("4 of 5 files", "(80.0%)", "data.max_rejected", "5.0%"),
     ):
-        assert text in str(caught.value)
+        assert any(missing_in(line, *parts) == [] for line in str(caught.value).splitlines()), parts
 
 
 def test_a_broken_video_is_refused(make: Build, tmp_path: Path) -> None:
@@ -646,11 +648,11 @@ def test_raw_clips_of_s3dg(make: Build, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (scene(5, [3], None), "image/object/class/label 3 is none of 1 to 2"),
-        (scene(5, [0], None), "image/object/class/label 0 is none of 1 to 2"),
-        (scene(5, [1, 2], ["cat", "dog"], count=1), "has 2 classes and 1 xmin, 1 ymin, 1 xmax, 1 ymax"),
-        (scene(5, [1, 2], ["cat"]), "has 1 image/object/class/text and 2 image/object/class/label"),
-        ({"feature": encode_blobs([b"x"])}, r"must have one image/encoded, has 0; keys: feature \(data.layout\)"),
+        (scene(5, [3], None), "image/object/class/label 3 .*1 to 2"),
+        (scene(5, [0], None), "image/object/class/label 0 .*1 to 2"),
+        (scene(5, [1, 2], ["cat", "dog"], count=1), "2 classes .*1 xmin, 1 ymin, 1 xmax, 1 ymax"),
+        (scene(5, [1, 2], ["cat"]), "1 image/object/class/text .*2 image/object/class/label"),
+        ({"feature": encode_blobs([b"x"])}, r"one image/encoded.*\b0\b.*\bfeature \(data\.layout\)"),
     ],
 )
 def test_a_record_that_does_not_fit_is_reported(row: dict, message: str, make: Build, tmp_path: Path) -> None:
@@ -671,7 +673,7 @@ def test_a_damaged_record_file_is_reported_and_what_is_before_the_damage_is_kept
     (tmp_path / "set/train").write_bytes(whole[:-30])
     built = make(TfRecords(path="set", layout="object_detection", max_rejected=ALL))
     assert built.names("train") == ["train/000000", "train/000001"]
-    assert built.findings.reasons[0].endswith(f"ends inside a record, at byte {len(whole) - 30}")
+    assert missing_in(built.findings.reasons[0], "ends inside", f"{len(whole) - 30}") == []
 
 
 def test_split_by_lists(make: Build, tmp_path: Path) -> None:
@@ -682,4 +684,4 @@ def test_split_by_lists(make: Build, tmp_path: Path) -> None:
     assert built.names("train") == [f"cat/00{n}.jpg" for n in (0, 1, 2)]
     assert built.names("validation") == [f"cat/00{n}.jpg" for n in (3, 4)]
     assert built.findings.counts["left out"] == 1
-    assert "1 names of the split's lists are no usable example, nowhere for one" in built.findings.warnings
+    assert any(missing_in(line, "1 names", "lists", "nowhere") == [] for line in built.findings.warnings)

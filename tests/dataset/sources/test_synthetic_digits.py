@@ -318,7 +318,7 @@ def test_images_are_no_clips() -> None:
         (MovingDigits, {"validation_examples": 0}, r"^validation_examples: must be between 1 and 1,000,000, got 0$"),
         (SingleDigits, {"seed": -1}, r"^seed: must be 0 or more, got -1$"),
         (DigitScenes, {"min_side": 31}, r"^min_side: must be 32 or more, got 31$"),
-        (DigitScenes, {"min_side": 193}, r"^max_side: must be at least min_side and at most 400, got 192$"),
+        (DigitScenes, {"min_side": 193}, r"^max_side: .*min_side.*\b400\b.*\b192$"),
         (DigitScenes, {"max_digits": 0}, r"^max_digits: must be between 1 and 20, got 0$"),
         (DigitScenes, {"max_digits": 21}, r"^max_digits: must be between 1 and 20, got 21$"),
         (DigitScenes, {"max_digit": 161}, r"^max_digit: must be between min_digit=28 and min_side=160, got 161$"),
@@ -329,11 +329,11 @@ def test_images_are_no_clips() -> None:
         (MovingDigits, {"frames": 257}, r"^frames: must be between 2 and 256, got 257$"),
         (MovingDigits, {"side": 31}, r"^side: must be between 32 and 200, got 31$"),
         (MovingDigits, {"frames_per_second": 0.0}, r"^frames_per_second: must be above 0, got 0\.0$"),
-        (MovingDigits, {"min_speed": 6.0}, r"^max_speed: must be at least min_speed and under half the side"),
+        (MovingDigits, {"min_speed": 6.0}, r"^max_speed: .*min_speed.*half"),
         (
             MovingDigits,
             {"max_speed": 32.0},
-            r"^max_speed: must be at least min_speed and under half the .*, got 32\.0$",
+            r"^max_speed: .*min_speed.*half.*\b32\.0$",
         ),
     ],
 )

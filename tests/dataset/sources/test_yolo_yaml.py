@@ -11,6 +11,7 @@ from bakeoff.dataset.sources.yolo_yaml import read_names
 from bakeoff.foundation.errors import DataError
 from support.built import Build
 from support.drawing import encoded, write
+from support.messages import missing_in
 
 
 @pytest.mark.parametrize(
@@ -39,30 +40,30 @@ LAUGHS = "a: &a [lol, lol]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("names: [cat, null]", "line 1: class 1 has no name; write one, in quotes if need be"),
+        ("names: [cat, null]", "line 1: class 1 has no name"),
         ("names:\n- cat\n- \n", "line 3: class 1 has no name"),
-        ("names: [cat, cat]", "holds 'cat' twice; each label is one class"),
+        ("names: [cat, cat]", ".*'cat' twice"),
         ("names: [cat, '']", "class 2, '', is empty; rename it"),
         ('names: ["a\\nb", c]', r"class 1, 'a\\nb', has a line break"),
-        (f"names: [{'a' * 5000}]", "class 1, 'a+...a+', has more than 200 characters; rename it"),
-        ("names: {0: cat, x: dog}", "names must list the classes, or map 0, 1, … to them, once each, got line 1"),
+        (f"names: [{'a' * 5000}]", r"class 1\b.*'a+...a+'.*\b200\b"),
+        ("names: {0: cat, x: dog}", r"names must list.*\bline 1\b"),
         ("names: {0: cat, 2: dog}", "names must list the classes"),
         ("names: {0: cat, 0: dog}", "names must list the classes"),
         ("names: {0: cat, [1, 2]: dog}", "names must list the classes"),
         ("names: cat", "names must list the classes"),
         ("names: [[cat]]", "line 1: class 0 has no name"),
-        ("nc: 2", "names must list the classes, or map 0, 1, … to them, once each, got nothing"),
+        ("nc: 2", "names must list.*nothing"),
         ("- names", "names must list the classes"),
         ("", "names must list the classes"),
-        ("names: [a]\nnames: [b]", "not valid YAML: line 2: key 'names' is there twice; delete one"),
-        ("names: [a", "not valid YAML: line 1: expected ',' or ']'"),
+        ("names: [a]\nnames: [b]", "not valid YAML: line 2: .*'names' .*twice"),
+        ("names: [a", "not valid YAML: line 1: .*',' or ']'"),
         ("names: [a]\n---\nnames: [b]", "not valid YAML: line 2"),
         ("names: [a\0]", "not valid YAML: unacceptable character #x0000"),
-        ("names: *nowhere", "not valid YAML: line 1: found undefined alias"),
-        ("names: " + "[" * 5000, "not valid YAML: nested too deeply; write names, train and val plainly"),
+        ("names: *nowhere", "not valid YAML: line 1: .*undefined alias"),
+        ("names: " + "[" * 5000, "not valid YAML: nested"),
         (f"{LAUGHS}names: *m", "line 12: class 0 has no name"),
-        ("# " + "x" * 300_000, r"has 0\.3 MB, more than the 0\.1 MB that are read; divide it"),
-        (b"names: [caf\xe9]", "not UTF-8 text, byte 11 cannot be read; save it as UTF-8"),
+        ("# " + "x" * 300_000, r".*\b0\.3 MB.*\b0\.1 MB"),
+        (b"names: [caf\xe9]", r".*UTF-8.*\b11\b"),
     ],
 )
 def test_names_that_cannot_be_classes_are_refused_with_file_and_place(
@@ -101,7 +102,8 @@ def test_the_sides_that_data_yaml_names_are_the_sides(text: str, make: Build, tm
     built = make(Yolo(path="set"))
     assert built.names("train") == ["images/a/1.jpg", "images/a/2.jpg", "images/a/3.jpg"]
     assert built.names("validation") == ["images/b/1.jpg"]
-    assert built.findings.split == ("split: by data.yaml's train and val, or folders of these names",)
+    [rule] = built.findings.split
+    assert missing_in(rule, "split: by data.yaml", "train and val") == []
     report = json.loads((tmp_path / "records/report.json").read_text())
     if "test: images/c" in text:
         assert built.names("test") == ["images/c/1.jpg"]
@@ -125,7 +127,7 @@ def test_data_yaml_that_parts_nothing_leaves_it_to_a_fraction(text: str, make: B
     write(tmp_path / "set/data.yaml", f"names: [cat]\n{text}")
     built = make(Yolo(path="set"))
     assert (len(built.names("train")), len(built.names("validation"))) == (4, 1)
-    assert built.findings.split[0].startswith("split: 20% of every class drawn for validation, seed 0; the dataset its")
+    assert missing_in(built.findings.split[0], "split: 20%", "class", "seed 0", "names no split") == []
 
 
 def test_a_fraction_that_is_asked_for_passes_over_data_yaml(make: Build, tmp_path: Path) -> None:
@@ -139,10 +141,7 @@ def test_a_side_that_is_not_there_is_an_error_unless_folders_name_it(make: Build
     text = "names: [cat]\ntrain: images/a\nval: images/gone\n"
     write_set(tmp_path / "set", A_B_C)
     write(tmp_path / "set/data.yaml", text)
-    message = (
-        r"data\.yaml:3: val names 'images/gone', which is no folder and no list of the dataset; correct it, or set"
-    )
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"data\.yaml:3: val .*'images/gone'.*no folder"):
         make(Yolo(path="set"))
     write_set(tmp_path / "other", ["train2017/1", "train2017/2", "val2017/3"])
     write(tmp_path / "other/data.yaml", text)
@@ -155,6 +154,6 @@ def test_a_line_of_a_list_that_leads_nowhere_is_reported(make: Build, tmp_path: 
     write(tmp_path / "set/train.txt", "images/a/1.jpg\nimages/a/gone.jpg\n")
     make(Yolo(path="set", max_rejected=0.5))
     report = json.loads((tmp_path / "records/report.json").read_text())
-    reasons = {"train.txt:2": "names 'images/a/gone.jpg', which is no file of the dataset; correct the list"}
-    assert report["rejected"] == reasons
+    [(place, reason)] = report["rejected"].items()
+    assert place == "train.txt:2" and missing_in(reason, "'images/a/gone.jpg'", "no file") == []
     assert sorted(report["ignored"]) == ["images/a/2.jpg", "images/a/3.jpg", "images/c/1.jpg"]
