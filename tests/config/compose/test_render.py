@@ -28,8 +28,9 @@ Render = Callable[..., Path]
 
 
 def words(text: str) -> str:
-    """A pattern for exactly this text; `…` stands for anything."""
-    return re.escape(text).replace("…", ".*")
+    """A pattern for exactly this text; `…` stands for anything but more digits of a number."""
+    pattern = re.sub(r"\.\*(?=\d)", r".*(?<!\\d)", re.escape(text).replace("…", ".*"))
+    return re.sub(r"(?<=\d)(?=\.\*|$)", r"(?!\\d)", pattern)
 
 
 PARAMS = """\
