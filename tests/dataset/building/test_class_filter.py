@@ -176,10 +176,7 @@ def test_a_folder_that_names_sides_itself_is_refused(make: Build, tmp_path: Path
             {"validation_path": "b", "split": SplitSettings(by="fraction")},
             r"^validation_path: .*null.*data\.split .*'b'$",
         ),
-        (
-            {"test_path": "b", "split": SplitSettings(test=0.1)},
-            r"^test_path: .*null.*data\.split .*'b'$",
-        ),
+        ({"test_path": "b", "split": SplitSettings(test=0.1)}, r"^test_path: .*null.*data\.split .*'b'$"),
     ],
 )
 def test_folders_that_contradict_the_split_are_refused(settings: dict, message: str) -> None:

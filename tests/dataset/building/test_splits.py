@@ -158,15 +158,9 @@ def test_classes_that_a_given_side_lacks_are_reported_in_one_line(make: Build, t
 @pytest.mark.parametrize(
     ("rule", "parts"),
     [
-        (
-            SplitSettings(),
-            ("20%", "class", "seed 0", "names no split", "(data.split)"),
-        ),
+        (SplitSettings(), ("20%", "class", "seed 0", "names no split", "(data.split)")),
         (SplitSettings(by="fraction", validation=0.5, seed=3), ("50%", "class", "seed 3")),
-        (
-            SplitSettings(by="fraction", group="(.)_"),
-            ("20%", "class", "seed 0", "groups"),
-        ),
+        (SplitSettings(by="fraction", group="(.)_"), ("20%", "class", "seed 0", "groups")),
         (SplitSettings(by="blocks", gap=1), ("the last 20%", "group", "gap of 1")),
         (SplitSettings(validation_list="val.txt"), ("by val.txt",)),
         (SplitSettings(fold="2/4", seed=3), ("part 2 of 4", "class", "seed 3")),

@@ -36,24 +36,12 @@ def test_a_label_map_is_read_by_its_ids(tmp_path: Path) -> None:
         ("a.txt", "dog\ncat\ndog\n", "holds 'dog' twice"),
         ("a.txt", "0 daisy\n1 tulip\n", r"a\.txt:1: .*'0 daisy'.*'daisy'"),
         ("a.txt", "daisy: 0\ntulip: 1\n", r"a\.txt:1: .*'daisy: 0'.*'daisy'"),
-        (
-            "a.txt",
-            '["dog", "cat"]',
-            r"a\.txt.*`item \{`.*JSON$",
-        ),
+        ("a.txt", '["dog", "cat"]', r"a\.txt.*`item \{`.*JSON$"),
         ("a.txt", "item {\n  id: 1\n}", "item lacks.*'id: 1'"),
         ("a.txt", b"\xff\xfe\x00", r"UTF-8.*\b0\b"),
         ("a.pbtxt", "item { id: 1 name: 'a' } item { id: 1 name: 'b' }", "id 1 .*twice.*'a' and 'b'"),
-        (
-            "a.pbtxt",
-            "item { id: 1 name: 'a' } item { id: 3 name: 'b' }",
-            r"ids .*\b1 to 2\b.*\[1, 3\]",
-        ),
-        (
-            "a.pbtxt",
-            "item { id: 0 name: 'a' } item { id: 1 name: 'b' }",
-            r"ids .*\b1 to 2\b.*\[0, 1\]",
-        ),
+        ("a.pbtxt", "item { id: 1 name: 'a' } item { id: 3 name: 'b' }", r"ids .*\b1 to 2\b.*\[1, 3\]"),
+        ("a.pbtxt", "item { id: 0 name: 'a' } item { id: 1 name: 'b' }", r"ids .*\b1 to 2\b.*\[0, 1\]"),
         ("a.pbtxt", "item { id: 1 }", "item lacks.*'id: 1'"),
     ],
 )

@@ -330,11 +330,7 @@ def test_images_are_no_clips() -> None:
         (MovingDigits, {"side": 31}, r"^side: must be between 32 and 200, got 31$"),
         (MovingDigits, {"frames_per_second": 0.0}, r"^frames_per_second: must be above 0, got 0\.0$"),
         (MovingDigits, {"min_speed": 6.0}, r"^max_speed: .*min_speed.*half"),
-        (
-            MovingDigits,
-            {"max_speed": 32.0},
-            r"^max_speed: .*min_speed.*half.*\b32\.0$",
-        ),
+        (MovingDigits, {"max_speed": 32.0}, r"^max_speed: .*min_speed.*half.*\b32\.0$"),
     ],
 )
 def test_senseless_settings_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:
