@@ -16,6 +16,7 @@ from bakeoff.foundation.errors import DataError
 from bakeoff.inference.device.device_check import check_file
 from support.colour_model import write_colour_model
 from support.lite_files import CLASSES, MODELS, examples, opinionated
+from support.messages import missing_in
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +38,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_device_takes_its_files_and_says_what_is_in_them(files: Path, tmp_path: Path) -> None:
     takes, chip = check_file(files / "detection/model.tflite", "limelight_coral")
-    assert takes.startswith("takes uint8 1 x 64 x 64 x 3, gives float32 1 x 10 x 4, float32 1 x 10,")
-    assert chip.startswith("the Edge TPU takes 38 of 44 operations")
+    assert missing_in(takes, "uint8 1 x 64 x 64 x 3", "float32 1 x 10 x 4", "float32 1 x 10,") == []
+    assert missing_in(chip, "Edge TPU", "38 of 44") == []
     assert len(list(check_file(files / "detection/model_float32.tflite", "ftc_sdk"))) == 1
     assert list(check_file(write_colour_model(tmp_path / "m.onnx"), "oak")) == [
         "takes float32 8 x 8 x 3, for classification"
     ]
     (tmp_path / "model.rknn").write_bytes(b"RKNN")
     [line] = check_file(tmp_path / "model.rknn", "photonvision_rk3588")
-    assert line.startswith("no program here can look into this file")
+    assert line.startswith("no program")
 
 
 @pytest.mark.parametrize(
@@ -53,18 +54,15 @@ def test_a_device_takes_its_files_and_says_what_is_in_them(files: Path, tmp_path
     [
         ("detection/model.tflite", "oak", r"model\.tflite: oak takes \.onnx, got \.tflite"),
         ("detection/model.tflite", "photonvision_rk3588", r"photonvision_rk3588 takes \.rknn, got \.tflite"),
-        ("detection/labels", "raspberry_pi", r"raspberry_pi takes \.tflite or \.onnx, got a name without an end"),
-        (
-            "detection/model_float32.tflite", "limelight_coral",
-            r"limelight_coral takes files in whole numbers of 8 bits, this one takes float32; export int8",
-        ),
+        ("detection/labels", "raspberry_pi", r"raspberry_pi .*\.tflite .*\.onnx.*without an end"),
+        ("detection/model_float32.tflite", "limelight_coral", r"limelight_coral .*8 bits.*float32.*int8"),
         (
             "detection/model.tflite", "photonvision_rubik",
-            r"photonvision_rubik takes inputs of 640 x 640 pixels, this file takes uint8 1 x 64 x 64 x 3",
+            r"photonvision_rubik .*640 x 640.*uint8 1 x 64 x 64 x 3",
         ),
         (
             "classification/model.tflite", "limelight_coral",
-            r"limelight_coral takes the four outputs of TFLite_Detection_PostProcess, this file gives float32 1 x 3",
+            r"limelight_coral .*TFLite_Detection_PostProcess.*float32 1 x 3",
         ),
     ],
 )  # fmt: skip
@@ -75,18 +73,18 @@ def test_a_file_of_another_kind_or_layout_is_refused(name: str, device: str, mes
 
 def test_an_onnx_file_for_another_task_is_refused(tmp_path: Path) -> None:
     path = write_colour_model(tmp_path / "clips.onnx", task="video")
-    with pytest.raises(DataError, match=r"oak takes networks for detection or classification, this is for video"):
+    with pytest.raises(DataError, match=r"oak .*detection.*classification.*video"):
         list(check_file(path, "oak"))
 
 
 def test_labels_beside_a_file_that_differ_from_its_own_are_refused(files: Path, tmp_path: Path) -> None:
     shutil.copy(files / "detection/model.tflite", tmp_path)
     (tmp_path / "labels.txt").write_text("ant\nwasp\nKäfer, großer\n", encoding="utf-8")
-    rule = r"labels\.txt: line 2 has 'wasp' where model\.tflite has 'bee'; give the device the labels\.txt that was "
+    rule = r"labels\.txt: line 2 .*'wasp'.*model\.tflite .*'bee'.*labels\.txt"
     with pytest.raises(DataError, match=rule):
         list(check_file(tmp_path / "model.tflite", "limelight_coral"))
     (tmp_path / "labels.txt").write_text("ant\nbee\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"line 3 has 'nothing' where model\.tflite has 'Käfer, großer'"):
+    with pytest.raises(DataError, match=r"labels\.txt: line 3 .*'nothing'.*model\.tflite .*'Käfer, großer'"):
         list(check_file(tmp_path / "model.tflite", "limelight_coral"))
     (tmp_path / "labels.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(DataError, match=r"labels\.txt: cannot be read"):
@@ -100,5 +98,5 @@ def test_the_command_needs_no_workspace(
     monkeypatch.setattr(sys, "argv", ["bakeoff", "measure", str(files / "detection/model.tflite"), "--for", "ftc_sdk"])
     cli.main()
     first, second = capsys.readouterr().out.splitlines()
-    assert first == "measure: model.tflite is one that ftc_sdk takes, as far as the file tells"
+    assert missing_in(first, "measure: model.tflite", "ftc_sdk") == []
     assert second.startswith("  takes uint8 1 x 64 x 64 x 3, gives ")

@@ -14,6 +14,7 @@ from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
 from bakeoff.inference.device.device_measurement import compare_answers, find_images, measure_on
 from bakeoff.inference.device.host import Host, find_host
 from support.colour_model import write_colour_model
+from support.messages import missing_in
 
 HERE = Host(None, sys.executable)
 SSH = """\
@@ -50,7 +51,7 @@ def test_a_machine_is_timed_and_answers_as_this_one(model: Path, pictures: list[
     assert 0 < measured["network_ms"]["p50"]
     assert 10 < measured["memory_mb"] < 300  # of that process, without TensorFlow, which this one has loaded
     assert measured["runtime"].startswith("onnxruntime ")
-    assert str(parity) == "the same answers to 3 of 3 images, scores differ by up to 0"
+    assert missing_in(str(parity), "3 of 3 images", "up to 0") == []
 
 
 def test_a_machine_that_ssh_reaches_leaves_nothing_behind(
@@ -67,11 +68,11 @@ def test_a_machine_that_ssh_reaches_leaves_nothing_behind(
 def test_a_machine_without_a_fitting_python_is_reported(
     model: Path, pictures: list[np.ndarray], robot: Host, tmp_path: Path
 ) -> None:
-    missing = "ssh://pi@robot:2222: has no python9; install Python 3.11 or newer there, or name it with --python"
+    missing = r"ssh://pi@robot:2222: .*python9.*3\.11.*--python"
     with pytest.raises(WorkspaceError, match=missing):
         measure_on(replace(robot, python="python9"), model, pictures, 2, 1)
     old = _make_script(tmp_path / "old", "exit 97")
-    with pytest.raises(WorkspaceError, match=f"{old} is older than Python 3.11; name a newer one with --python"):
+    with pytest.raises(WorkspaceError, match=rf"{old} is older .*3\.11.*--python"):
         measure_on(replace(robot, python=old), model, pictures, 2, 1)
     with pytest.raises(WorkspaceError, match="--python python9: cannot be run"):
         measure_on(replace(HERE, python="python9"), model, pictures, 2, 1)
@@ -87,7 +88,7 @@ def test_a_machine_without_numpy_or_runtime_says_what_to_install(
     model: Path, pictures: list[np.ndarray], robot: Host, tmp_path: Path
 ) -> None:
     bare = _make_script(tmp_path / "bare", f'exec {sys.executable} -S "$@"')
-    with pytest.raises(WorkspaceError, match=r"robot:2222: NumPy is not installed; run `pip install numpy`"):
+    with pytest.raises(WorkspaceError, match=r"robot:2222: .*`pip install numpy`"):
         measure_on(replace(robot, python=bare), model, pictures, 2, 1)
 
 
@@ -140,21 +141,21 @@ def test_the_command_needs_no_workspace_for_a_file_and_images(
     assert run(monkeypatch, str(model), "--images", "red.png", "--calls", "2") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("measure: model.onnx on this machine, ") and " frames a second; " in lines[1]
-    assert lines[-1] == "  the same answers to 1 of 1 images, scores differ by up to 0"
+    assert missing_in(lines[-1], "1 of 1 images", "up to 0") == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "parts"),
     [
-        (["model.onnx", "--images", "a.png", "--calls", "0"], "--calls: must be between 1 and 100,000, got 0"),
-        (["model.onnx", "--images", "a.png", "--as", "my pi"], "--as: must be letters, digits, '.', '-' and '_'"),
-        (["other.onnx", "--images", "a.png"], "other.onnx: no such file; run `dvc repro export`"),
-        (["model.onnx"], "not in a bakeoff workspace"),
+        (["model.onnx", "--images", "a.png", "--calls", "0"], ("--calls: ", "1", "100,000", "0")),
+        (["model.onnx", "--images", "a.png", "--as", "my pi"], ("--as: ", "'.'", "'-'", "'_'")),
+        (["other.onnx", "--images", "a.png"], ("other.onnx: no such file", "`dvc repro export`")),
+        (["model.onnx"], ("not in a bakeoff workspace",)),
     ],
 )
 def test_wrong_arguments_are_refused(
     arguments: list[str],
-    message: str,
+    parts: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -162,4 +163,4 @@ def test_wrong_arguments_are_refused(
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, *arguments) == 2
     error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
+    assert missing_in(error, *parts) == [] and error.count("\n") == 1

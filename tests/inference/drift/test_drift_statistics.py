@@ -18,6 +18,7 @@ from bakeoff.stages.build_records import build_records
 from bakeoff.stages.render_config import render_config
 from support.commands import run_bakeoff
 from support.imports import ROOT
+from support.messages import missing_in
 from support.page_reading import defects_of
 from support.workspace_copy import TINY
 
@@ -75,7 +76,8 @@ def test_the_most_foreign_come_first_with_the_aspect_in_which_they_are() -> None
 
 def test_images_that_are_all_the_same_differ_in_nothing() -> None:
     same = ImageSample(["a"] * 10, {"size": np.ones((10, 1)), "brightness": np.full((10, 1), 7.0)})
-    assert list(describe(compare_samples(same, same))) == ["no difference: all images are the same in every aspect"]
+    [statement] = describe(compare_samples(same, same))
+    assert statement.startswith("no difference: ")
 
 
 def test_of_many_images_the_same_ones_are_looked_at_every_time() -> None:
@@ -130,20 +132,20 @@ def test_the_command_says_no_difference_of_its_own_world_and_finds_darkened_imag
         return run_bakeoff(monkeypatch, capsys, "drift", *arguments)
 
     code, out, err = drift("same")
-    assert code == 0 and err == "" and "beside 60 train and 60 validation images of this workspace's run" in out
-    assert "no difference shown: chance explains what differs in" in out
+    assert code == 0 and err == "" and missing_in(out, "60 train", "60 validation", "this workspace's run") == []
+    assert "no difference shown" in out
     code, out, err = drift("dark", "--html", "page.html")
-    assert code == 0 and f"{workspace}/dark/broken.jpg: passed over, no image: starts with b'no pictu'" in err
+    assert code == 0 and missing_in(err, f"{workspace}/dark/broken.jpg: ", "passed over", "b'no pictu'") == []
     assert "30 images of" in out and "; 1 could not be read" in out
     assert "by more than chance explains:" in out and "  brightness " in out
     page = (workspace / "page.html").read_text(encoding="utf-8")
     assert page.count("<figure>") == 24 and "network features" in page and defects_of(page) == []
     assert "drift: no statement: 3 images in" in drift("few")[1]
     code, _, err = drift("empty")
-    assert code == 2 and err.startswith(f"{workspace}/empty: no image is in it; images end in ")
-    assert drift("nowhere")[2] == f"{workspace}/nowhere: no such folder; name one with images\n"
+    assert code == 2 and err.startswith(f"{workspace}/empty: no image")
+    assert missing_in(drift("nowhere")[2], f"{workspace}/nowhere: no such folder") == []
     Path("models/train/best.weights.h5").unlink()
-    assert drift("same")[2] == "models/train: nothing has been trained here; run `dvc repro`, or say --run\n"
+    assert missing_in(drift("same")[2], "models/train: nothing", "`dvc repro`", "--run") == []
 
 
 def test_a_run_of_clips_is_refused(
@@ -153,4 +155,4 @@ def test_a_run_of_clips_is_refused(
     (workspace / "new").mkdir()
     Image.new("RGB", (9, 9)).save(workspace / "new/a.png")
     message = run_bakeoff(monkeypatch, capsys, "drift", "new")[2]
-    assert message == "this workspace's run: is for clips; drift compares images, so name a run of images\n"
+    assert missing_in(message, "this workspace's run: ", "clips", "images") == []

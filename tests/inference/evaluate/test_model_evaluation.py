@@ -29,6 +29,7 @@ from bakeoff.learning.checkpoints.trained_state import read_state
 from bakeoff.tracking.results.measurements import run_id_of
 from support.commands import run_bakeoff
 from support.drawing import encoded, write
+from support.messages import missing_in
 from support.three_splits import COUNTS, LABELS, Enter, build, draw_clip, draw_image
 
 SET = Path("data/raw/set")
@@ -72,8 +73,8 @@ def test_the_test_of_a_classifier_is_what_scikit_learn_counts(enter: Enter, bake
     assert metrics["macro_recall"] == pytest.approx(recall_score(truth, given, average="macro"))
     *_, first, second, third = output.splitlines()  # after what training says
     assert f"10 test examples of data/records: accuracy {metrics['accuracy']:.3f}" in first
-    assert second == "  this split was looked at once, by 1 model"
-    assert third.endswith(f"{own_folder().as_posix()}/ (not in MLflow, which has no such run)")
+    assert missing_in(second, "once", "1 model") == []
+    assert missing_in(third, f"{own_folder().as_posix()}/", "MLflow", "no such run") == []
     assert (own_folder() / "report.html").is_file()
 
 
@@ -123,7 +124,7 @@ def test_a_dataset_without_labels_judges_nothing(enter: Enter, bakeoff: Any) -> 
     Path("conf/data/other.yaml").write_text(option)
     code, output, errors = bakeoff("evaluate", "--data", "other")
     assert (code, output) == (2, "")
-    assert errors == "data/raw/other: names no labels, so nothing can be judged on it; annotate some\n"
+    assert missing_in(errors, "data/raw/other: ", "no labels") == [] and errors.count("\n") == 1
     assert not workspace.JUDGED.exists()
 
 
@@ -173,7 +174,7 @@ def test_exported_files_are_judged_on_the_same_test(enter: Enter, bakeoff: Any) 
     code, output, errors = bakeoff(
         "evaluate", "models/train", "models/export/saved_model", "models/export/model.tflite",
     )  # fmt: skip
-    assert code == 0 and "nobody knows whether it saw these examples" in errors
+    assert code == 0 and missing_in(errors, "trained on", "nobody knows") == []
     folders = [next(shelf().glob(f"{name}-*/")) for name in ("train", "saved_model", "model.tflite")]
     first, saved, lite = map(read_metrics, folders)
     uses = read_uses(shelf())
@@ -182,28 +183,24 @@ def test_exported_files_are_judged_on_the_same_test(enter: Enter, bakeoff: Any) 
     assert len({use["weights"] for use in uses}) == 3
     assert {use["value"] for use in uses} == {first["accuracy"], saved["accuracy"], lite["accuracy"]}
     assert abs(saved["accuracy"] - first["accuracy"]) <= 0.1
-    assert "looked at 3 times, by 3 models: models/train 0." in output.replace(" 1.000", " 0.")
-    assert "if it chose one of them, it is no test any more" in output
+    assert missing_in(output.replace(" 1.000", " 0."), "3 times", "3 models: models/train 0.", "no test") == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "parts"),
     [
-        (
-            ["--split", "tset"],
-            "--split: must be a split, got 'tset'; did you mean 'test'? one of: test, train, validation",
-        ),
-        (["nothing"], "nothing: no run is known by this name; "),
-        (["--data", "flowers"], "flowers"),
-        (["--data", "digits"], "data option digits: is for detection, the model is for classification; judge it on"),
-        (["--data", "digits_single"], "the drawn data: has labels that the model lacks: '0', '1', '2'"),
+        (["--split", "tset"], ("--split: ", "'tset'", "'test'", "test, train, validation")),
+        (["nothing"], ("nothing: no run",)),
+        (["--data", "flowers"], ("flowers",)),
+        (["--data", "digits"], ("data option digits: ", "detection", "classification")),
+        (["--data", "digits_single"], ("the drawn data: ", "lacks", "'0', '1', '2'")),
     ],
 )
-def test_what_does_not_fit_is_refused(arguments: list[str], message: str, enter: Enter, bakeoff: Any) -> None:
+def test_what_does_not_fit_is_refused(arguments: list[str], parts: tuple[str, ...], enter: Enter, bakeoff: Any) -> None:
     enter("classification")
     code, output, errors = bakeoff("evaluate", *arguments)
     assert (code, output) == (2, "")
-    assert message in errors and errors.count("\n") == 1
+    assert missing_in(errors, *parts) == [] and errors.count("\n") == 1
     assert not workspace.JUDGED.exists()
 
 
@@ -212,10 +209,8 @@ def test_a_set_without_a_test_says_what_it_has(enter: Enter, bakeoff: Any) -> No
     shutil.rmtree(SET / "test")
     build()
     code, _, errors = bakeoff("evaluate")
-    assert code == 2 and errors == (
-        "data/records: has no test example, it has 12 train, 6 validation; "
-        "give the dataset a test folder or list, or set data.split.test\n"
-    )
+    assert code == 2 and errors.count("\n") == 1
+    assert missing_in(errors, "data/records: ", "no test", "12 train", "6 validation", "data.split.test") == []
 
 
 def test_other_labels_are_named(enter: Enter, bakeoff: Any) -> None:
@@ -225,10 +220,8 @@ def test_other_labels_are_named(enter: Enter, bakeoff: Any) -> None:
     build()
     for arguments in ([], ["models/train"], ["models/export/saved_model"]):
         code, _, errors = bakeoff("evaluate", *arguments)
-        assert code == 2 and errors == (
-            "data/records: its labels are not the model's: only it has 'gloomy' and only the model knows 'dark'; "
-            "judge a model that was trained on them\n"
-        )
+        assert code == 2 and errors.count("\n") == 1
+        assert missing_in(errors, "data/records: ", "'gloomy'", "model", "'dark'") == []
 
 
 def test_a_test_that_was_seen_in_training_is_refused_by_name(enter: Enter, bakeoff: Any) -> None:
@@ -239,14 +232,11 @@ def test_a_test_that_was_seen_in_training_is_refused_by_name(enter: Enter, bakeo
     build()
     code, _, errors = bakeoff("evaluate")
     assert code == 2 and errors.count("\n") == 1
-    assert errors.startswith(
-        "data/records: 2 of 12 test examples were seen in training or validation of data/records (1 "
-    )
-    assert "of the same bytes: test/dark/copied.png is train train/dark/" in errors
-    assert "that look alike: test/bright/lighter.jpg is train train/bright/plain.jpg" in errors
-    assert errors.endswith("judge on them all the same with --allow-overlap\n") and not workspace.JUDGED.exists()
+    assert missing_in(errors, "data/records: 2 of 12 test", "same bytes: test/dark/copied.png", "train/dark/") == []
+    assert missing_in(errors, "alike: test/bright/lighter.jpg", "train/bright/plain.jpg", "--allow-overlap\n") == []
+    assert not workspace.JUDGED.exists()
     code, output, errors = bakeoff("evaluate", "--allow-overlap")
-    assert code == 0 and "warning: 2 of the examples were seen in training\n" in errors
+    assert code == 0 and missing_in(errors, "warning: 2 ", "seen in training") == []
     assert "12 test examples" in output
 
 
@@ -257,7 +247,7 @@ def test_other_data_are_built_apart_with_the_labels_of_the_model(enter: Enter, b
     Path("conf/data/other.yaml").write_text("kind: image_folders\npath: data/raw/other\nsplit: {by: test}\n")
     before = {file.name: file.read_bytes() for file in workspace.RECORDS.iterdir()}
     code, output, errors = bakeoff("evaluate", "--data", "other", "--split", "test")
-    assert code == 0 and "4 test examples of data option other: accuracy " in output
+    assert code == 0 and missing_in(output, "4 test ", "data option other: accuracy ") == []
     assert {file.name: file.read_bytes() for file in workspace.RECORDS.iterdir()} == before
     [folder] = workspace.JUDGED.glob("other_test-*")
     [row] = read_uses(folder)
@@ -270,10 +260,7 @@ def test_other_data_are_built_apart_with_the_labels_of_the_model(enter: Enter, b
     assert len(read_uses(folder)) == 2
     draw_image(Path("data/raw/other/gloomy/1.png"), 200, "dark")
     code, _, errors = bakeoff("evaluate", "--data", "other")
-    assert (
-        code == 2
-        and "data/raw/other: has labels that the model lacks: 'gloomy'; the model knows 'bright', 'dark'" in errors
-    )
+    assert code == 2 and missing_in(errors, "data/raw/other: ", "lacks: 'gloomy'", "'bright', 'dark'") == []
 
 
 def test_training_is_judged_without_counting_it_as_a_use(enter: Enter, bakeoff: Any) -> None:

@@ -21,6 +21,7 @@ from bakeoff.inference.predict.select_model import labels_of, trained_in_mlflow
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.results.run_id import Names
 from support.drawing import write_images
+from support.messages import missing_in
 
 NO_RUN = Names("aaaa1111", variant="cnn · constant · low")
 
@@ -42,18 +43,18 @@ def build_three() -> None:
 
 
 def test_where_nothing_was_trained_there_is_nothing_to_judge(here: Path) -> None:
-    with pytest.raises(WorkspaceError, match=r"^models/train: nothing has been trained here; run `dvc repro`, or name"):
+    with pytest.raises(WorkspaceError, match=r"^models/train: nothing .*`dvc repro`"):
         find_candidates([])
 
 
 @pytest.mark.filterwarnings("ignore")  # of MLflow's libraries
 def test_weights_that_are_nowhere(here: Path) -> None:
-    message = r"^aaaa1111 \(cnn · constant · low\): its weights are neither here nor in DVC's cache nor in MLflow; `dvc"
+    message = r"^aaaa1111 \(cnn · constant · low\): .*DVC.*MLflow.*`dvc"
     with pytest.raises(WorkspaceError, match=message):
         trained_in_mlflow(NO_RUN, gather().target)
-    with pytest.raises(WorkspaceError, match=r"MLflow has no config/run\.yaml of it, so its network is not known"):
+    with pytest.raises(WorkspaceError, match=r"MLflow.*config/run\.yaml"):
         trained_in_mlflow(replace(NO_RUN, mlflow_id="0" * 32), gather().target)
-    with pytest.raises(DataError, match=r"train/state\.json: names no classes, so nobody knows what the answers mean"):
+    with pytest.raises(DataError, match=r"train/state\.json: .*no classes"):
         labels_of(TrainedState())
 
 
@@ -65,16 +66,12 @@ def test_files_of_one_name_have_folders_of_their_own() -> None:
 
 
 def test_labels_in_another_order_are_reported_as_such() -> None:
-    assert _describe_labels(("b", "a"), ("a", "b")) == (
-        "its labels are not the model's: they are the same in another order; judge a model that was trained on them"
-    )
+    assert "another order" in _describe_labels(("b", "a"), ("a", "b"))
 
 
 def test_records_of_another_task_or_without_the_split(here: Path) -> None:
     build_three()
-    with pytest.raises(
-        DataError, match="data/records: is for classification, the model is for video; judge it on data"
-    ):
+    with pytest.raises(DataError, match="data/records: .*classification.*video"):
         open_material(None, "test", ["cat"], "video")
     assert open_material(None, "test", ["cat"], "classification").title == "test"
 
@@ -91,7 +88,7 @@ def test_a_damaged_shard_is_no_proof_that_a_test_is_apart(here: Path) -> None:
     assert find_overlap(material, manifest).examples == 0  # it was read before, and is known by its digest
     for kept in (workspace.judged_records() / "contents").iterdir():
         kept.write_bytes(np.zeros(3).tobytes())  # as a power cut leaves it
-    with pytest.raises(DataError, match=r"train-00000-of-00001: damaged record: wrong checksum at byte 12; build"):
+    with pytest.raises(DataError, match=r"train-00000-of-00001: damaged record: .*\b12\b"):
         find_overlap(material, manifest)
 
 
@@ -103,7 +100,5 @@ def test_uses_are_counted_by_what_was_judged(tmp_path: Path) -> None:
     note_use(tmp_path, replace(use, weights="w2", name="bbbb2222 (cnn)", value=None))
     with (tmp_path / "looks.jsonl").open("a") as file:
         file.write("<<<<<<< a merge\n")
-    assert describe_uses(read_uses(tmp_path)) == (
-        "looked at 3 times, by 2 models: aaaa1111 (cnn) 0.500, bbbb2222 (cnn) none; "
-        "if it chose one of them, it is no test any more"
-    )
+    parts = ("3 times", "2 models", "aaaa1111 (cnn) 0.500", "bbbb2222 (cnn) none", "no test")
+    assert missing_in(describe_uses(read_uses(tmp_path)), *parts) == []

@@ -6,6 +6,7 @@ import numpy as np
 
 from bakeoff.inference.label_errors.box_errors import find_wrong_boxes
 from bakeoff.inference.label_errors.suspect import LabelErrorFindings, Suspect
+from support.messages import missing_in
 
 PICTURES = 60
 
@@ -78,7 +79,8 @@ def test_no_box_is_superfluous_where_the_network_finds_few() -> None:
         row["prediction"] = row["prediction"][:1]
     findings = find_wrong_boxes(rows)
     assert isinstance(findings, LabelErrorFindings) and findings.suspects == ()
-    assert findings.silences == ("no box is called superfluous: only 100 of 120 have a prediction",)
+    [silence] = findings.silences
+    assert missing_in(silence, "superfluous", "100 of 120") == []
 
 
 def test_no_box_is_doubled_where_things_lie_on_each_other() -> None:
@@ -86,9 +88,8 @@ def test_no_box_is_doubled_where_things_lie_on_each_other() -> None:
     for row in rows[::2]:
         row["truth"].append(make_box("dog", 126, 104))
     findings = find_wrong_boxes(rows)
-    assert isinstance(findings, LabelErrorFindings) and findings.silences[-1].startswith(
-        "no box is called doubled: 30 pairs"
-    )
+    assert isinstance(findings, LabelErrorFindings)
+    assert missing_in(findings.silences[-1], "doubled", "30 pairs") == []
     assert "doubled box" not in {one.kind for one in findings.suspects}
 
 
@@ -100,9 +101,8 @@ def test_predictions_that_guess_allow_no_statement() -> None:
             row["prediction"] = [
                 make_box("cat", *draw.uniform(0, 160, 2), score=score) for score in draw.uniform(0.5, 1, 3).tolist()
             ]
-        assert find_wrong_boxes(rows) == (
-            "from no score on do the predictions agree with 80 % of the boxes, by more than chance"
-        )
+        reason = find_wrong_boxes(rows)
+        assert isinstance(reason, str) and missing_in(reason, "80 %", "chance") == []
 
 
 def test_pictures_without_boxes_are_no_question() -> None:

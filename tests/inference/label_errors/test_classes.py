@@ -7,6 +7,7 @@ import pytest
 
 from bakeoff.inference.label_errors.classes import find_wrong_classes, find_wrong_labels
 from bakeoff.inference.label_errors.suspect import LabelErrorFindings
+from support.messages import missing_in
 
 CLASSES = ("cat", "dog", "emu", "fox")
 
@@ -57,7 +58,8 @@ def test_a_network_that_always_gives_the_commonest_class_says_nothing(seed: int)
         {"file": str(at), "truth": CLASSES[int(at % 10 == 0)], "prediction": "cat", "score": score, "true_score": 0.5}
         for at, score in enumerate(draw.uniform(0.8, 1, 200).tolist())
     ]
-    assert find_wrong_classes(rows) == ("accuracy 0.900 is no more than guessing explains: 0.900 have the same label")
+    reason = find_wrong_classes(rows)
+    assert isinstance(reason, str) and missing_in(reason, "accuracy 0.900", "guessing", "0.900") == []
 
 
 def test_one_class_alone_is_no_question() -> None:
@@ -73,7 +75,8 @@ def test_a_class_of_few_is_proposed_for_none_and_named() -> None:
     meant = {"file": "meant", "truth": "cat", "prediction": "gnu", "score": 0.99, "true_score": 0.0}
     findings = find_wrong_classes([*rows, *odd, meant])
     assert isinstance(findings, LabelErrorFindings)
-    assert findings.silences == ("no example is suspected to be gnu: fewer than 5 each",)
+    [silence] = findings.silences
+    assert missing_in(silence, "gnu", "5") == []
     assert "meant" not in {one.file for one in findings.suspects}
 
 
@@ -104,7 +107,5 @@ def test_of_several_labels_one_is_missing_or_superfluous() -> None:
 
 
 def test_guesses_of_several_labels_allow_no_statement() -> None:
-    reason = "of no class do the predictions agree with the labels by more than guessing explains"
-    assert [find_wrong_labels(make_several(seed, 0.0), ("red", "round", "ripe")) for seed in range(20)].count(
-        reason
-    ) >= 19
+    reasons = [find_wrong_labels(make_several(seed, 0.0), ("red", "round", "ripe")) for seed in range(20)]
+    assert sum(isinstance(reason, str) and "of no class" in reason for reason in reasons) >= 19

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from bakeoff.app import cli
+from support.messages import missing_in
 
 
 class Grey:
@@ -45,7 +46,8 @@ def test_paths_are_those_of_the_folder_that_the_user_stands_in(
     assert ends_with(monkeypatch, "a.png", "--out", "found") == 0
     assert (workspace / "photos/found/pictures/a.jpg").is_file()
     output = capsys.readouterr().out.splitlines()
-    assert output[0] == "predict: models/export/saved_model, classification of 2 classes: 1 image, 1 answer"
+    parts = ("predict: models/export/saved_model", "classification", "2 classes", "1 image", "1 answer")
+    assert missing_in(output[0], *parts) == []
 
 
 def test_a_file_that_was_passed_over_makes_the_exit_code_1(
@@ -54,7 +56,7 @@ def test_a_file_that_was_passed_over_makes_the_exit_code_1(
     (workspace / "photos/b.jpg").write_bytes(b"no picture")
     assert ends_with(monkeypatch, ".", "--out", "../found") == 1
     output = capsys.readouterr()
-    assert output.err.rstrip().endswith("b.jpg: passed over, no image: starts with b'no pictu'")
+    assert missing_in(output.err, "b.jpg: passed over", "no image", "b'no pictu'") == []
     assert output.out.splitlines()[-1] == "  1 of 2 files passed over"
 
 
@@ -71,6 +73,5 @@ def test_a_folder_that_cannot_be_made_is_said_before_a_model_is_loaded(
     monkeypatch.setattr("bakeoff.app.cli.predict.load_tensorflow", lambda: pytest.fail("loaded for nothing"))
     assert ends_with(monkeypatch, "a.png", "--out", "a.png/found") == 2
     output = capsys.readouterr().err
-    assert output.startswith("--out: ") and output.endswith(
-        "a.png/found cannot be written to (Not a directory); choose another folder\n"
-    )
+    assert output.startswith("--out: ") and output.endswith("\n")
+    assert missing_in(output, "a.png/found", "Not a directory", "another folder") == []

@@ -80,7 +80,7 @@ def test_a_models_folder_or_file_is_known_by_what_it_holds(models: Path, monkeyp
 
 
 def test_weights_need_the_run_and_the_labels_that_they_were_trained_with(models: Path) -> None:
-    with pytest.raises(WorkspaceError, match=r"run.yaml: missing, so nothing is known of the network; run `dvc repro`"):
+    with pytest.raises(WorkspaceError, match=r"run.yaml: missing.*`dvc repro`"):
         chosen(models / "train", None)
     with pytest.raises(WorkspaceError, match=r"run.yaml: missing"):
         chosen(models / "train/best.weights.h5", None)
@@ -88,20 +88,17 @@ def test_weights_need_the_run_and_the_labels_that_they_were_trained_with(models:
 
 def test_without_a_model_one_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        WorkspaceError, match=r"^predict: nothing has been trained here; run `dvc repro`, or say --model"
-    ):
+    with pytest.raises(WorkspaceError, match=r"^predict: nothing .*`dvc repro`.*--model"):
         chosen(None, None)
-    with pytest.raises(WorkspaceError, match=r"^predict: must be given either --model or --run, got both"):
+    with pytest.raises(WorkspaceError, match=r"^predict: .*--model.*--run.*both"):
         chosen(tmp_path, "abc")
-    with pytest.raises(DataError, match=r"holds no model; it must be a SavedModel, or a folder like models/export"):
+    with pytest.raises(DataError, match=r"no model.*SavedModel.*models/export"):
         chosen(tmp_path, None)
     with pytest.raises(DataError, match=r"nowhere.tflite: no such file or folder"):
         chosen(tmp_path / "nowhere.tflite", None)
-    with pytest.raises(WorkspaceError, match=r": is no workspace, it has no models/config/run.yaml"):
+    with pytest.raises(WorkspaceError, match=r": is no workspace.*models/config/run.yaml"):
         chosen(None, str(tmp_path))
-    message = r"^nobody: no run is known by this name; it can be the short name .* or a workspace's folder; one of"
-    with pytest.raises(WorkspaceError, match=message):
+    with pytest.raises(WorkspaceError, match=r"^nobody: no run .*; one of"):
         chosen(None, "nobody")
 
 
@@ -109,10 +106,8 @@ def test_a_saved_model_of_other_software_is_refused(tmp_path: Path) -> None:
     module = tf.Module()
     module.double = tf.function(lambda x: {"y": 2 * x}, input_signature=[tf.TensorSpec([None], tf.float32)])
     tf.saved_model.save(module, str(tmp_path / "other"), signatures={"serving_default": module.double})
-    message = (
-        r"other: is a SavedModel of other software, or of an earlier export: its signatures must be encoded, labels, "
-    )
-    with pytest.raises(DataError, match=message + r"serving_default, as export writes them, got serving_default"):
+    message = r"other: .*signatures .*encoded, labels, serving_default.*got serving_default"
+    with pytest.raises(DataError, match=message):
         opened(tmp_path / "other")
 
 
@@ -125,25 +120,25 @@ def test_a_damaged_saved_model_is_refused(models: Path, tmp_path: Path) -> None:
 
 def test_what_is_no_tflite_or_has_no_labels_is_refused(models: Path, tmp_path: Path) -> None:
     (tmp_path / "page.tflite").write_text("<html>", encoding="utf-8")
-    with pytest.raises(DataError, match=r"page.tflite: is no TensorFlow Lite model, it begins with b'<html>'"):
+    with pytest.raises(DataError, match=r"page.tflite: .*b'<html>'"):
         read_metadata(tmp_path / "page.tflite")
     data = (models / "export/model.tflite").read_bytes()
     bare = data[: data.index(b"PK\x03\x04")]  # where the archive begins
     (tmp_path / "bare.tflite").write_bytes(bare)
-    with pytest.raises(DataError, match=r"bare.tflite: holds no labels, so its answers have no names"):
+    with pytest.raises(DataError, match=r"bare.tflite: .*no labels"):
         read_metadata(tmp_path / "bare.tflite")
     (tmp_path / "cut.tflite").write_bytes(data[:2000])
-    with pytest.raises(DataError, match=r"cut.tflite: is damaged or cut off, its metadata cannot be read \(error: "):
+    with pytest.raises(DataError, match=r"cut.tflite: .*cut off.*\(error: "):
         read_metadata(tmp_path / "cut.tflite")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"is no TensorFlow Lite model, it begins with b''"),
-        (b"\x1c\0\0\0TFL3", r"is damaged or cut off, its metadata cannot be read"),
-        (b"\x1c\0\0\0TFL3" + bytes(500), r"holds no labels, so its answers have no names"),
-        (b"\x1c\0\0\0TFL3" + b"\xff" * 500, r"is damaged or cut off, its metadata cannot be read"),
+        (b"", r".*b''"),
+        (b"\x1c\0\0\0TFL3", r".*cut off"),
+        (b"\x1c\0\0\0TFL3" + bytes(500), r".*no labels"),
+        (b"\x1c\0\0\0TFL3" + b"\xff" * 500, r".*cut off"),
     ],
 )
 def test_a_tflite_with_nothing_in_it_is_refused(content: bytes, message: str, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from bakeoff.inference.predict.read_images import read_image, sources
 from bakeoff.inference.predict.run import FilePredictor, PredictionCounts, format_tally
 from support.built import Build
 from support.drawing import pixels, write_video
+from support.messages import missing_in
 
 
 class Lamp:
@@ -108,7 +109,8 @@ def test_a_video_is_one_answer_of_a_model_for_clips_and_an_image_none(inputs: Pa
     work = predicted(tmp_path / "out", *paths, model=Longest())
     [row] = lines(tmp_path / "out/results.jsonl")
     assert (row["category"], row["category_id"], row["score"]) == ("long", 2, 1.0) and "bbox" not in row
-    assert work.tally.failures == [(paths[1], "is no video, and this model looks at clips")]
+    [(path, why)] = work.tally.failures
+    assert path == paths[1] and missing_in(why, "no video", "clips") == []
 
 
 def test_a_film_too_long_to_be_one_clip_is_told(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +118,7 @@ def test_a_film_too_long_to_be_one_clip_is_told(inputs: Path, tmp_path: Path, mo
     path = write_video(inputs / "film.avi", 9, size=(62, 46))
     work = predicted(tmp_path / "out", path, model=Longest())
     [(_, why)] = work.tally.failures
-    assert why == "is too long for one clip, 5 frames fill 0 MB; cut it into clips"
+    assert missing_in(why, "too long", "5 frames", "0 MB", "cut it") == []
     assert lines(tmp_path / "out/results.jsonl") == []
 
 
@@ -124,9 +126,8 @@ def test_counts_are_in_the_singular_where_there_is_one() -> None:
     assert format_tally(Lamp(), PredictionCounts(1, 1)) == "detection of 2 classes: 1 image, 1 answer"
     one = type("One", (Longest,), {"labels": ("walk",)})()
     assert format_tally(one, PredictionCounts(1, 3)) == "video of 1 class: 1 clip, 3 answers"
-    assert (
-        format_tally(Lamp(), PredictionCounts(2000, 0)) == "detection of 2 classes: 2,000 images and frames, 0 answers"
-    )
+    many = format_tally(Lamp(), PredictionCounts(2000, 0))
+    assert missing_in(many, "detection", "2 classes", "2,000 images and frames", "0 answers") == []
 
 
 def test_a_broken_file_is_told_and_passed_over(inputs: Path, tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ def test_folders_keep_their_shape_and_patterns_are_followed(inputs: Path, tmp_pa
 
 def test_what_is_looked_at_may_not_lie_where_answers_go(inputs: Path, tmp_path: Path) -> None:
     path = image(inputs / "a.jpg", 1)
-    with pytest.raises(DataError, match=r"a.jpg: lies in --out .*in, where it could be written over; choose another"):
+    with pytest.raises(DataError, match=r"a.jpg: lies in --out .*\bin\b"):
         sources([str(path)], inputs)
     with pytest.raises(DataError, match=r"in: lies in --out"):
         sources([str(inputs)], inputs)
@@ -197,16 +198,14 @@ def test_a_folder_with_something_else_in_it_is_not_written_to(inputs: Path, tmp_
     image(inputs / "a.png", 1)
     (tmp_path / "own").mkdir()
     (tmp_path / "own/letter.txt").write_text("mine")
-    with pytest.raises(
-        WorkspaceError, match=r"^--out: must be an empty folder, a new one, or one of an earlier predict"
-    ):
+    with pytest.raises(WorkspaceError, match=r"^--out: .*empty folder"):
         predicted(tmp_path / "own", inputs)
-    with pytest.raises(WorkspaceError, match=r"^--out: must be a folder, .*letter.txt is a file"):
+    with pytest.raises(WorkspaceError, match=r"^--out: .*letter.txt is a file"):
         predicted(tmp_path / "own/letter.txt", inputs)
 
 
 def test_a_path_that_is_not_there_is_said() -> None:
-    with pytest.raises(DataError, match=r"^nowhere/\*.png: no such file or folder, and no file fits it as a pattern"):
+    with pytest.raises(DataError, match=r"^nowhere/\*.png: .*pattern"):
         sources(["nowhere/*.png"], Path("out"))
 
 
@@ -277,9 +276,9 @@ def test_what_a_build_rejects_is_passed_over_with_the_same_words(inputs: Path, t
         file.truncate(1 << 33)
     work = predicted(tmp_path / "out", inputs)
     reasons = [why for _, why in work.tally.failures]
-    assert reasons[0] == "10000x10000: more than 67,108,864 pixels; make it smaller"
+    assert missing_in(reasons[0], "10000x10000", "67,108,864") == []
     assert reasons[1].startswith("broken image: ")
-    assert reasons[2] == "8,590 MB, more than 268 MB for one image"
+    assert missing_in(reasons[2], "8,590 MB", "268 MB") == []
     assert work.tally.images == 0
 
 
