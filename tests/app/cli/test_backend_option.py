@@ -9,42 +9,45 @@ from bakeoff.app.cli import backend_option
 from bakeoff.app.cli.backend_option import choose_launcher, place_at, require_place
 from bakeoff.experiments.sweep.backend import ThisMachine
 from bakeoff.foundation.errors import BakeoffError
+from support.messages import missing_in
 
 
 @pytest.mark.parametrize(
-    ("on", "message"),
+    ("on", "parts"),
     [
-        ("mars", "--on: must be local, ray, ray://HOST:PORT or slurm, got 'mars'"),
-        ("ray://nowhere", "--on: must be ray, ray://HOST:PORT or HOST:PORT, got 'ray://nowhere'"),
-        ("ray", "--on: Ray is not installed; run `pip install 'bakeoff[ray]'` here and on every node"),
-        ("slurm", "--on slurm: its launcher is not installed; run `pip install hydra-submitit-launcher`"),
+        ("mars", ("--on: ", "local, ray, ray://HOST:PORT or slurm", "'mars'")),
+        ("ray://nowhere", ("--on: ", "ray://HOST:PORT", "'ray://nowhere'")),
+        ("ray", ("--on: ", "Ray", "`pip install 'bakeoff[ray]'`")),
+        ("slurm", ("--on slurm: ", "`pip install hydra-submitit-launcher`")),
     ],
 )
-def test_a_place_that_cannot_be_used_is_refused(on: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_that_cannot_be_used_is_refused(
+    on: str, parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BakeoffError) as error:
         require_place(on)
-    assert str(error.value) == message
+    assert missing_in(str(error.value), *parts) == []
 
 
 def test_slurm_needs_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend_option.importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(BakeoffError, match="--on slurm: must be used where `sbatch` is"):
+    with pytest.raises(BakeoffError, match="--on slurm: .*`sbatch`"):
         require_place("slurm")
 
 
 def test_slurm_takes_all_points_at_once() -> None:
-    with pytest.raises(BakeoffError, match="--on slurm: cannot be used with --search"):
+    with pytest.raises(BakeoffError, match="--on slurm: .*--search"):
         require_place("slurm", is_search=True)
-    with pytest.raises(BakeoffError, match="--on slurm: cannot be used with `bakeoff queue start`"):
+    with pytest.raises(BakeoffError, match="--on slurm: .*`bakeoff queue start`"):
         require_place("slurm", is_queue=True)
 
 
 def test_slurm_is_a_launcher_of_hydras() -> None:
     assert choose_launcher("slurm", ("seed=1,2",)) == ("hydra/launcher=submitit_slurm",)
     assert choose_launcher("slurm", ("hydra/launcher=submitit_slurm",)) == choose_launcher("ray", ()) == ()
-    with pytest.raises(BakeoffError, match="--on slurm: must stand without hydra/launcher=joblib"):
+    with pytest.raises(BakeoffError, match="--on slurm: .*hydra/launcher=joblib"):
         choose_launcher("slurm", ("hydra/launcher=joblib",))
 
 

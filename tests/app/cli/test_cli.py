@@ -13,6 +13,7 @@ from bakeoff.app.cli import COMMANDS, evaluate, make_listing_parser, make_parser
 from bakeoff.dataset.records.record import SPLITS, TEST
 from bakeoff.foundation.errors import SEEN_ENOUGH
 from support.imports import ROOT
+from support.messages import missing_in
 from support.workspace_copy import environment
 
 
@@ -40,23 +41,23 @@ def test_help_names_every_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "parts"),
     [
-        (["uii"], "bakeoff: no such command 'uii'; did you mean 'ui'? `bakeoff --help` says what there is\n"),
-        (["xyzzy"], "bakeoff: no such command 'xyzzy'; `bakeoff --help` says what there is\n"),
-        (["queue", "lst"], "bakeoff queue: no such command 'lst'; did you mean 'list'? `bakeoff queue --help` says"),
-        (["sweep", "--jbos", "2"], "bakeoff sweep: no such option '--jbos'; did you mean '--jobs'? `bakeoff sweep"),
-        (["completion", "fish"], "argument shell: invalid choice: 'fish'"),
-        ([], "the following arguments are required: COMMAND"),
-        (["ui", "--port", "many"], "argument --port: invalid int value: 'many'"),
-        (["ui", "--prot=5000"], "bakeoff ui: no such option '--prot'; did you mean '--port'? `bakeoff ui --help` says"),
-        (["sweep", "best", "--aply"], "bakeoff sweep best: no such option '--aply'; did you mean '--apply'? "),
+        (["uii"], ("bakeoff: ", "command 'uii'", "'ui'", "`bakeoff --help`")),
+        (["xyzzy"], ("bakeoff: ", "command 'xyzzy'; `bakeoff --help`")),
+        (["queue", "lst"], ("bakeoff queue: ", "command 'lst'", "'list'", "`bakeoff queue --help`")),
+        (["sweep", "--jbos", "2"], ("bakeoff sweep: ", "option '--jbos'", "'--jobs'", "`bakeoff sweep")),
+        (["completion", "fish"], ("argument shell: ", "'fish'")),
+        ([], ("required: COMMAND",)),
+        (["ui", "--port", "many"], ("argument --port: ", "'many'")),
+        (["ui", "--prot=5000"], ("bakeoff ui: ", "option '--prot'", "'--port'", "`bakeoff ui --help`")),
+        (["sweep", "best", "--aply"], ("bakeoff sweep best: ", "option '--aply'", "'--apply'")),
     ],
 )
-def test_a_mistyped_command_is_refused(arguments: list[str], message: str) -> None:
+def test_a_mistyped_command_is_refused(arguments: list[str], parts: tuple[str, ...]) -> None:
     done = bakeoff(*arguments)
     assert done.returncode == 2
-    assert message in done.stderr and done.stderr.count("\n") == 1
+    assert missing_in(done.stderr, *parts) == [] and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["plan", "config"])
@@ -65,23 +66,21 @@ def test_a_workspace_without_records_says_what_makes_them(command: str, empty: P
     shutil.copy(ROOT / "params.yaml", empty)
     done = bakeoff(command, folder=empty)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "data/records/manifest.json: missing, so the records were never finished; run `dvc repro build_records`\n"
-    )
+    parts = ("data/records/manifest.json: missing", "`dvc repro build_records`")
+    assert missing_in(done.stderr, *parts) == [] and done.stderr.count("\n") == 1
 
 
 def test_the_ui_outside_of_a_workspace_says_so(tmp_path: Path) -> None:
     done = bakeoff("ui", folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"{tmp_path}: not in a bakeoff workspace (no dvc.yaml and conf/ here or above); cd into your clone\n"
-    )
+    assert missing_in(done.stderr, f"{tmp_path}: not in", "dvc.yaml", "conf/") == [] and done.stderr.count("\n") == 1
 
 
 def test_the_ui_before_any_run_says_what_makes_one(empty: Path) -> None:
     done = bakeoff("ui", folder=empty)
     assert done.returncode == 2
-    assert done.stderr == f"{empty / 'mlflow.db'}: no run has been tracked here yet; run `make repro`\n"
+    assert missing_in(done.stderr, f"{empty / 'mlflow.db'}: no run", "`make repro`") == []
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_port_that_is_taken_is_named(empty: Path) -> None:
@@ -92,7 +91,7 @@ def test_a_port_that_is_taken_is_named(empty: Path) -> None:
         port = taken.getsockname()[1]
         done = bakeoff("ui", "--port", str(port), folder=empty)
     assert done.returncode == 2
-    assert done.stderr == f"port {port} is taken or not allowed; choose another with --port\n"
+    assert missing_in(done.stderr, f"port {port} is taken", "--port") == [] and done.stderr.count("\n") == 1
 
 
 WORDY = """

@@ -20,6 +20,7 @@ from bakeoff.tracking.resolve_name import KINDS
 from support.commands import run_bakeoff
 from support.imports import ROOT
 from support.made_runs import NOBODY, made
+from support.messages import missing_in
 
 
 @dataclass
@@ -63,7 +64,8 @@ def test_a_reader_that_has_seen_enough_is_no_error(runs: Path) -> None:
 
 
 def test_before_any_run_status_says_what_begins_one(runs: Path, bakeoff: Bakeoff) -> None:
-    assert bakeoff("status") == Outcome(0, "no run has started here yet; `dvc repro` starts one\n", "")
+    printed = bakeoff("status")
+    assert (printed.code, printed.err) == (0, "") and missing_in(printed.out, "no run", "`dvc repro`") == []
     assert json.loads(bakeoff("status", "--json").out) == {"version": 1, "runs": []}
 
 
@@ -96,9 +98,9 @@ def test_what_waits_goes_by_its_experiment_and_what_is_silent_says_so(runs: Path
     made(runs.parent / "queued", "sweep-1-2", State.QUEUED, ago=90, experiment="sweep-1-2", steps_done=0)
     made(runs, "5d1c9a3e77", State.RUNNING, ago=2 * 3600)
     lines = bakeoff("status").out.splitlines()
-    assert re.fullmatch(r"5d1c9a3e  RUNNING  50 of 200 +0:00 +ssd_tiny .* no word for 2.0 hours", lines[1])
+    assert re.fullmatch(r"5d1c9a3e  RUNNING  50 of 200 +0:00 +ssd_tiny .* no word .*2\.0 hours", lines[1])
     assert re.fullmatch(r"          QUEUED   0 of 200 +0:00 +ssd_tiny · cosine · low \(sweep-1-2\)", lines[2])
-    assert "waits for its turn, and was asked not to begin" in bakeoff("stop", "sweep-1-2").out
+    assert missing_in(bakeoff("stop", "sweep-1-2").out, "waits", "not to begin") == []
     assert re.search(r"STOP_REQUESTED  0 of 200 .*\(sweep-1-2\)", bakeoff("status").out)
     assert bakeoff("stop").out.startswith("5d1c9a3e ")
 
@@ -180,8 +182,9 @@ def test_ctrl_c_ends_watching_without_a_word(runs: Path, bakeoff: Bakeoff, monke
 def test_stop_asks_the_one_run_that_is_under_way(runs: Path, bakeoff: Bakeoff) -> None:
     folder = made(runs, "5d1c9a3e77")
     made(runs, "77aa000011", State.SUCCEEDED)
-    words = "asked to stop after the step it is at; it is saved, and can train more"
-    assert bakeoff("stop") == Outcome(0, f"5d1c9a3e (ssd_tiny · cosine · low): {words}\n", "")
+    printed = bakeoff("stop")
+    assert (printed.code, printed.err) == (0, "")
+    assert missing_in(printed.out, "5d1c9a3e (ssd_tiny · cosine · low): ", "asked to stop") == []
     assert (folder / "stop_requested").exists() and not (runs / "77aa000011/stop_requested").exists()
     assert "STOP_REQUESTED" in bakeoff("status").out
 
@@ -192,7 +195,7 @@ def test_of_several_runs_stop_wants_a_name_or_all(runs: Path, bakeoff: Bakeoff) 
     printed = bakeoff("stop")
     assert printed.code == 2
     those = "5d1c9a3e (ssd 5d) RUNNING, 77aa0000 (ssd 77) RUNNING"
-    assert printed.err == f"2 runs are under way: {those}; name one, or --all\n"
+    assert missing_in(printed.err, "2 runs", those, "--all") == [] and printed.err.count("\n") == 1
     assert not list(runs.glob("*/stop_requested"))
     assert bakeoff("stop", "ssd 77").code == 0
     assert [file.parent.name for file in runs.glob("*/stop_requested")] == ["77aa000011"]
@@ -206,18 +209,14 @@ def test_of_several_runs_of_a_variant_the_one_under_way_is_stopped(runs: Path, b
 
 
 def test_what_is_not_under_way_is_not_stopped(runs: Path, bakeoff: Bakeoff) -> None:
-    nothing = "no run is under way, so there is nothing to stop; `bakeoff status` lists those that were\n"
-    assert bakeoff("stop") == Outcome(2, "", nothing)
+    printed = bakeoff("stop")
+    assert (printed.code, printed.out) == (2, "") and missing_in(printed.err, "no run", "`bakeoff status`") == []
     assert bakeoff("stop", "--all") == Outcome(0, "no run is under way\n", "")
     made(runs, "5d1c9a3e77", process=NOBODY)
     printed = bakeoff("stop", "5d1c")
     assert printed.code == 2 and not list(runs.glob("*/stop_requested"))
-    assert re.fullmatch(
-        r"5d1c9a3e \(.*\) FAILED, 50 of 200 steps, error: process \d+ was killed: it ended without a word; "
-        r"it is not under way, so there is nothing to stop\n",
-        printed.err,
-    )
-    assert bakeoff("stop", "5d1c", "--all").err == "5d1c: must not be given with --all, which means every run\n"
+    assert re.fullmatch(r"5d1c9a3e \(.*\) FAILED, 50 of 200 .*process \d+ .*killed.*nothing to stop\n", printed.err)
+    assert missing_in(bakeoff("stop", "5d1c", "--all").err, "5d1c: ", "--all") == []
 
 
 @pytest.mark.parametrize(("state", "code"), [(State.STOPPED, 0), (State.FAILED, 1)])
@@ -245,11 +244,11 @@ def test_clean_lists_and_removes_nothing_without_a_yes(runs: Path, bakeoff: Bake
     assert head.split() == ["what", "state", "updated", "size", "named", "by"]
     assert newest.startswith("77aa0000  ssd_tiny") and newest.endswith("stays: the newest")
     assert re.match(r"5d1c9a3e  ssd_tiny .*  SUCCEEDED  30.0 hours ago +\d\S* kB +goes$", old)
-    assert re.fullmatch(r"nothing was removed; --yes removes 1 of 2, \d\S* kB", last)
+    assert re.fullmatch(r"nothing .*--yes .*1 of 2, \d\S* kB", last)
     assert len(list(runs.iterdir())) == 2
     assert re.fullmatch(r"freed \d\S* kB", bakeoff("clean", "--yes").out.splitlines()[-1])
     assert [path.name for path in runs.iterdir()] == ["77aa000011"]
-    assert bakeoff("clean", "--yes").out.splitlines()[-1] == "nothing to remove by these rules"
+    assert "nothing to remove" in bakeoff("clean", "--yes").out.splitlines()[-1]
 
 
 def test_clean_removes_what_is_named_and_nothing_else(runs: Path, bakeoff: Bakeoff) -> None:
@@ -275,13 +274,17 @@ def test_on_a_terminal_clean_asks(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "parts"),
     [
-        (["5d1c", "--keep", "2"], "clean: must be given either runs or rules, got both\n"),
-        (["--keep", "-1"], "--keep: must be 0 or more, got -1\n"),
-        (["--older-than", "soon"], "--older-than: must be a number and m, h, d or w, such as 30d, got 'soon'\n"),
-        (["nobody"], f"nobody: no run is known by this name; {KINDS}; one of: (none)\n"),
+        (["5d1c", "--keep", "2"], ("clean: ", "runs", "rules", "both")),
+        (["--keep", "-1"], ("--keep: ", "0", "-1")),
+        (["--older-than", "soon"], ("--older-than: ", "m, h, d", "w", "30d", "'soon'")),
+        (["nobody"], ("nobody: no run", KINDS, "(none)")),
     ],
 )
-def test_clean_refuses_what_makes_no_sense(runs: Path, bakeoff: Bakeoff, arguments: list[str], message: str) -> None:
-    assert bakeoff("clean", *arguments) == Outcome(2, "", message)
+def test_clean_refuses_what_makes_no_sense(
+    runs: Path, bakeoff: Bakeoff, arguments: list[str], parts: tuple[str, ...]
+) -> None:
+    printed = bakeoff("clean", *arguments)
+    assert (printed.code, printed.out) == (2, "")
+    assert missing_in(printed.err, *parts) == [] and printed.err.count("\n") == 1

@@ -15,6 +15,7 @@ from bakeoff.experiments.runs.run_status import Failure, State
 from support.commands import run_bakeoff, show_on_terminal
 from support.made_runs import made
 from support.made_sweeps import sweep, sweep_job
+from support.messages import missing_in
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="there are no such terminals")
 ROWS = [
@@ -97,7 +98,7 @@ def test_status_fits_the_terminal_and_says_what_goes_on(runs: Path, columns: int
     assert ("no room for: examples/s, trained" in lines) == (columns == 80)
     words = " ".join(" ".join(lines).split())
     assert "disk: No space left on device: .bakeoff/runs/77aa000011/1-run/00000050.data-00000-of-00001" in words
-    assert words.endswith("`bakeoff status --watch` follows them, `bakeoff stop` ends one after the step it is at")
+    assert missing_in(words, "00000-of-00001", "`bakeoff status --watch`", "`bakeoff stop`") == []
 
 
 @POSIX
@@ -110,21 +111,19 @@ def test_states_have_colours_on_a_terminal_that_wants_them(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "more", "words"),
+    ("state", "more", "parts"),
     [
-        (State.SUCCEEDED, {}, "`bakeoff compare` has runs side by side; `dvc repro` trains what params.yaml says"),
-        (State.STOPPED, {"checkpoint": True}, "`dvc repro`, with params.yaml as it was, resumes 5d1c9a3e"),
-        (State.FAILED, {}, "`dvc repro`, with params.yaml as it was, starts over 5d1c9a3e"),
-        (
-            State.STOPPED,
-            {"checkpoint": True, "experiment": "tall-kite"},
-            "the same `dvc exp run` resumes 5d1c9a3e",
-        ),
-        (State.FAILED, {"experiment": "sweep-20260102-1"}, "`bakeoff sweep --resume` starts over 5d1c9a3e"),
+        (State.SUCCEEDED, {}, ("`bakeoff compare`", "`dvc repro`")),
+        (State.STOPPED, {"checkpoint": True}, ("`dvc repro`", "params.yaml", "resumes 5d1c9a3e")),
+        (State.FAILED, {}, ("`dvc repro`", "params.yaml", "starts over 5d1c9a3e")),
+        (State.STOPPED, {"checkpoint": True, "experiment": "tall-kite"}, ("`dvc exp run`", "resumes 5d1c9a3e")),
+        (State.FAILED, {"experiment": "sweep-20260102-1"}, ("`bakeoff sweep --resume`", "starts over 5d1c9a3e")),
     ],
 )
-def test_what_ended_last_says_what_goes_on(tmp_path: Path, state: State, more: dict[str, object], words: str) -> None:
-    assert hint([read_run(made(tmp_path, "5d1c9a3e77", state, **more))]) == words
+def test_what_ended_last_says_what_goes_on(
+    tmp_path: Path, state: State, more: dict[str, object], parts: tuple[str, ...]
+) -> None:
+    assert missing_in(hint([read_run(made(tmp_path, "5d1c9a3e77", state, **more))]), *parts) == []
 
 
 def test_sweep_show_folds_why_a_point_is_not_done(

@@ -13,6 +13,7 @@ from bakeoff.app.web.dataset_summary import keep, recall
 from bakeoff.app.web.datasets import combine, read_contents
 from bakeoff.foundation.errors import ConfigError
 from support.asking import Page
+from support.messages import missing_in
 
 KEY = "up-0123456789abcdef"
 HTML = b"<html><script>alert(1)</script></html>"
@@ -101,9 +102,7 @@ def test_datasets_with_the_same_labels_become_one_and_others_are_told_apart(page
     assert page.send("/data-combine", names=["one", "two"], name="both").tree["written"] == "conf/data/both.yaml"
     assert (folder / "conf/data/both.yaml").read_text(encoding="utf-8").endswith("kind: merged\nmerge:\n- one\n- two\n")
     answer = page.send("/data-combine", names=["one", "three"])
-    assert answer.tree["problem"] == (
-        "combine: labels must be the same, but one alone has ball; three alone has cube; rename or remove these labels"
-    )
+    assert missing_in(answer.tree["problem"], "combine: ", "one alone", "ball", "three alone", "cube") == []
     with pytest.raises(ConfigError, match="there already"):
         combine(["one", "two"], "both")
     with pytest.raises(ConfigError, match="two datasets or more"):
@@ -140,7 +139,7 @@ def test_more_than_was_announced_and_more_than_is_taken_are_refused(
     full = shutil._ntuple_diskusage(100, 100, 0)
     monkeypatch.setattr(uploads.shutil, "disk_usage", lambda path: full)
     code, tree = send(page, "a.zip", b"1", 0, 1)
-    assert code == 400 and tree["problem"].startswith("no space left on the disk: a.zip needs")
+    assert code == 400 and missing_in(tree["problem"], "no space", "a.zip") == []
     assert not [path for path in folder.rglob("*") if path.is_file()]
 
 
@@ -151,14 +150,14 @@ def test_a_disk_that_fills_up_meanwhile_is_reported_and_leaves_nothing(page: Pag
     place.mkdir(parents=True)
     (place / "a.zip.partial").symlink_to("/dev/full")
     code, tree = send(page, "a.zip", b"12345", 0, 10)
-    assert code == 507 and "no space left on the disk" in tree["problem"]
+    assert code == 507 and "no space" in tree["problem"]
     assert not [*place.iterdir()]
 
 
 def test_only_films_zips_and_folders_are_brought_in(page: Page, folder: Path) -> None:
     send(page, "photo.jpg", HTML)
     answer = page.send("/data-import", upload=KEY, file="photo.jpg", key="123456")
-    assert (answer.code, answer.tree["problem"]) == (400, "photo.jpg: must be a zip, a folder or a film")
+    assert answer.code == 400 and missing_in(answer.tree["problem"], "photo.jpg: ", "zip", "folder", "film") == []
     for tree in ({"folder": "../../etc"}, {"upload": "../..", "file": "a"}, {"upload": KEY, "file": "../../a"}):
         assert page.send("/data-import", key="123456", **tree).code == 400
     assert not (folder / ".bakeoff/web/errands").exists()

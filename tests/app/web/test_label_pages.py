@@ -12,6 +12,7 @@ from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, Proposed, propose
 from bakeoff.learning.run_file.yaml_file import read_mapping
 from support.asking import Answer, Page
+from support.messages import missing_in
 from support.moving_things import draw
 
 FIRST, SECOND, THIRD = (f"images/match_{number:08d}ms.jpg" for number in (0, 500, 1000))
@@ -65,7 +66,7 @@ def test_two_browsers_do_not_overwrite_each_other(page: Page, raw: Path) -> None
     assert save(page, FIRST, BOX, other, version=version).code == 200
     answer = save(page, FIRST, BOX | {"xmin": 11.0}, version=version)
     assert answer.code == 409
-    assert "somebody else has changed it in between" in answer.tree["problem"]
+    assert "somebody else" in answer.tree["problem"]
     assert answer.tree["boxes"] == load(page, FIRST)["boxes"] == [BOX, other]
     assert save(page, SECOND, BOX, version="0123456789abcdef").code == 409  # its label is gone, or never was
 
@@ -89,7 +90,7 @@ def test_what_another_program_wrote_of_a_box_stays_with_it(page: Page, raw: Path
 @pytest.mark.parametrize(
     ("box", "message"),
     [
-        (BOX | {"xmax": 5.0}, "must lie in the picture and have an area"),
+        (BOX | {"xmax": 5.0}, "have an area"),
         (BOX | {"xmin": -1.0}, "must lie in the picture"),
         (BOX | {"xmin": float("nan")}, "must lie in the picture"),
         (BOX | {"xmin": "1"}, "four numbers each"),
@@ -185,15 +186,15 @@ def test_what_is_labelled_becomes_a_dataset(page: Page, folder: Path, raw: Path)
 
 def test_the_tracker_says_what_it_needs(page: Page, raw: Path) -> None:
     answer = page.send("/labels/match/track", name=FIRST)
-    assert "draw one in this frame first" in answer.tree["problem"]
+    assert "draw one" in answer.tree["problem"]
     try:
         import cv2  # noqa: F401
     except ImportError:
         save(page, FIRST, BOX)
         answer = page.send("/labels/match/track", name=FIRST)
-        assert answer.tree["problem"].startswith("the tracker needs OpenCV, which is not installed; `pip install")
+        assert missing_in(answer.tree["problem"], "OpenCV", "`pip install") == []
 
 
 def test_only_a_run_that_is_known_is_asked(page: Page, raw: Path) -> None:
     answer = page.send("/labels/match/propose", run="--help", key="123456")
-    assert (answer.code, answer.tree["problem"]) == (400, "'--help': no such run; reload the page")
+    assert answer.code == 400 and missing_in(answer.tree["problem"], "'--help'", "no such run") == []

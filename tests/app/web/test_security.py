@@ -19,7 +19,7 @@ def test_the_page_answers_its_own_machine(page: Page) -> None:
 def test_a_foreign_name_that_points_here_is_refused(page: Page, host: str) -> None:
     answer = page.get("/", Host=host)
     assert answer.code == 403
-    assert "open the address that `bakeoff web` printed" in answer.text
+    assert "`bakeoff web`" in answer.text
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1"])
@@ -27,7 +27,7 @@ def test_another_page_may_not_ask(page: Page, origin: str) -> None:
     assert page.get("/", Origin=origin).code == 403
     answer = page.ask("POST", "/runs/any/act", b"{}", Origin=origin, X_Bakeoff="page")
     assert answer.code == 403
-    assert answer.text == f"A page of {origin} may not ask this one.\n"
+    assert origin in answer.text
 
 
 def test_no_change_without_the_header_that_no_form_can_send(page: Page) -> None:
@@ -35,7 +35,7 @@ def test_no_change_without_the_header_that_no_form_can_send(page: Page) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         answer = page.ask(method, "/runs/any/act", b"what=stop", **own)
         assert answer.code == 403
-        assert answer.text.startswith("Only this page itself may change anything")
+        assert answer.text.startswith("Only this page")
     assert page.send("/runs/any/act", what="stop", key="123456").code == 404  # it may ask; there is no such run
 
 

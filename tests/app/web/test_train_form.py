@@ -14,6 +14,7 @@ from support.asking import Page
 from support.imports import ROOT
 from support.made_runs import made
 from support.made_sweeps import sweep, sweep_job
+from support.messages import missing_in
 
 
 @pytest.fixture
@@ -35,22 +36,22 @@ def test_the_form_is_changes_of_the_command_line(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "field", "message"),
+    ("form", "field", "parts"),
     [
-        ({"steps": "-5"}, "steps", "must be a number above 0, got '-5'"),
-        ({"batch": "eight"}, "batch", "must be a number above 0"),
-        ({"steps": "5", "epochs": "1"}, "epochs", "set either steps or epochs"),
-        ({"model": "../../etc"}, "model", "no such option '../../etc' in conf/model/"),
-        ({"data": "nothing"}, "data", "no such option"),
-        ({"others": "--yes"}, "others", "must be changes such as lr.peak=0.01, got '--yes'"),
-        ({"others": "lr.peak='0"}, "others", "close the quote"),
-        ({"others": "data=coco"}, "others", "must not change the data"),
+        ({"steps": "-5"}, "steps", ("above 0", "'-5'")),
+        ({"batch": "eight"}, "batch", ("above 0", "'eight'")),
+        ({"steps": "5", "epochs": "1"}, "epochs", ("either steps or epochs",)),
+        ({"model": "../../etc"}, "model", ("no such option", "'../../etc'", "conf/model/")),
+        ({"data": "nothing"}, "data", ("no such option",)),
+        ({"others": "--yes"}, "others", ("lr.peak=0.01", "'--yes'")),
+        ({"others": "lr.peak='0"}, "others", ("close the quote",)),
+        ({"others": "data=coco"}, "others", ("not change the data",)),
     ],
 )
-def test_a_mistake_is_at_its_field(workspace: Path, form: dict[str, str], field: str, message: str) -> None:
+def test_a_mistake_is_at_its_field(workspace: Path, form: dict[str, str], field: str, parts: tuple[str, ...]) -> None:
     with pytest.raises(Mistakes) as mistakes:
         read_form(form)
-    assert message in mistakes.value.by_field[field]
+    assert missing_in(mistakes.value.by_field[field], *parts) == []
 
 
 def test_what_the_plan_refuses_is_at_the_field_of_its_key() -> None:
@@ -102,17 +103,18 @@ def test_the_form_reserves_minutes_and_says_what_is_left(page: Page, workspace: 
     (workspace / "conf/team.yaml").write_text("minutes: 60\npeople: {ann: 20}\n", encoding="utf-8")
     run = workspace / ".bakeoff/runs"
     made(run, "a" * 16, State.RUNNING, training_seconds=360.0, spent_seconds=360.0, longest_seconds=1200.0)
-    assert "<strong>40.0 of 60 minutes</strong> of training are left for the team" in page.get("/").text
+    assert "<strong>40.0 of 60 minutes</strong>" in page.get("/").text
     form = page.get("/train").text
     assert '<option value="ann">ann, 20.0 left</option>' in form and "honest counter between friends" in form
-    for more, field, message in (
-        ({"minutes": "41"}, "minutes", "train.max_minutes: must be at most 40, got 41; more is not left of the 60"),
-        ({"minutes": "21", "person": "ann"}, "minutes", "must be at most 20, got 21"),
-        ({"minutes": "1", "person": "bob"}, "person", "no such person 'bob' in conf/team.yaml"),
+    for more, field, parts in (
+        ({"minutes": "41"}, "minutes", ("train.max_minutes: ", "40", "41", "60")),
+        ({"minutes": "21", "person": "ann"}, "minutes", ("20", "21")),
+        ({"minutes": "1", "person": "bob"}, "person", ("no such person", "'bob'", "conf/team.yaml")),
     ):
         for path in ("/train/plan", "/train/start"):
             answer = page.send(path, steps="200", key="123456", **more)
-            assert message in answer.tree["problems"][field] and [*answer.tree["problems"]] == [field]
+            assert missing_in(answer.tree["problems"][field], *parts) == []
+            assert [*answer.tree["problems"]] == [field]
     assert not (workspace / ".bakeoff/web/errands").exists()
 
 
@@ -122,9 +124,8 @@ def test_the_same_training_is_not_put_into_the_line_twice(page: Page, workspace:
     manifest.write()
     add_sweep(manifest)
     answer = page.send("/train/start", steps="200", note="film", key="123456")
-    assert (answer.code, answer.tree["problems"][""]) == (
-        400, f"{manifest.id} is the same training, and waits or runs; give this one another note or seed"
-    )  # fmt: skip
+    assert answer.code == 400
+    assert missing_in(answer.tree["problems"][""], manifest.id, "the same training", "note", "seed") == []
     assert not (workspace / ".bakeoff/web/errands").exists()
 
 
