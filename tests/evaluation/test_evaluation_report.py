@@ -22,6 +22,7 @@ from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.learning.metrics.multi_label import MultiLabelScore
 from support.coco_sets import given, true
 from support.made_reports import BOX, FAR, NASTY, answers, detections, jpeg, labels, report_of
+from support.messages import missing_in
 from support.page_reading import defects_of
 
 
@@ -211,8 +212,9 @@ def test_the_mistake_that_costs_most_is_named_with_its_cost_though_another_is_mo
     without_misses = 0.5  # one box is asked for, at a precision of a half
     assert max(without_background, without_misses) == without_misses
     cost = without_misses - before
-    assert "The mistake that costs most is missed (2 times, 67% of all errors)" in text
-    assert f"Without it mAP_50 would be {without_misses:.3f} instead of {before:.3f}." in text
+    said = text.partition("costs most")[2][:250]
+    without, now = f"{without_misses:.3f}", f"{before:.3f}"
+    assert missing_in(said, "missed", "2 times", "67%", "mAP_50", without, now) == []
     assert f"missed Miss{cost:.3f}267 %" in text and "background Bkg0.168133 %" in text
 
 
@@ -220,8 +222,8 @@ def test_of_classifiers_the_costliest_mistake_is_named_by_its_share_of_the_error
     probabilities = np.array([[0.1, 0.8, 0.1]] * 2 + [[0.2, 0.2, 0.6]] + [[0.9, 0.05, 0.05]] * 5)
     score = ClassificationScore(("a", "b", "c")).update(make_answers(np.array([1] * 8), probabilities))
     text = page_of(report_of(score, "accuracy"), tmp_path).text
-    assert "The mistake that costs most is a taken for b (2 times, 67% of all errors)." in text
-    assert "Without it accuracy would be 0.875 instead of 0.625." in text
+    said = text.partition("costs most")[2][:250]
+    assert missing_in(said, "a taken for b", "2 times", "67%", "accuracy", "0.875", "0.625") == []
     text = page_of(report_of(labels(), "mean_average_precision"), tmp_path).text
     # Of four decisions two are wrong: the first label is missed once, the second is given once wrongly.
     assert "50% of all errors" in text and "bee given wrongly0.250150 %" in text
@@ -231,11 +233,8 @@ def test_the_most_frequent_mistake_is_named_too_if_it_is_another() -> None:
     rare = Mistake("wrong class", 1, 0.2, 0.1, "Cls", "well placed, wrongly named")
     frequent = Mistake("missed", 9, 0.1, 0.9)
     text = describe_costliest([rare, frequent], "mAP_50", 0.5)
-    assert text.startswith(
-        "The mistake that costs most is wrong class (1 time, 10% of all errors): well placed, wrongly"
-    )
-    assert "Without it mAP_50 would be 0.700 instead of 0.500." in text
-    assert text.endswith("The most frequent is missed (9 times), which costs 0.100.")
+    assert missing_in(text, "wrong class", "1 time,", "10%", "well placed, wrongly named") == []
+    assert missing_in(text, "mAP_50", "0.700", "0.500", "missed", "9 times", "0.100") == []
     assert describe_costliest([], "mAP_50", 0.5) == ""
 
 
@@ -246,14 +245,14 @@ def test_a_picture_shows_the_ten_boxes_of_the_highest_scores_and_counts_all(tmp_
     page = page_of(report_of(score, "mAP_50", shown=1), tmp_path)
     assert len(page.all("rect", **{"class": "wrong"})) == 10 and not page.all("rect", **{"class": "right"})
     assert "1 of 1 found" in page.text and "30 background" in page.text
-    assert "the 10 with the highest scores of each image" in page.text
+    assert "the 10 with the highest scores" in page.text
 
 
 def test_a_model_of_which_nothing_is_right_shows_its_highest_scores(tmp_path: Path) -> None:
     boxes = [([2.0 * at, 80.0, 2.0 * at + 9, 99.0], 2, 0.5 - at / 100) for at in range(30)]
     score = DetectionScore(("ant", "bee")).update(true((BOX, 1)), given(*boxes))
     page = page_of(report_of(score, "mAP_50", shown=1), tmp_path)
-    assert len(page.all("rect", **{"class": "unsure"})) == 10 and "none is right at any threshold" in page.text
+    assert len(page.all("rect", **{"class": "unsure"})) == 10 and "none is right" in page.text
 
 
 def test_of_labels_that_would_overlap_the_one_with_the_highest_score_is_written(tmp_path: Path) -> None:
@@ -268,11 +267,11 @@ def test_of_labels_that_would_overlap_the_one_with_the_highest_score_is_written(
     [
         (
             {"state": "STOPPED", "ended_by": "stop", "step": 40, "steps": 2000},
-            "was stopped after step 40 of 2,000, and",
+            "stopped after step 40 of 2,000",
         ),
         (
             {"state": "SUCCEEDED", "ended_by": "max_minutes", "step": 40, "steps": 90},
-            "ended after step 40 of 90, when its",
+            "ended after step 40 of 90",
         ),
         ({"state": "SUCCEEDED", "ended_by": "early_stopping", "step": 40, "steps": 90}, ""),
         ({"state": "SUCCEEDED", "ended_by": "steps", "step": 90, "steps": 90}, ""),

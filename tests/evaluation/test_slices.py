@@ -20,6 +20,7 @@ from bakeoff.learning.metrics.detection import DetectionScore
 from bakeoff.learning.metrics.multi_label import MultiLabelScore
 from support.coco_sets import given, true
 from support.made_reports import BOX, FAR, answers, report_of
+from support.messages import missing_in
 from support.page_reading import defects_of
 
 EXAMPLES = 200
@@ -60,8 +61,8 @@ def test_a_slice_made_weak_is_named_first_with_its_numbers_and_what_was_counted(
     [quarter] = [row for row in report.rows if row.examples == dark.sum() and row.fact == "brightness"][:1]
     assert quarter.value == pytest.approx(right[dark].mean(), abs=1e-6)
     assert quarter.rest == pytest.approx(right[~dark].mean(), abs=1e-6)
-    assert f"among {len(report.rows)} slices of 5 facts: brightness under" in report.statement
-    assert report.statement.startswith("weak slices, more than chance explains")
+    counted = f"{len(report.rows)} slices"
+    assert missing_in(report.statement, "weak slices", counted, "5 facts", "brightness under") == []
 
 
 def test_answers_that_know_nothing_of_the_facts_show_a_weak_slice_in_five_of_a_hundred_draws_at_most() -> None:
@@ -105,16 +106,16 @@ def test_films_that_are_hard_as_a_whole_are_no_reason_to_call_the_dark_weak() ->
 
 def test_few_examples_or_facts_that_do_not_differ_give_no_statement() -> None:
     few = judged(np.ones(12, bool), drawn_facts(np.random.default_rng(0), 12))
-    assert few.statement == "no statement about slices: 12 validation examples, slices need 40 or more"
+    assert missing_in(few.statement, "no statement", "12", "40") == []
     assert few.rows == []
     same = judged(np.ones(50, bool), {"brightness": np.full(50, 7.0)})
-    assert same.statement == "no statement about slices: the 50 validation examples differ in no fact"
+    assert missing_in(same.statement, "no statement", "50", "no fact") == []
 
 
 def test_all_right_or_all_wrong_names_nothing() -> None:
     for right in (np.ones(60, bool), np.zeros(60, bool)):
         report = judged(right, drawn_facts(np.random.default_rng(0), 60))
-        assert report.weakest == [] and "no slice is weaker than chance explains" in report.statement
+        assert report.weakest == [] and "no slice is weaker" in report.statement
 
 
 def test_a_number_is_cut_at_its_quantiles_a_name_at_its_values_and_nothing_twice() -> None:
@@ -207,21 +208,19 @@ def test_a_table_gives_facts_by_full_names_or_by_names_that_are_one_alone(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("content", "column", "message"),
+    ("content", "column", "parts"),
     [
-        (None, "file", "cannot be read (No such file or directory); name a CSV in data/raw/"),
-        ("name,light\n1.png,3\n", "file", "has no column 'file' with names of files; one of: light, name"),
-        ("", "file", "has no column 'file' with names of files; it is empty"),
-        ("file,light\n", "file", "has no row below its heading"),
-        (
-            "file,light\n9.png,3\n",
-            "file",
-            "no name in its column 'file' ('9.png', …) is that of an example ('1.png', …)",
-        ),
-        ("fil\xff,e".encode("latin-1"), "file", "is no CSV in UTF-8"),
+        (None, "file", ("No such file or directory", "data/raw/")),
+        ("name,light\n1.png,3\n", "file", ("no column 'file'", "light, name")),
+        ("", "file", ("no column 'file'", "empty")),
+        ("file,light\n", "file", ("no row",)),
+        ("file,light\n9.png,3\n", "file", ("column 'file'", "'9.png', …", "'1.png', …")),
+        ("fil\xff,e".encode("latin-1"), "file", ("UTF-8",)),
     ],
 )
-def test_a_table_that_says_nothing_is_refused(content: Any, column: str, message: str, tmp_path: Path) -> None:
+def test_a_table_that_says_nothing_is_refused(
+    content: Any, column: str, parts: tuple[str, ...], tmp_path: Path
+) -> None:
     file = tmp_path / "facts.csv"
     if content is not None:
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -229,7 +228,7 @@ def test_a_table_that_says_nothing_is_refused(content: Any, column: str, message
     with pytest.raises(DataError) as caught:
         require_matches(settings, read_table(settings), ["1.png"])
     text = str(caught.value)
-    assert text.startswith(f"evaluate.slices.table: {file}: ") and message in text and "\n" not in text
+    assert missing_in(text, f"evaluate.slices.table: {file}: ", *parts) == [] and "\n" not in text
 
 
 def test_the_page_and_the_file_name_the_weak_slice(tmp_path: Path) -> None:
@@ -248,6 +247,6 @@ def test_the_page_and_the_file_name_the_weak_slice(tmp_path: Path) -> None:
     page = report_of(answers(), "accuracy")
     write_page(tmp_path, type(page)(**{**vars(page), "slices": report}))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "The weakest slice is weather &lt;b&gt; fog (accuracy 0." in text
+    assert "weather &lt;b&gt; fog (accuracy 0." in text
     assert f"All {len(report.rows)} slices" in text and "a column of evaluate.slices.table" in text
     assert defects_of(text) == []

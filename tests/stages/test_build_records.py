@@ -9,6 +9,7 @@ import pytest
 
 from bakeoff.stages import build_records
 from support.drawing import encoded, voc, write, write_images
+from support.messages import missing_in
 from support.workspace_copy import Workspace, tiny_workspace
 
 FOLDERS = "data: {use: image_folders, path: data/raw/animals}"
@@ -51,9 +52,8 @@ def stage(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_one_line_says_what_was_made_and_the_next_what_was_dropped(workspace: Workspace) -> None:
     write(workspace.folder / "data/raw/animals/cat/broken.jpg", encoded(77)[:300])
     printed = workspace.run("python", "-m", "bakeoff.stages.build_records", "--workers", "2").stdout.splitlines()
-    assert printed[0] == (
-        "build_records: 16 train, 4 validation examples of 2 classes for classification, 1 file rejected"
-    )
+    parts = ("build_records: 16 train", "4 validation", "2 classes", "classification", "1 file rejected")
+    assert missing_in(printed[0], *parts) == []
     assert any(line.startswith("  rejected: cat/broken.jpg: broken JPEG: cut off") for line in printed[1:])
     assert printed[-1].startswith("  in 2 shards: data/records/ (digest ")
 
@@ -62,10 +62,8 @@ def test_a_mistake_is_a_line_and_an_exit_code(workspace: Workspace, stage: Stage
     workspace.edit("params.yaml", "data/raw/animals", "data/raw/animal")
     code, _, printed = stage()
     assert code == 2
-    assert printed == [
-        "data/raw/animal: no such folder (data.path); put the dataset there. An experiment in a copy of the workspace, "
-        "and a clone, have it after `dvc add data/raw/animal` and a commit"
-    ]
+    [line] = printed
+    assert missing_in(line, "data/raw/animal: ", "data.path", "`dvc add data/raw/animal`") == []
 
 
 def test_options_are_merged_by_name(workspace: Workspace, stage: Stage) -> None:
@@ -77,9 +75,8 @@ def test_options_are_merged_by_name(workspace: Workspace, stage: Stage) -> None:
     assert printed[0].startswith("build_records: 24 train, 6 validation examples of 2 classes")
     workspace.edit("params.yaml", "[first, second]", "[first, digits]")
     code, _, printed = stage()
-    assert (code, printed) == (
-        2, ["params.yaml: data.merge: must name options that read files, digits is DigitScenes"]
-    )  # fmt: skip
+    [line] = printed
+    assert code == 2 and missing_in(line, "params.yaml: data.merge: ", "digits", "DigitScenes") == []
 
 
 @pytest.mark.parametrize("place", ["data/raw/animals", "data/raw/deep/down"])
@@ -110,7 +107,7 @@ def test_dvc_notices_a_changed_an_added_a_removed_and_a_replaced_file(place: str
 
 def test_an_experiment_in_a_copy_has_the_data_after_dvc_add_and_says_so_before(workspace: Workspace) -> None:
     done = workspace.run("dvc", "exp", "run", "--temp", "build_records", ok=False)
-    assert "have it after `dvc add data/raw/animals` and a commit" in done.stdout + done.stderr
+    assert "`dvc add data/raw/animals`" in done.stdout + done.stderr
     workspace.dvc("add", "data/raw/animals")
     workspace.commit()
     assert "data/raw/animals.dvc" in workspace.run("git", "ls-files").stdout.split()
@@ -124,4 +121,4 @@ def test_files_side_by_side_are_named_by_empty_folders(workspace: Workspace, sta
         write(raw / f"{number}.xml", voc([("cat", 1, 1, 9, 9)]))
     workspace.edit("params.yaml", FOLDERS, 'data: {use: pascal_voc, path: data/raw/boxes, images: "", annotations: ""}')
     _, printed, _ = stage()
-    assert printed[0].startswith("build_records: 3 train, 1 validation examples of 1 class for detection")
+    assert missing_in(printed[0], "build_records: 3 train", "1 validation", "1 class ", "detection") == []

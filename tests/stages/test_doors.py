@@ -11,6 +11,7 @@ from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import write
 from bakeoff.tracking.resolve_name import KINDS
 from support.commands import run_bakeoff
+from support.messages import missing_in
 from support.workspace_copy import Workspace, tiny_workspace
 
 RUN = "models/config/run.yaml"
@@ -72,8 +73,8 @@ def test_an_experiment_on_run_yaml_itself_is_refused_with_the_one_that_works(wor
     before = workspace.dvc("exp", "list", "--name-only")
     done = workspace.run("dvc", "exp", "run", "--temp", "-S", f"{RUN}:lr.peak=0.5", "render_config", ok=False)
     assert done.returncode != 0
-    assert f"{RUN}: was edited, but render_config writes it (lr.peak is 0.5, rendered is 0.003)" in done.stderr
-    assert "then `dvc exp run -S ++lr.peak=0.5`, or the same in params.yaml" in done.stderr
+    parts = (f"{RUN}: was edited", "lr.peak", "0.5", "0.003", "`dvc exp run -S ++lr.peak=0.5`", "params.yaml")
+    assert missing_in(done.stderr, *parts) == []
     assert workspace.dvc("exp", "list", "--name-only") == before
 
 
@@ -82,7 +83,7 @@ def test_a_hand_edit_of_run_yaml_is_refused_until_the_file_is_deleted(workspace:
     for command in (["dvc", "repro", "render_config"], ["python", "-m", "bakeoff.stages.train"]):
         done = workspace.run(*command, ok=False)
         assert done.returncode != 0
-        assert f"{RUN}: was edited, but render_config writes it" in done.stderr
+        assert f"{RUN}: was edited" in done.stderr
     (workspace.folder / RUN).unlink()
     assert workspace.repro("render_config") in (set(), {"render_config"})  # DVC may have it in its cache
     assert "peak: 0.003" in (workspace.folder / RUN).read_text(encoding="utf-8")
@@ -140,18 +141,17 @@ def test_config_of_two_revisions_shows_only_what_differs(
 
 
 def test_a_name_that_stands_for_nothing_is_refused(bakeoff: Bakeoff) -> None:
-    assert bakeoff("config", "nowhere") == (
-        2,
-        "",
-        f"nowhere: no run is known by this name; {KINDS} or a file; one of: (none)\n",
-    )
-    assert bakeoff("config", "a", "b", "c") == (2, "", "a b c: at most two can be compared\n")
+    for names, parts in (
+        (["nowhere"], ("nowhere: no run", KINDS, "file", "(none)\n")),
+        (["a", "b", "c"], ("a b c: ", "two")),
+    ):
+        code, output, errors = bakeoff("config", *names)
+        assert (code, output) == (2, "") and missing_in(errors, *parts) == [] and errors.count("\n") == 1
 
 
 def test_plan_outside_of_a_variant_that_can_run_says_what_is_wrong_with_it(bakeoff: Bakeoff) -> None:
     code, _, errors = bakeoff("plan", "lr.peak=high", "train.steps=0")
     assert code == 2
-    assert errors.splitlines() == [
-        "command line: lr.peak: must be a number, got 'high'",
-        "command line: train.steps: must be 1 or more, got 0",
-    ]
+    first, second = errors.splitlines()
+    assert missing_in(first, "command line: lr.peak: ", "number", "'high'") == []
+    assert missing_in(second, "command line: train.steps: ", "1", "0") == []
