@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.foundation.errors import STOPPED
+from support.messages import missing_in
 from support.workspace_copy import Workspace, environment, tiny_workspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
@@ -66,7 +67,7 @@ def test_after_a_kill_the_next_run_starts_clean_and_ctrl_c_ends_it_with_a_whole_
     os.killpg(process.pid, signal.SIGINT)
     _, printed = process.communicate(timeout=60)
     assert process.returncode == 0 and "Traceback" not in printed
-    assert "Ctrl-C: training ends after this step and is saved, then evaluated; Ctrl-C again stops at once" in printed
+    assert missing_in(printed, "Ctrl-C: ", "after this step", "Ctrl-C again") == []
     state = workspace.state()
     assert (state["state"], state["stopped_by"]) == ("STOPPED", "Ctrl-C") and 0 < state["step"] < state["steps"]
     assert not (workspace.folder / "models/train.partial").exists()

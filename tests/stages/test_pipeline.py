@@ -22,6 +22,7 @@ from reference.stage_files import is_listed
 from support.commands import run_bakeoff
 from support.doc_blocks import BLOCKS, Block
 from support.imports import ROOT
+from support.messages import missing_in
 from support.workspace_copy import Workspace, tiny_workspace
 
 
@@ -195,13 +196,12 @@ def test_plan_names_the_command_that_brings_the_weights_of_a_recipe(
     recipe = ("plan", "train=ftc_ssd_mobilenet_v2_fpnlite_320", "train.batch_size=4")
     code, printed, errors = run_bakeoff(monkeypatch, capsys, *recipe)
     name = "ssd_mobilenet_v2_fpnlite_320x320_coco17_tpu-8"
-    assert (code, printed) == (2, "") and errors.endswith(
-        f"train.init.weights: data/weights/zoo/{name} is not there; `bakeoff weights get {name}` brings it, or "
-        "`init: {weights: none}` starts from random weights\n"
-    )
+    assert (code, printed) == (2, "")
+    parts = (f"data/weights/zoo/{name}", f"`bakeoff weights get {name}`", "init: {weights: none}")
+    assert missing_in(errors, "train.init.weights: ", *parts) == []
     code, printed, errors = run_bakeoff(monkeypatch, capsys, *recipe, "train.init.weights=none")
     assert (code, errors) == (0, "")
-    assert "train.init.weights: is none, so the network starts from random weights; this recipe was" in printed
+    assert missing_in(printed, "train.init.weights: is none", "random weights", "recipe") == []
 
 
 def test_plan_has_the_numbers_of_the_run(built: Workspace, bakeoff: Callable[..., Any]) -> None:
@@ -236,10 +236,9 @@ def test_plan_draws_into_pictures_only(
 ) -> None:
     monkeypatch.chdir(built.folder)
     monkeypatch.delenv("DVC_ROOT", raising=False)
-    assert run_bakeoff(monkeypatch, capsys, "plan", "--show", "lr.peak=0.1") == (
-        2, "", "--show: must be a file that ends in .jpg, .jpeg, .png, got 'lr.peak=0.1'; changes of the variant stand "
-        "before it\n",
-    )  # fmt: skip
+    code, printed, errors = run_bakeoff(monkeypatch, capsys, "plan", "--show", "lr.peak=0.1")
+    assert (code, printed) == (2, "") and errors.count("\n") == 1
+    assert missing_in(errors, "--show: ", ".jpg, .jpeg, .png", "'lr.peak=0.1'") == []
 
 
 def test_plan_counts_each_stage_as_it_took_and_what_dvc_took(built: Workspace, bakeoff: Callable[..., Any]) -> None:
@@ -283,7 +282,7 @@ def test_a_mistake_stops_before_anything_is_written(workspace: Workspace) -> Non
     workspace.edit("params.yaml", "{use: cosine,", "{use: cosin,")
     done = workspace.run("python", "-m", "bakeoff.stages.render_config", ok=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("params.yaml:7: lr.use: no such option 'cosin' in conf/lr/; did you mean 'cosine'?")
+    assert missing_in(done.stderr, "params.yaml:7: lr.use: ", "'cosin'", "conf/lr/", "'cosine'") == []
     assert len(done.stderr.splitlines()) == 1
     assert (workspace.folder / "models/config/run.yaml").read_bytes() == before
 
@@ -325,9 +324,9 @@ def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_f
     assert len(digests) == 1 and not digests & {digest(load_trained("falling"))}
     assert digest(load_trained("../../models/train/final.weights.h5")) == state["weights_sha256"]
     assert Path.cwd() == folder / "conf/lr"
-    with pytest.raises(WorkspaceError, match=r"^nobody: no run is known by this name; "):
+    with pytest.raises(WorkspaceError, match=r"^nobody: no run "):
         load_trained("nobody")
-    with pytest.raises(DataError, match=r"^\.\./\.\./models/export: must be a run or weights .*, got an export; keras"):
+    with pytest.raises(DataError, match=r"^\.\./\.\./models/export: .*got an export"):
         load_trained("../../models/export")
 
     monkeypatch.chdir(folder)
@@ -354,7 +353,7 @@ def test_where_nothing_was_trained_there_is_no_model(tmp_path: Path, monkeypatch
         load_trained()
     (tmp_path / "conf").mkdir()
     (tmp_path / "dvc.yaml").touch()
-    with pytest.raises(WorkspaceError, match=r"^models/train: nothing has been trained here; run `dvc repro`, or name"):
+    with pytest.raises(WorkspaceError, match=r"^models/train: nothing .*`dvc repro`"):
         load_trained()
 
 

@@ -197,9 +197,7 @@ def assert_files_are_worth_what_the_network_is(folder: Path, metrics: dict) -> N
 def assert_a_file_that_lost_too_much_leaves_the_old_ones(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (folder / "exported/export.json").read_bytes()
     monkeypatch.setattr("bakeoff.export.accuracy_report.count_drop", lambda reference, own: 0.2)
-    printed = (
-        r"^export.max_drop: must be at most 0.05 on 6 validation examples, but saved_model has accuracy 0\.\d+, 0.200 "
-    )
+    printed = r"^export\.max_drop: .*0\.05 .*6 validation .*saved_model .*accuracy 0\.\d+, 0\.200 "
     run = load(RUN)
     one_file = replace(run, export=replace(run.export, formats=(SAVED_MODEL,)))
     with pytest.raises(DataError, match=printed):
@@ -288,7 +286,7 @@ def test_the_same_variant_gives_the_same_weights_and_another_seed_does_not(enter
 
 def test_weights_are_asked_for_by_the_command_that_makes_them(enter_trained: Enter) -> None:
     folder, _ = enter_trained("classification")
-    with pytest.raises(DataError, match=r"state.json: missing, so training never finished; run `dvc repro train`"):
+    with pytest.raises(DataError, match=r"state.json: missing.*`dvc repro train`"):
         evaluate(load(RUN), RECORDS, folder / "nothing", folder / "judged")
 
 
@@ -297,9 +295,7 @@ def test_a_failed_evaluation_leaves_the_old_results(enter_trained: Enter) -> Non
     (folder / "judged").mkdir()
     (folder / "judged/metrics.json").write_text("old", encoding="utf-8")
     (folder / "trained/best.weights.h5").write_bytes(b"not weights")
-    with pytest.raises(
-        Exception, match=r"best.weights.h5: does not fit this network .*; run `dvc repro --force train`"
-    ):
+    with pytest.raises(Exception, match=r"best.weights.h5: does not fit .*`dvc repro --force train`"):
         evaluate(load(RUN), RECORDS, folder / "trained", folder / "judged")
     assert (folder / "judged/metrics.json").read_text(encoding="utf-8") == "old"
 
@@ -328,7 +324,7 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
 
     render("classification", seed=1)
     monkeypatch.setattr("bakeoff.experiments.runs.free_resources.available_memory", lambda: 10**6)
-    with pytest.raises(TryAgainLater, match=r"^memory: 1 MB are left here, the run is estimated at \d+ MB, "):
+    with pytest.raises(TryAgainLater, match=r"^memory: 1 MB .*estimated at \d+ MB"):
         train(load(RUN), RECORDS, folder / "trained")
     run = known_runs()[0]
     assert (run.state, run.can_resume()) == (State.TRY_AGAIN_LATER, False)
