@@ -46,16 +46,16 @@ def test_a_file_that_ends_early_or_late_is_refused(written: Path) -> None:
     content = written.read_bytes()
     for length in (0, 5, 30, len(content) // 2, len(content) - 1):
         written.write_bytes(content[:length])
-        with pytest.raises(Damaged, match=r"/00000400: (damaged \(it ends too early\)|no checkpoint of this version)"):
+        with pytest.raises(Damaged, match=r"/00000400: (damaged.*early|no checkpoint)"):
             checkpoint.read(written)
     written.write_bytes(content + b"x")
-    with pytest.raises(Damaged, match=r"/00000400: damaged \(it is longer than it says\)$"):
+    with pytest.raises(Damaged, match=r"/00000400: damaged.*longer"):
         checkpoint.read(written)
 
 
 def test_a_head_without_end_is_not_read(written: Path) -> None:
     written.write_bytes(checkpoint.FORMAT + (2**62).to_bytes(8, "little"))
-    with pytest.raises(Damaged, match="its head has no sensible length"):
+    with pytest.raises(Damaged, match="/00000400: .*head.*length"):
         checkpoint.read(written)
 
 

@@ -14,6 +14,7 @@ from bakeoff.learning.checkpoints.run_state import TakenFrom
 from bakeoff.learning.plan.train_settings import EarlyStopping, Train
 from bakeoff.learning.training.loop import Rhythm
 from support.kitchen import Kitchen, curve, digests, noisy, phase
+from support.messages import missing_in
 
 NAME, OTHER = "5d1c000000000000", "77aa000000000000"
 RUN = "0123456789abcdef" * 2
@@ -95,9 +96,7 @@ def test_what_was_out_of_patience_goes_on_with_more_of_it(tmp_path: Path) -> Non
         kitchen.rhythm, kitchen.early = Rhythm(1, 1, 1), EarlyStopping(patience)
     assert whole.bake().position.step == 5
     trained(runs / NAME, first)
-    message = (
-        rf"^train\.continue_from: {NAME} was no better for 2 validation passes; raise train\.early_stopping\.patience$"
-    )
+    message = rf"^train\.continue_from: {NAME} .*\b2\b.*train\.early_stopping\.patience$"
     with pytest.raises(ConfigError, match=message):
         go_on(runs, validate_every_steps=1, early_stopping=EarlyStopping(2))
     go_on(runs, validate_every_steps=1, early_stopping=EarlyStopping(4))
@@ -109,7 +108,7 @@ def test_what_was_out_of_time_goes_on_with_more_of_it_and_its_seconds_count(tmp_
     first, second = (Kitchen(runs / name, [phase("all", 0, 9, 0.1)]) for name in (NAME, OTHER))
     first.minutes = 1e-6
     trained(runs / NAME, first)
-    with pytest.raises(ConfigError, match=rf"{NAME} has trained for 0\.0 minutes; raise train\.max_minutes$"):
+    with pytest.raises(ConfigError, match=rf"{NAME} .*\b0\.0\b.*train\.max_minutes$"):
         go_on(runs, max_minutes=1e-6)
     go_on(runs)
     earlier = seconds(runs / NAME)
@@ -126,10 +125,7 @@ def test_what_was_out_of_time_goes_on_with_more_of_it_and_its_seconds_count(tmp_
      ("train.trainable.1", "'b'", "c"), ("derived.phases.0.first_example", "0", 7)],
 )  # fmt: skip
 def test_another_training_is_refused_and_the_difference_said(key: str, there: str, here: object, runs: Path) -> None:
-    message = (
-        rf"^train\.continue_from: {NAME} is another training: it has {key} {there}, here {here!r}; "
-        r"set these as they were there, or start from its weights with train\.init\.weights$"
-    )
+    message = rf"^train\.continue_from: {NAME} .*{key} {there}\W.*{here!r}\W.*train\.init\.weights$"
     with pytest.raises(ConfigError, match=message):
         go_on(runs, identity=but({key: here}))
 
@@ -141,12 +137,13 @@ def test_what_only_says_how_long_is_no_difference(runs: Path) -> None:
 
 def test_other_rates_and_other_code_are_said(runs: Path) -> None:
     printed = go_on(runs, identity=but({"lr.total_steps": 9, "code": "c1"}))
-    assert printed == ["code: 'c1' from here on, was 'c0'", "lr.total_steps: 9 from here on, was 5"]
+    facts = ("code: 'c1'", "'c0'"), ("lr.total_steps: 9", "5")
+    assert [missing_in(line, *parts) for line, parts in zip(printed, facts, strict=True)] == [[], []]
 
 
 @pytest.mark.parametrize("steps", [3, 5])
 def test_a_run_with_as_many_steps_is_refused(steps: int, runs: Path) -> None:
-    message = rf"{NAME} has done 5 steps, this variant is to have {steps}; raise train\.steps \(or train\.epochs\)$"
+    message = rf"{NAME} \D+\b5\b\D+\b{steps}\b\D+train\.steps\D+train\.epochs\W*$"
     with pytest.raises(ConfigError, match=message):
         go_on(runs, steps=steps)
 
@@ -173,27 +170,24 @@ def test_a_run_of_which_a_loss_of_power_took_what_is_needed_is_refused(runs: Pat
     for checkpoint in (runs / NAME / "1-all").glob("0*") if "all" in file else ():
         checkpoint.write_bytes(left)
     (runs / NAME / file).write_bytes(left)
-    what = "checkpoint to resume from" if "all" in file else "identity.json that can be read"
-    with pytest.raises(
-        ConfigError, match=f"{NAME} holds no {what}; train its variant again, or train this one without"
-    ):
+    what = "checkpoint" if "all" in file else r"identity\.json"
+    with pytest.raises(ConfigError, match=rf"{NAME} .*no {what}"):
         go_on(runs)
 
 
 def test_a_run_that_is_not_there_is_said_with_those_that_are(runs: Path) -> None:
-    message = r"^train\.continue_from: no work in flight of a run 'models/train'; .*there is work: 5d1c000000000000$"
+    message = r"^train\.continue_from: .*'models/train'.*\b5d1c000000000000$"
     with pytest.raises(ConfigError, match=message):
         go_on(runs, name="models/train")
     (runs / "5d1c111111111111").mkdir()
-    with pytest.raises(ConfigError, match=r"^train\.continue_from: 2 runs begin with '5d1c'; give a fingerprint"):
+    with pytest.raises(ConfigError, match=r"^train\.continue_from: .*\b2 runs\b.*'5d1c'"):
         go_on(runs)
-    message = r"5d1c111111111111 holds no checkpoint to resume from; train its variant again, or train this one without"
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match="5d1c111111111111 .*no checkpoint"):
         go_on(runs, name="5d1c1")
 
 
 def test_a_run_that_is_being_trained_is_refused(runs: Path) -> None:
-    message = rf"^train\.continue_from: {NAME} is being trained right now; stop it or wait for it$"
+    message = rf"^train\.continue_from: {NAME} .*being trained"
     with RunFolder(runs / NAME, ["all"]), pytest.raises(WorkspaceError, match=message):
         go_on(runs)
 
@@ -210,7 +204,7 @@ def test_later_phases_may_differ_and_earlier_ones_may_not(tmp_path: Path) -> Non
     parent = parent_of(train, runs)
     assert parent is not None
     with RunFolder(runs / OTHER, ["head", "whole", "slow"]) as work:
-        with pytest.raises(ConfigError, match=r"derived\.phases\.0\.first_example 0, here 4"):
+        with pytest.raises(ConfigError, match=r"derived\.phases\.0\.first_example 0\D+4\b"):
             hand_over(parent, work, train, but({"derived.phases.0.first_example": 4}, there), [3, 6, 12])
         other = but({"derived.phases.2.first_example": 4, "derived.phases.1.steps": 4}, there)
         assert hand_over(parent, work, train, other, [3, 7, 12]) == []

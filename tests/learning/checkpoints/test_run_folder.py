@@ -13,6 +13,7 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.run_folder import CheckpointList, RunFolder, SavedState
 from bakeoff.learning.checkpoints.run_state import Best, PhaseState, Position, RunState
+from support.messages import missing_in
 
 LEGS = ["head", "whole"]
 
@@ -50,9 +51,9 @@ def test_a_run_says_where_it_goes_on() -> None:
     folder = Path("runs/1f")
     assert SavedState().describe(900, folder) == []
     [line] = SavedState(Position(0, 1200)).describe(2000, folder)
-    assert line == "resumes after step 1,200 of 2,000, from runs/1f"
+    assert missing_in(line, "resumes", "1,200", "2,000", "runs/1f") == []
     [line] = SavedState(Position(0, 2000)).describe(2000, folder)
-    assert line == "was trained to its end before, in runs/1f; train.fresh: true trains it again"
+    assert missing_in(line, "to its end", "runs/1f", "train.fresh: true") == []
 
 
 def test_two_checkpoints_stay(work: RunFolder) -> None:
@@ -149,7 +150,7 @@ def test_fresh_work_forgets_what_was(tmp_path: Path) -> None:
 
 
 def test_one_process_at_a_time(work: RunFolder) -> None:
-    message = r"/run: another process trains this variant right now; wait for it or stop it$"
+    message = r"/run: another process\b"
     with pytest.raises(WorkspaceError, match=message), RunFolder(work.folder, LEGS):
         pass
 
@@ -225,10 +226,7 @@ def test_who_follows_hears_of_each_checkpoint_and_first_of_the_one_that_is_there
 
 
 def test_a_run_whose_folder_is_removed_ends_in_one_line(tmp_path: Path) -> None:
-    message = (
-        "/run: was removed while a training worked in it; run the same command again, which trains from the start$"
-    )
-    with pytest.raises(WorkspaceError, match=message), RunFolder(tmp_path / "run", LEGS) as work:
+    with pytest.raises(WorkspaceError, match="/run: .*removed"), RunFolder(tmp_path / "run", LEGS) as work:
         save(work, 0, 100)
         shutil.rmtree(tmp_path / "run")
         save(work, 0, 200)
@@ -242,7 +240,7 @@ def test_a_run_is_over_once_its_last_phase_has_ended(work: RunFolder) -> None:
         work.save(Position(len(ends) - 1, 100), state, dict, now=True)
         state = work.newest()
         assert state.is_over == is_over
-        assert ("was trained to its end before" in state.describe(200, work.folder)[0]) == is_over
+        assert ("to its end" in state.describe(200, work.folder)[0]) == is_over
         shutil.rmtree(work.folder)
         for phase in work._folders:
             phase.mkdir(parents=True)

@@ -16,6 +16,7 @@ from bakeoff.learning.input.record_reader import BAD_RECORDS
 from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.learning.plan.train_settings import Train
 from support.kitchen import Interrupted, Kitchen, curve, digests, noisy, phase
+from support.messages import missing_in
 
 FIRST, SECOND = "5d1c000000000000", "77aa000000000000"
 SLOWER = phase("slow", 7, 3, 0.002)
@@ -90,7 +91,8 @@ def test_another_third_phase_begins_at_the_end_of_the_second_and_ends_as_if_all_
 ) -> None:
     edited = second(tmp_path, phase_3=SLOWER)
     folder = (tmp_path / "runs" / FIRST).as_posix()
-    assert take(edited) == ([f"phases head, all are taken from {folder}, where the same was trained already"], 7)
+    [printed], step = take(edited)
+    assert missing_in(printed, "phases head, all ", folder) == [] and step == 7
     edited.bake()
     assert digests(edited) == digests(whole) != digests(first) and curve(edited) == curve(whole)
     taken = [row["step"] for row in read_history(edited.folder) if "train/loss" in row]
@@ -106,7 +108,7 @@ def test_another_second_phase_keeps_the_first_alone(first: Kitchen, tmp_path: Pa
     other = phase("all", 3, 4, 0.03, start="best")
     edited, whole = second(tmp_path, phase_2=other), second(tmp_path, "apart/whole", phase_2=other)
     [printed], step = take(edited)
-    assert printed.startswith("phase head is taken from ") and step == 3
+    assert printed.startswith("phase head ") and step == 3
     edited.bake()
     assert digests(edited) == digests(train(whole)) and curve(edited) == curve(whole)
 
@@ -116,7 +118,7 @@ def test_one_phase_more_keeps_all_that_were_there(first: Kitchen, tmp_path: Path
     for kitchen in (edited, whole):
         kitchen.phases.append(phase("slowest", 9, 2, 0.001))
     [printed], step = take(edited)
-    assert printed.startswith("phases head, all, slow are taken from ") and step == 9
+    assert printed.startswith("phases head, all, slow ") and step == 9
     edited.bake()
     assert digests(edited) == digests(train(whole))
 
@@ -162,7 +164,7 @@ def test_what_decided_the_earlier_phases_trains_them_anew(
 def test_what_the_run_trains_by_itself_counts_for_phases_that_do_not_say_it(first: Kitchen, tmp_path: Path) -> None:
     """The first phase trains `last` by its own word, the second by the run's."""
     [printed], step = take(second(tmp_path, phase_3=SLOWER), train={"trainable": ["last"]})
-    assert printed.startswith("phase head is taken from ") and step == 3
+    assert printed.startswith("phase head ") and step == 3
 
 
 def test_the_groups_own_rate_and_length_decide_no_phase_that_says_its_own(first: Kitchen, tmp_path: Path) -> None:
@@ -184,7 +186,7 @@ def test_a_phase_that_a_stop_cut_short_is_not_taken_over(tmp_path: Path) -> None
     stopped.stop_at = 5
     train(stopped)
     [printed], step = take(second(tmp_path, phase_3=SLOWER))
-    assert printed.startswith("phase head is taken from ") and step == 3
+    assert printed.startswith("phase head ") and step == 3
 
 
 def test_a_run_that_left_records_out_lends_nothing(first: Kitchen, tmp_path: Path) -> None:
@@ -198,9 +200,9 @@ def test_a_damaged_end_of_a_phase_is_passed_over_with_a_warning(
     end = first.folder / "2-all" / "00000007"
     end.write_bytes(end.read_bytes()[:-1])
     [printed], step = take(second(tmp_path, phase_3=SLOWER))
-    assert printed.startswith("phase head is taken from ") and step == 3
+    assert printed.startswith("phase head ") and step == 3
     warning = capsys.readouterr().err.strip()
-    assert warning == f"warning: {end.as_posix()}: damaged (it ends too early); nothing is taken from that run"
+    assert missing_in(warning, f"warning: {end.as_posix()}: damaged", "early", "nothing") == []
 
 
 def test_folders_that_are_no_runs_are_passed_over(first: Kitchen, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from bakeoff.learning.input.batches import evaluation_batches, training_batches
 from bakeoff.learning.input.record_reader import BadRecords, OnBadRecord, RecordReader, plain_errors_of
 from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
+from support.messages import missing_in
 
 EXAMPLES = 11
 CLASSES = tuple("abcdefghijk")
@@ -80,11 +81,12 @@ def test_damaged_record_is_said_in_one_line_when_its_batch_is_wanted(
             given += 1
     assert given == place // 3  # the batches before come as always
     assert ended.value.code == 2
-    warnings = capsys.readouterr().err.splitlines()
-    assert warnings == [
-        f"{tmp_path}/train-00001-of-00003: record 2, at byte {offset}, is damaged, its checksum is another; "
-        "run `dvc repro --force build_records`, or leave such records out with memory.on_bad_record: skip"
-    ]
+    [warning] = capsys.readouterr().err.splitlines()
+    file, commands = (
+        f"{tmp_path}/train-00001-of-00003: ",
+        ("`dvc repro --force build_records`", "memory.on_bad_record: skip"),
+    )
+    assert missing_in(warning, file, "record 2", f"byte {offset}", "checksum", *commands) == []
 
 
 def test_error_that_is_none_of_the_records_is_not_hidden(split: Split, tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_store_of_which_nothing_is_whole_is_an_error_also_when_bad_records_are_s
         damage(tmp_path, example)
     store, message = (
         RecordReader(tmp_path, split, "skip"),
-        r"record \d, at byte \d+, is damaged, .*; and so is every other record",
+        r"record \d, at byte \d+, .*damaged.*every other",
     )
     with pytest.raises(DataError, match=message), plain_errors_of(store):
         trained_on(store, range(1))
@@ -177,7 +179,7 @@ def test_every_byte_of_a_record_is_watched(split: Split, tmp_path: Path) -> None
         content = bytearray(whole)
         content[place] ^= 1
         path.write_bytes(content)
-        with pytest.raises(DataError, match=rf"/train-00000-of-00003: record 1, at byte {offset}, is damaged"):
+        with pytest.raises(DataError, match=rf"/train-00000-of-00003: record 1, at byte {offset}, .*damaged"):
             RecordReader(tmp_path, split).read(np.array([1]))
     path.write_bytes(whole)
     assert RecordReader(tmp_path, split).read(np.array([1])) == [whole[offset : offset + length]]
@@ -188,16 +190,14 @@ def test_index_of_another_build_is_refused_before_anything_is_read(split: Split,
     index = np.load(path)
     index[1] += [1, -1]
     np.save(path, index)
-    message = (
-        r"/index-train-00001-of-00003\.npy: does not fit train-00001-of-00003, so it is of another build; run `dvc"
-    )
+    message = r"/index-train-00001-of-00003\.npy: .*not fit train-00001-of-00003\b.*`dvc repro --force build_records`"
     with pytest.raises(DataError, match=message):
         RecordReader(tmp_path, split)
 
 
 def test_index_that_is_no_array_is_refused(split: Split, tmp_path: Path) -> None:
     (tmp_path / "index-train-00001-of-00003.npy").write_bytes(b"\x93NUMPY")
-    with pytest.raises(DataError, match=r"/index-train-00001-of-00003\.npy: cannot be read \(.*\); run `dvc repro"):
+    with pytest.raises(DataError, match=r"/index-train-00001-of-00003\.npy: cannot be read \(.*\).*`dvc repro"):
         RecordReader(tmp_path, split)
 
 
@@ -206,9 +206,7 @@ def test_shard_of_another_build_with_the_same_size_is_refused_before_anything_is
 ) -> None:
     path = tmp_path / "train-00001-of-00003"
     path.write_bytes(re.sub(rb"(?s)^.(.*)$", rb"\1.", path.read_bytes()))
-    with pytest.raises(
-        DataError, match=r"/train-00001-of-00003: holds no record where its index says, so it is of anot"
-    ):
+    with pytest.raises(DataError, match="/train-00001-of-00003: .*no record"):
         RecordReader(tmp_path, split)
 
 

@@ -85,9 +85,9 @@ def test_only_the_frames_that_are_shown_are_decoded() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"cover": "part", "stride": 0}, r"^stride: must be between 1 and 64, got 0$"),
-        ({"cover": "part", "stride": 65}, r"^stride: must be between 1 and 64, got 65$"),
-        ({"stride": 2}, r"^stride: must be 1 while `cover` is whole, got 2$"),
+        ({"cover": "part", "stride": 0}, r"^stride:\D+1\D+64\D+0$"),
+        ({"cover": "part", "stride": 65}, r"^stride:\D+1\D+64\D+65$"),
+        ({"stride": 2}, r"^stride:\D+1\D+cover\D+whole\D+2$"),
     ],
 )
 def test_senseless_sampling_is_refused(fields: dict[str, Any], message: str) -> None:

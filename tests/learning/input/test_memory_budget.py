@@ -41,7 +41,7 @@ def test_budget_is_read_in_decimal_and_binary_units(text: str, size: int) -> Non
 
 @pytest.mark.parametrize("text", ["", "2", "GB", "2G", "-1GB", "2 TB", "1,5GB", "2GB or so", ".5GB", "1.GB", "Auto"])
 def test_budget_that_is_no_size_is_refused(text: str) -> None:
-    message = rf"budget: must be a size such as 2GB, 1500MB or 4GiB, or auto, got '{re.escape(text)}'$"
+    message = rf"budget: .*2GB.*1500MB.*4GiB.*auto.*'{re.escape(text)}'$"
     with pytest.raises(OutOfRange, match=f"^{message}"):
         Memory(text)
     with pytest.raises(OutOfRange, match=f"^device_{message}"):
@@ -51,28 +51,28 @@ def test_budget_that_is_no_size_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"decode_threads": 0}, "decode_threads: must be between 1 and 256, got 0"),
-        ({"decode_threads": 257}, "decode_threads: must be between 1 and 256, got 257"),
-        ({"share": 1.1}, "share: must be between 0.05 and 1, got 1.1"),
-        ({"shuffle_buffer_size": 5}, "shuffle_buffer_size: must be null while memory.shuffle is global, got 5"),
-        ({"num_preprocess_threads": 4}, "num_preprocess_threads: must be null while memory.shuffle is global, got 4"),
-        ({"shuffle": "buffer", "queue_capacity": 0}, "queue_capacity: must be 1 or more, or null, got 0"),
+        ({"decode_threads": 0}, r"decode_threads:\D+1\D+256\D+0"),
+        ({"decode_threads": 257}, r"decode_threads:\D+1\D+256\D+257"),
+        ({"share": 1.1}, r"share:\D+0\.05\D+1\D+1\.1"),
+        ({"shuffle_buffer_size": 5}, r"shuffle_buffer_size:\D+null\D+memory\.shuffle\D+global\D+5"),
+        ({"num_preprocess_threads": 4}, r"num_preprocess_threads:\D+null\D+memory\.shuffle\D+global\D+4"),
+        ({"shuffle": "buffer", "queue_capacity": 0}, r"queue_capacity:\D+1\D+null\D+0"),
         (
             {"shuffle": "buffer", "input_queue_memory_factor": 16, "min_after_dequeue": 9},
-            "min_after_dequeue: must be null beside input_queue_memory_factor, which says it, got 9",
+            r"min_after_dequeue:\D+null\D+input_queue_memory_factor\D+9",
         ),
         (
             {"shuffle": "buffer", "min_after_dequeue": 1000, "queue_capacity": 999},
-            "queue_capacity: must be at least min_after_dequeue=1000, got 999",
+            r"queue_capacity:\D+min_after_dequeue=1000\D+999",
         ),
         (
             {"shuffle": "buffer", "num_preprocess_threads": 4, "decode_threads": 4},
-            "num_preprocess_threads: must be null beside decode_threads, got 4",
+            r"num_preprocess_threads:\D+null\D+decode_threads\D+4",
         ),
     ],
 )
 def test_what_contradicts_itself_is_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(OutOfRange, match=f"^{re.escape(message)}$"):
+    with pytest.raises(OutOfRange, match=f"^{message}$"):
         Memory("2GB", **settings)
 
 
@@ -168,15 +168,16 @@ def test_where_the_machine_was_looked_at_threads_are_its_cores() -> None:
 
 def test_budget_that_is_too_small_is_refused_with_the_least_that_would_do() -> None:
     least = PROGRAM + 500 + 3 * 240
-    message = rf"^budget: must be at least {least}MB for train\.batch_size=10 \(or a smaller batch\), got '1KB'$"
+    message = rf"^budget:\D+{least}MB\D+train\.batch_size=10\D+smaller\D+'1KB'$"
     with pytest.raises(OutOfRange, match=message):
         held(500 + 3 * 240 - 1)
     assert held(500 + 3 * 240).prefetch_batches == 1
 
 
 def test_no_smaller_batch_is_advised_where_there_is_none() -> None:
-    with pytest.raises(OutOfRange, match=r"MB for train\.batch_size=1, got 'auto, 990MB'$"):
+    with pytest.raises(OutOfRange, match=r"MB .*train\.batch_size=1\D+'auto, 990MB'$") as refused:
         buffers(Memory("auto"), LOAD, SPLIT, 1, Limits(990 * MB))
+    assert "smaller" not in str(refused.value)
 
 
 def test_what_the_accelerator_holds_is_not_in_the_process() -> None:
@@ -184,7 +185,7 @@ def test_what_the_accelerator_holds_is_not_in_the_process() -> None:
     load = replace(LOAD, parameters=5_000_000, activation_bytes=30 * MB)
     plan = held(1300, load, device=460)
     assert (plan.device_bytes, plan.bytes) == (460 * MB, (PROGRAM + 500 + 3 * 240) * MB)
-    with pytest.raises(OutOfRange, match=r"^device_budget: must be at least 460MB for train\.batch_size=10 .*'459MB'$"):
+    with pytest.raises(OutOfRange, match=r"^device_budget:\D+460MB\D+train\.batch_size=10\D+'459MB'$"):
         held(1300, load, device=459, device_budget="459MB")
 
 

@@ -79,7 +79,7 @@ def test_several_threads_read_without_getting_in_each_others_way(
 def test_missing_file_is_named_with_the_command_that_makes_it(kind: str, split: Split, tmp_path: Path) -> None:
     lost = {"shard": "train-00000-of-00003", "index": "index-train-00000-of-00003.npy"}[kind]
     (tmp_path / lost).unlink()
-    message = rf"/{lost}: missing, though the manifest names it; run `dvc repro --force build_records`$"
+    message = rf"/{lost}: missing.*`dvc repro --force build_records`$"
     with pytest.raises(DataError, match=message):
         RecordReader(tmp_path, split)
 
@@ -87,7 +87,7 @@ def test_missing_file_is_named_with_the_command_that_makes_it(kind: str, split: 
 def test_index_of_another_length_than_the_manifest_says_is_refused(split: Split, tmp_path: Path) -> None:
     index = tmp_path / "index-train-00000-of-00003.npy"
     np.save(index, np.load(index)[:2])
-    with pytest.raises(DataError, match=r"index-train-00000-of-00003\.npy: has 2 rows, the manifest says 3; run `dvc"):
+    with pytest.raises(DataError, match=r"index-train-00000-of-00003\.npy: \D+\b2\b\D+\b3\b\D+`dvc repro"):
         RecordReader(tmp_path, split)
 
 

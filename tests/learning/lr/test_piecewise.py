@@ -47,9 +47,7 @@ def test_one_cycle_has_its_ends_and_its_peak_where_it_says() -> None:
 
 @pytest.mark.parametrize("kind", [OneCycle, Polynomial])
 def test_a_schedule_that_ends_before_the_run_is_refused(kind: type) -> None:
-    message = (
-        "^total_steps: must be at least the run's 20 steps, or null, got 10; the rate would stay .* from step 10 on$"
-    )
+    message = r"^total_steps:\D+20\D+null\D+10\D.*\b10\D+$"
     with pytest.raises(OutOfRange, match=message):
         kind(peak=1.0, total_steps=10).over(20, steps_per_epoch=10)
     assert kind(peak=1.0, total_steps=30).over(20, steps_per_epoch=10).total_steps == 30
@@ -57,7 +55,7 @@ def test_a_schedule_that_ends_before_the_run_is_refused(kind: type) -> None:
 
 def test_a_manual_warmup_that_outlasts_the_run_is_refused() -> None:
     schedule = Manual(boundaries=(20,), rates=(0.1, 0.2), warmup=True)
-    message = r"^boundaries: must be under the run's 20 steps where warm-up ends, got \[20\]$"
+    message = r"^boundaries:\D+20\D+\[20\]$"
     with pytest.raises(OutOfRange, match=message):
         schedule.over(20, steps_per_epoch=10)
     assert schedule.over(21, steps_per_epoch=10) == schedule
@@ -69,20 +67,20 @@ def test_a_manual_warmup_that_outlasts_the_run_is_refused() -> None:
         (
             Manual,
             {"boundaries": (0,), "rates": (1.0, 2.0)},
-            "^boundaries: must be steps above 0, each above the one before",
+            r"^boundaries:\D+0\D+\[0\]$",
         ),
-        (Manual, {"boundaries": (5, 5), "rates": (1.0, 2.0, 3.0)}, "^boundaries: must be steps above 0, each above"),
-        (Manual, {"boundaries": (5,), "rates": (1.0,)}, "^rates: must be 2 rates, one more than boundaries, got"),
-        (Manual, {"boundaries": (5,), "rates": (1.0, -1.0)}, "^rates: must be 0 or more each, got"),
+        (Manual, {"boundaries": (5, 5), "rates": (1.0, 2.0, 3.0)}, r"^boundaries:\D+0\D+\[5, 5\]$"),
+        (Manual, {"boundaries": (5,), "rates": (1.0,)}, r"^rates:\D+2\D+boundaries\D+\[1\.0\]$"),
+        (Manual, {"boundaries": (5,), "rates": (1.0, -1.0)}, r"^rates:\D+0\D+\[1\.0, -1\.0\]$"),
         (
             Manual,
             {"boundaries": (), "rates": (1.0,), "warmup": True},
-            "^warmup: must be false without boundaries, got True$",
+            "^warmup: .*false.*boundaries.*True$",
         ),
-        (OneCycle, {"peak": 0.0}, r"^peak: must be above 0, got 0\.0$"),
-        (OneCycle, {"peak": 1.0, "rise_share": 1.0}, r"^rise_share: must be above 0 and under 1, got 1\.0$"),
-        (OneCycle, {"peak": 1.0, "end_divisor": 0.5}, r"^end_divisor: must be 1 or more, got 0\.5$"),
-        (OneCycle, {"peak": 1.0, "total_steps": 1}, "^total_steps: must be 2 or more, or null, got 1$"),
+        (OneCycle, {"peak": 0.0}, r"^peak:\D+0\D+0\.0$"),
+        (OneCycle, {"peak": 1.0, "rise_share": 1.0}, r"^rise_share:\D+0\D+1\D+1\.0$"),
+        (OneCycle, {"peak": 1.0, "end_divisor": 0.5}, r"^end_divisor:\D+1\D+0\.5$"),
+        (OneCycle, {"peak": 1.0, "total_steps": 1}, r"^total_steps:\D+2\D+null\D+1$"),
     ],
 )
 def test_senseless_schedule_is_refused(kind: type, fields: dict[str, Any], message: str) -> None:

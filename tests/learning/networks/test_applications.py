@@ -153,10 +153,10 @@ def test_network_learns_eight_images_by_heart(kind: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"input_size": 31}, r"^input_size: must be 32 or more, got 31$"),
-        ({"dropout": 1.0}, r"^dropout: must be at least 0 and under 1, got 1\.0$"),
-        ({"batch_norm_momentum": 1.0}, r"^batch_norm_momentum: must be between 0 and 1, got 1\.0$"),
-        ({"label_smoothing": -0.1}, r"^label_smoothing: must be at least 0 and under 1, got -0\.1$"),
+        ({"input_size": 31}, r"^input_size:\D+32\D+31$"),
+        ({"dropout": 1.0}, r"^dropout:\D+0\D+1\D+1\.0$"),
+        ({"batch_norm_momentum": 1.0}, r"^batch_norm_momentum:\D+0\D+1\D+1\.0$"),
+        ({"label_smoothing": -0.1}, r"^label_smoothing:\D+0\D+1\D+-0\.1$"),
     ],
 )
 def test_senseless_settings_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:
@@ -167,5 +167,5 @@ def test_senseless_settings_are_refused(kind: type, fields: dict[str, Any], mess
 @pytest.mark.parametrize("kind", [MobileNetV2, MobileNetV3])
 @pytest.mark.parametrize("width", [0.0, 4.5])
 def test_senseless_width_is_refused(kind: type, width: float) -> None:
-    with pytest.raises(OutOfRange, match=rf"^width: must be above 0, at most 4, got {width}$"):
+    with pytest.raises(OutOfRange, match=rf"^width:\D+0\D+4\D+{width}$"):
         kind(width=width)

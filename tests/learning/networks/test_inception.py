@@ -153,10 +153,10 @@ def test_network_learns_eight_images_by_heart() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"input_size": 74}, r"^input_size: must be 75 or more, got 74$"),
-        ({"auxiliary_weight": -0.1}, r"^auxiliary_weight: must be between 0 and 1, got -0\.1$"),
-        ({"auxiliary_weight": 1.1}, r"^auxiliary_weight: must be between 0 and 1, got 1\.1$"),
-        ({"dropout": 1.0}, r"^dropout: must be at least 0 and under 1, got 1\.0$"),
+        ({"input_size": 74}, r"^input_size:\D+75\D+74$"),
+        ({"auxiliary_weight": -0.1}, r"^auxiliary_weight:\D+0\D+1\D+-0\.1$"),
+        ({"auxiliary_weight": 1.1}, r"^auxiliary_weight:\D+0\D+1\D+1\.1$"),
+        ({"dropout": 1.0}, r"^dropout:\D+0\D+1\D+1\.0$"),
     ],
 )
 def test_senseless_settings_are_refused(fields: dict[str, Any], message: str) -> None:

@@ -146,17 +146,17 @@ def test_a_batch_without_boxes_has_a_class_loss_alone(network: keras.Model) -> N
 @pytest.mark.parametrize(
     ("kind", "fields", "message"),
     [
-        (PointDetector, {"input_size": 0}, r"^input_size: must be a multiple of the coarsest stride, 32, got 0$"),
-        (PointDetector, {"input_size": 100}, r"^input_size: must be a multiple of the coarsest stride, 32, got 100$"),
-        (PointDetector, {"width": 4.5}, r"^width: must be above 0, at most 4, got 4\.5$"),
-        (PointDetector, {"depth": 0}, r"^depth: must be between 1 and 12, got 0$"),
-        (PointDetector, {"head_convolutions": 9}, r"^head_convolutions: must be between 0 and 8, got 9$"),
-        (PointDetector, {"bins": 1}, r"^bins: must be between 2 and 64, got 1$"),
-        (PointDetector, {"batch_norm_momentum": 1.0}, r"^batch_norm_momentum: must be between 0 and 1, got 1\.0$"),
-        (Assignment, {"points": 0}, r"^points: must be between 1 and 1000, got 0$"),
-        (Assignment, {"overlap_power": -1.0}, r"^overlap_power: must be between 0 and 20, got -1\.0$"),
-        (PointLoss, {"focal_gamma": 21.0}, r"^focal_gamma: must be between 0 and 20, got 21\.0$"),
-        (PointLoss, {"overlap_weight": -1.0}, r"^overlap_weight: must be between 0 and 1,000, got -1\.0$"),
+        (PointDetector, {"input_size": 0}, r"^input_size:\D+32\D+0$"),
+        (PointDetector, {"input_size": 100}, r"^input_size:\D+32\D+100$"),
+        (PointDetector, {"width": 4.5}, r"^width:\D+0\D+4\D+4\.5$"),
+        (PointDetector, {"depth": 0}, r"^depth:\D+1\D+12\D+0$"),
+        (PointDetector, {"head_convolutions": 9}, r"^head_convolutions:\D+0\D+8\D+9$"),
+        (PointDetector, {"bins": 1}, r"^bins:\D+2\D+64\D+1$"),
+        (PointDetector, {"batch_norm_momentum": 1.0}, r"^batch_norm_momentum:\D+0\D+1\D+1\.0$"),
+        (Assignment, {"points": 0}, r"^points:\D+1\D+1000\D+0$"),
+        (Assignment, {"overlap_power": -1.0}, r"^overlap_power:\D+0\D+20\D+-1\.0$"),
+        (PointLoss, {"focal_gamma": 21.0}, r"^focal_gamma:\D+0\D+20\D+21\.0$"),
+        (PointLoss, {"overlap_weight": -1.0}, r"^overlap_weight:\D+0\D+1,000\D+-1\.0$"),
     ],
 )
 def test_senseless_settings_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:

@@ -134,14 +134,14 @@ def test_levels_see_the_refined_maps(stride: int) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"input_size": 0}, r"^input_size: must be a multiple of the coarsest stride, 32, got 0$"),
-        ({"input_size": 100}, r"^input_size: must be a multiple of the coarsest stride, 32, got 100$"),
-        ({"width": 0.0}, r"^width: must be above 0, at most 4, got 0\.0$"),
-        ({"width": 4.5}, r"^width: must be above 0, at most 4, got 4\.5$"),
-        ({"pyramid_channels": 7}, r"^pyramid_channels: must be between 8 and 1024, got 7$"),
-        ({"head_convolutions": -1}, r"^head_convolutions: must be between 0 and 8, got -1$"),
-        ({"head_convolutions": 9}, r"^head_convolutions: must be between 0 and 8, got 9$"),
-        ({"batch_norm_momentum": 1.0}, r"^batch_norm_momentum: must be between 0 and 1, got 1\.0$"),
+        ({"input_size": 0}, r"^input_size:\D+32\D+0$"),
+        ({"input_size": 100}, r"^input_size:\D+32\D+100$"),
+        ({"width": 0.0}, r"^width:\D+0\D+4\D+0\.0$"),
+        ({"width": 4.5}, r"^width:\D+0\D+4\D+4\.5$"),
+        ({"pyramid_channels": 7}, r"^pyramid_channels:\D+8\D+1024\D+7$"),
+        ({"head_convolutions": -1}, r"^head_convolutions:\D+0\D+8\D+-1$"),
+        ({"head_convolutions": 9}, r"^head_convolutions:\D+0\D+8\D+9$"),
+        ({"batch_norm_momentum": 1.0}, r"^batch_norm_momentum:\D+0\D+1\D+1\.0$"),
     ],
 )
 def test_senseless_settings_are_refused(fields: dict[str, Any], message: str) -> None:

@@ -49,15 +49,15 @@ def test_neighbours_share_what_was_asked_for_and_nothing_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "size: must be set, or grid instead of it; exactly one of both, got None"),
-        ({"size": 320, "grid": (2, 2)}, "size: must be set, or grid instead of it; exactly one of both, got 320"),
-        ({"size": 8}, "size: must be between 16 and 65,536, got 8"),
-        ({"grid": (1, 1)}, r"grid: must be rows and columns, up to 64, not both 1, got \[1, 1\]"),
-        ({"grid": (2,)}, r"grid: must be rows and columns, up to 64, not both 1, got \[2\]"),
-        ({"size": 320, "overlap": 0.9}, "overlap: must be between 0 and 0.8, got 0.9"),
-        ({"size": 320, "max_overlap": 1.0}, "max_overlap: must be above 0 and under 1, got 1.0"),
-        ({"size": 320, "max_detections": 0}, "max_detections: must be between 1 and 10,000, got 0"),
-        ({"size": 320, "object_share": 1.5}, "object_share: must be between 0 and 1, got 1.5"),
+        ({}, "size: .*grid.*None"),
+        ({"size": 320, "grid": (2, 2)}, "size: .*grid.*320"),
+        ({"size": 8}, r"size:\D+16\D+65,536\D+8"),
+        ({"grid": (1, 1)}, r"grid:\D+64\D+1\D+\[1, 1\]"),
+        ({"grid": (2,)}, r"grid:\D+64\D+1\D+\[2\]"),
+        ({"size": 320, "overlap": 0.9}, r"overlap:\D+0\D+0\.8\D+0\.9"),
+        ({"size": 320, "max_overlap": 1.0}, r"max_overlap:\D+0\D+1\D+1\.0"),
+        ({"size": 320, "max_detections": 0}, r"max_detections:\D+1\D+10,000\D+0"),
+        ({"size": 320, "object_share": 1.5}, r"object_share:\D+0\D+1\D+1\.5"),
     ],
 )
 def test_what_cannot_be_is_refused(settings: dict, message: str) -> None:

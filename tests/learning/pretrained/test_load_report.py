@@ -24,6 +24,7 @@ from support.first_weights import (
     start,
     whole_model,
 )
+from support.messages import missing_in
 
 
 @pytest.mark.parametrize("name", SAVED)
@@ -44,10 +45,9 @@ def test_a_head_of_other_classes_is_skipped_and_said_with_both_shapes(name: str,
         {"name": "logits/kernel", "here": [4, 3], "there": [4, 5]},
         {"name": "logits/bias", "here": [3], "there": [5]},
     ]
-    assert in_words(report, Init(name)) == [
-        f"first weights from {(tmp_path / name).as_posix()}: 5 variables loaded",
-        "  2 skipped, another shape: logits/kernel [4, 3], there [4, 5]; logits/bias [3], there [5]",
-    ]
+    loaded, skipped = in_words(report, Init(name))
+    assert missing_in(loaded, (tmp_path / name).as_posix(), "5", "loaded") == []
+    assert missing_in(skipped, "2 skipped", "logits/kernel [4, 3]", "[4, 5]", "logits/bias [3]", "[5]") == []
 
 
 def test_only_what_is_named_is_loaded_and_statistics_come_along(tmp_path: Path) -> None:
@@ -56,22 +56,21 @@ def test_only_what_is_named_is_loaded_and_statistics_come_along(tmp_path: Path) 
     assert sorted(report["loaded"]) == ["bn_Conv1/gamma", "bn_Conv1/moving_mean", "bn_Conv1/moving_variance"]
     assert firsts(network)["bn_Conv1/moving_variance"] == 5.0 and firsts(network)["Conv1/kernel"] != 1.0
     assert "Conv1/kernel" in report["left_random"] and len(report["unused"]) == 4
-    assert in_words(report, Init("one.weights.h5"))[1:] == [
-        "  4 left random: Conv1/kernel; bn_Conv1/beta; logits/kernel, and 1 more",
-        "  4 not used: bn_Conv1/1; Conv1/0; logits/0, and 1 more",
-    ]
+    left, unused = in_words(report, Init("one.weights.h5"))[1:]
+    assert missing_in(left, "4 left random", "Conv1/kernel", "bn_Conv1/beta", "logits/kernel", "1 more") == []
+    assert missing_in(unused, "4 not used", "bn_Conv1/1", "Conv1/0", "logits/0", "1 more") == []
 
 
 def test_what_is_named_must_fit(tmp_path: Path) -> None:
     numbered(Small().build(5)).save_weights(tmp_path / "one.weights.h5")
-    message = r"/one\.weights\.h5: logits/kernel has shape \[4, 5\], this network's has \[4, 3\]; leave it out of"
+    message = r"/one\.weights\.h5: logits/kernel .*\[4, 5\].*\[4, 3\].*train\.init\.warm_start"
     with pytest.raises(DataError, match=message):
         start(tmp_path / "one.weights.h5", warm_start=("head",))
 
 
 def test_a_name_of_nothing_is_refused_with_the_nearest(tmp_path: Path) -> None:
     numbered(Small().build(3)).save_weights(tmp_path / "one.weights.h5")
-    message = r"^train\.init\.warm_start: no variable of the network matches 'bakbone'; did you mean 'backbone' or"
+    message = r"^train\.init\.warm_start: .*'bakbone'.*'backbone'"
     with pytest.raises(ConfigError, match=message):
         start(tmp_path / "one.weights.h5", warm_start=("bakbone",))
 
@@ -79,7 +78,7 @@ def test_a_name_of_nothing_is_refused_with_the_nearest(tmp_path: Path) -> None:
 def test_weights_of_another_architecture_are_refused(tmp_path: Path) -> None:
     given = keras.Input((2,))
     keras.Model(given, keras.layers.Dense(2, name="other")(given)).save_weights(tmp_path / "one.weights.h5")
-    with pytest.raises(DataError, match=r"holds nothing that fits this network: weights of another architecture"):
+    with pytest.raises(DataError, match=r"/one\.weights\.h5: .*nothing that fits"):
         start(tmp_path / "one.weights.h5")
 
 
@@ -87,7 +86,7 @@ def test_a_head_that_happens_to_fit_makes_no_file_one_of_this_architecture(tmp_p
     """MobileNetV2 and EfficientNetV2-B0 both end in 1,280 channels and a layer called `logits`."""
     given = keras.Input((4,))
     keras.Model(given, keras.layers.Dense(3, name="logits")(given)).save_weights(tmp_path / "one.weights.h5")
-    message = r"fits 0 of the 5 variables of this network's backbone: weights of another architecture; if some are mean"
+    message = r"fits 0 of the 5 variables\b.*\bbackbone\b"
     with pytest.raises(DataError, match=message):
         start(tmp_path / "one.weights.h5")
     assert start(tmp_path / "one.weights.h5", warm_start=("head",))[1]["loaded"] == HEAD
@@ -100,12 +99,9 @@ def test_a_layer_that_the_file_has_only_in_part_is_refused(tmp_path: Path) -> No
         file["model_weights/outer"].attrs["weight_names"] = [
             name for name in file["model_weights/outer"].attrs["weight_names"] if "bn_Conv1/beta" not in str(name)
         ]
-    message = (
-        r"/one\.h5: holds no bn_Conv1/beta, of the 5 variables of this network's backbone, which would stay random; "
-    )
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"/one\.h5: holds no bn_Conv1/beta\b.*\b5\b.*backbone\b.*random"):
         start(tmp_path / "one.h5")
-    with pytest.raises(DataError, match=r"/one\.h5: holds no bn_Conv1/beta, which train\.init\.warm_start names"):
+    with pytest.raises(DataError, match=r"/one\.h5: holds no bn_Conv1/beta\b.*train\.init\.warm_start"):
         start(tmp_path / "one.h5", warm_start=("bn_Conv1",))
 
 
@@ -115,10 +111,7 @@ def test_a_head_without_its_bias_is_refused(tmp_path: Path) -> None:
     head = keras.layers.Dense(3, use_bias=False, name="logits")
     layers = [*network.layers[:-1], keras.Model(given, head(given)).layers[-1]]
     keras.Sequential(layers).save_weights(tmp_path / "one.weights.h5")
-    message = (
-        r"holds no logits/bias, but the rest of the layer: weights of another architecture, or of a part that train\."
-    )
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"holds no logits/bias\b.*rest of the.*train\."):
         start(tmp_path / "one.weights.h5")
 
 
@@ -126,7 +119,7 @@ def test_a_variable_of_a_shared_layer_that_finds_no_place_is_refused(tmp_path: P
     image = keras.Input((8, 8, 3))
     x = keras.layers.Conv2D(4, 3, name="Conv1")(image)  # with a bias
     keras.Model(image, keras.layers.BatchNormalization(name="bn_Conv1")(x)).save_weights(tmp_path / "one.weights.h5")
-    message = r"/one\.weights\.h5: holds Conv1/1, which the network's layer has no place for: weights of another arch"
+    message = r"/one\.weights\.h5: holds Conv1/1\b.*no place"
     with pytest.raises(DataError, match=message):
         start(tmp_path / "one.weights.h5")
 
@@ -136,13 +129,10 @@ def test_what_is_named_must_be_there(tmp_path: Path) -> None:
     keras.Model(given, keras.layers.Conv2D(4, 3, use_bias=False, name="Conv1")(given)).save_weights(
         tmp_path / "one.weights.h5"
     )
-    message = (
-        r"/one\.weights\.h5: holds no bn_Conv1/gamma, and 3 more of the 5 that train\.init\.warm_start names; these "
-        r"are weights of another architecture, or leave it out of train\.init\.warm_start$"
-    )
+    message = r"/one\.weights\.h5: holds no bn_Conv1/gamma\b.*\b3 more\D+\b5\b.*train\.init\.warm_start"
     with pytest.raises(DataError, match=message):
         start(tmp_path / "one.weights.h5", warm_start=("backbone",))
-    with pytest.raises(DataError, match=r"holds no bn_Conv1/gamma, and 2 more of the 3 that train\.init"):
+    with pytest.raises(DataError, match=r"holds no bn_Conv1/gamma\b.*\b2 more\D+\b3\b.*train\.init"):
         start(tmp_path / "one.weights.h5", warm_start=("bn_Conv1/gamma",))  # its statistics are missing, too
 
 
@@ -161,9 +151,7 @@ def test_work_in_flight_means_the_best_weights_of_its_last_leg(tmp_path: Path) -
 
 
 def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
-    message = (
-        r"holds no best\.weights\.h5, final\.weights\.h5, work in flight or TensorFlow checkpoint \(\.index\); name"
-    )
+    message = r"holds no best\.weights\.h5, final\.weights\.h5\b.*TensorFlow checkpoint"
     with pytest.raises(ConfigError, match=message):
         start(tmp_path)
 
@@ -181,7 +169,7 @@ def test_the_id_of_an_mlflow_run_is_fetched(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_path_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^train\.init\.weights: must be none, imagenet, .* got 'modls/train'"):
+    with pytest.raises(ConfigError, match=r"^train\.init\.weights: .*none, imagenet, .*'modls/train'"):
         start("modls/train")
 
 
@@ -197,8 +185,7 @@ def test_random_weights_are_all_left_random_and_nothing_is_said() -> None:
     _, report = start("none")
     assert report["left_random"] == BACKBONE + HEAD and in_words(report, Init()) == []
     [printed] = in_words(report, Init(meant="weights of COCO"))
-    made_to = "this recipe was made to start from weights of COCO (train.init.weights)"
-    assert printed == f"the first weights are random; {made_to}"
+    assert missing_in(printed, "random", "weights of COCO", "train.init.weights") == []
 
 
 # ImageNet.
@@ -210,13 +197,13 @@ def test_imagenet_weights_load_by_layer_name() -> None:
 
 
 def test_without_a_network_connection_imagenet_says_so() -> None:
-    message = r"^train\.init\.weights: ImageNet's weights could not be downloaded \(URL fetch failure\); connect to the"
+    message = r"^train\.init\.weights: ImageNet.*\(URL fetch failure\)"
     with pytest.raises(DataError, match=message):
         start("imagenet", model=Famous(failure="URL fetch failure"))
 
 
 def test_a_network_that_keras_has_no_weights_of_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"must not be imagenet, for Keras has no trained weights of Small$"):
+    with pytest.raises(ConfigError, match=r"must not be imagenet\b.*Small$"):
         start("imagenet")
 
 

@@ -20,6 +20,7 @@ from bakeoff.learning.pretrained.load_report import in_words
 from bakeoff.learning.pretrained.name_tables import HERE, KINDS, Kind, find_differences, find_names, read_table
 from bakeoff.learning.pretrained.tf_checkpoint import layers_of
 from support.first_weights import start_in
+from support.messages import missing_in
 from support.unfilled import unfilled
 
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -173,9 +174,7 @@ def test_parts_are_limited_as_the_types_of_that_api_limit_them(zoo: Path) -> Non
     for parts, left in ((("backbone",), ("head", "neck")), (("backbone", "neck"), ("head",))):
         _, report = load(zoo, num_classes=5, warm_start=parts)
         assert {path.partition(".")[0] for path in report["left_random"]} == set(left)
-    with pytest.raises(
-        DataError, match=r"head\.classes\.map0\.answer/kernel has shape \[1, 1, \d+, 12\], this network"
-    ):
+    with pytest.raises(DataError, match=r"head\.classes\.map0\.answer/kernel .*\[1, 1, \d+, 12\]"):
         load(zoo, num_classes=5, warm_start=("backbone", "neck", "head"))
 
 
@@ -196,7 +195,7 @@ def test_a_checkpoint_of_one_file_as_the_first_tensorflow_wrote_it_is_one(tmp_pa
     assert report["source"].endswith("/net.ckpt") and len(report["loaded"]) == len(network.weights)
     data = (tmp_path / "net.ckpt").read_bytes()
     (tmp_path / "net.ckpt").write_bytes(data[: len(data) // 2])
-    with pytest.raises(DataError, match=r"net\.ckpt: cannot be read as weights \(.*it is truncated or no file of"):
+    with pytest.raises(DataError, match=r"net\.ckpt: cannot be read.*truncated"):
         load(tmp_path)
 
 
@@ -232,9 +231,7 @@ def test_a_start_from_tensorflow_1_says_on_the_screen_what_differs(tmp_path: Pat
     path = write(tmp_path / "model.ckpt", {key: array.astype(np.float32) for key, array in arrays.items()})
     _, report = load(path, V1)
     assert report["left_random"] == [] and len(report["differs"]) == 1
-    assert in_words(report, Init("model.ckpt"))[-1].startswith(
-        "  under TensorFlow 1 a pyramid passes the sum of a level on, here the"
-    )
+    assert missing_in(in_words(report, Init("model.ckpt"))[-1], "TensorFlow 1", "pyramid") == []
     _, report = load(path, V1, warm_start=("backbone",))  # no pyramid is taken
     assert report["differs"] == []
 
@@ -243,42 +240,37 @@ def test_a_start_from_tensorflow_1_says_on_the_screen_what_differs(tmp_path: Pat
 
 
 def test_a_checkpoint_of_another_network_is_refused(zoo: Path) -> None:
-    with pytest.raises(DataError, match=r"/ckpt-0: (holds no names that are known|fits \d+ of the \d+ variables)"):
+    with pytest.raises(DataError, match=r"/ckpt-0: (.*no names|fits \d+ of the \d+ )"):
         load(zoo, V1)
 
 
 def test_a_checkpoint_of_another_size_is_refused(zoo: Path) -> None:
     wide = SsdMultibox(input_size=64, loss=DetectionLoss(background_logit=True))
-    with pytest.raises(
-        DataError, match=r"/ckpt-0: fits \d+ of the 260 variables of this network's backbone: weights of"
-    ):
+    with pytest.raises(DataError, match=r"/ckpt-0: fits \d+ of the 260 variables\b.*backbone"):
         load(zoo, wide)
 
 
 def test_a_checkpoint_with_parts_missing_is_refused(tmp_path: Path) -> None:
     arrays = arrays_of("maps")
     del arrays[TF2.roots[0] + f"layer_with_weights-80/depthwise_kernel{VALUE}"]
-    message = (
-        r"/ckpt-0: holds no block_13_depthwise/kernel, of the 260 variables of this network's backbone, which would"
-    )
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"/ckpt-0: holds no block_13_depthwise/kernel\b.*\b260\b.*backbone"):
         load(write(tmp_path / "ckpt-0", arrays))
 
 
 def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     arrays = arrays_of("maps")
     arrays[TF2.roots[0] + f"layer_with_weights-80/depthwise_kernel{VALUE}"][0, 0, 0, 0] = np.nan
-    with pytest.raises(DataError, match=r"holds block_13_depthwise/kernel with numbers that are not finite; take"):
+    with pytest.raises(DataError, match=r"holds block_13_depthwise/kernel .*not finite"):
         load(write(tmp_path / "ckpt-0", arrays))
 
 
 def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
     data = write(tmp_path / "ckpt-0", arrays_of("maps")).with_name("ckpt-0.data-00000-of-00001")
     data.write_bytes(data.read_bytes()[:5000])
-    with pytest.raises(DataError, match=r"/ckpt-0: cannot be read as a TensorFlow checkpoint \("):
+    with pytest.raises(DataError, match=r"/ckpt-0: cannot be read .*TensorFlow checkpoint \("):
         load(tmp_path / "ckpt-0")
     data.unlink()
-    with pytest.raises(ConfigError, match=r"/ckpt-0\.index has no ckpt-0\.data-… beside it; copy that, too$"):
+    with pytest.raises(ConfigError, match=r"/ckpt-0\.index .*no ckpt-0\.data-…"):
         load(tmp_path / "ckpt-0")
 
 
@@ -287,15 +279,15 @@ def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
     [
         (
             "frozen_inference_graph.pb",
-            r"must not be a frozen graph or SavedModel, got .*\.pb; take the checkpoint of the",
+            r"must not be a frozen graph .*\.pb\b.*checkpoint",
         ),
-        ("ssd.tar.gz", r"must not be packed, got .*ssd\.tar\.gz; unpack it and name the folder$"),
-        ("ssd.zip", r"must not be packed, got .*ssd\.zip; unpack it and name the folder$"),
+        ("ssd.tar.gz", r"packed.*/ssd\.tar\.gz\b.*unpack"),
+        ("ssd.zip", r"packed.*/ssd\.zip\b.*unpack"),
         (
             "saved_model/saved_model.pb",
-            r"holds a SavedModel, which cannot be trained on; take the checkpoint of the same",
+            r"holds a SavedModel.*checkpoint",
         ),
-        ("ckpt-0.data-00000-of-00001", r"must be the checkpoint without the number of its part: .*/ckpt-0, got"),
+        ("ckpt-0.data-00000-of-00001", r"without the number.*/ckpt-0, .*/ckpt-0\.data-00000-of-00001"),
     ],
 )
 def test_what_lies_beside_a_checkpoint_is_refused_with_what_fits(name: str, message: str, tmp_path: Path) -> None:

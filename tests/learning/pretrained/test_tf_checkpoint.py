@@ -49,11 +49,11 @@ def test_a_tensorflow_checkpoint_loads_by_its_table_of_names(tf_checkpoint: Path
 @pytest.mark.parametrize(
     ("row", "kind", "message"),
     [
-        ("Conv1/kernel Extractor", ConfigError, r"/names\.tsv:3: must be `variable<TAB>name there`, got 'Conv1/ker"),
+        ("Conv1/kernel Extractor", ConfigError, r"/names\.tsv:3: .*<TAB>.*'Conv1/kernel Extractor'"),
         ("Conv1/kernl\tLogits/weights", ConfigError,
-         r"/names\.tsv:3: the network has no variable 'Conv1/kernl'; did you mean 'Conv1/kernel'\?"),
+         r"/names\.tsv:3: .*'Conv1/kernl'.*'Conv1/kernel'\?"),
         ("logits/bias\tLogits/biases", DataError,
-         r"/model\.ckpt-500: has no 'Logits/biases', which train\.init\.names gives for 'logits/bias'; did you mean"),
+         r"/model\.ckpt-500: .*'Logits/biases'.*train\.init\.names.*'logits/bias'.*did you mean"),
     ],
 )  # fmt: skip
 def test_a_wrong_line_of_the_table_is_named(
@@ -66,21 +66,17 @@ def test_a_wrong_line_of_the_table_is_named(
 def test_an_unknown_tensorflow_checkpoint_needs_a_table_and_other_files_need_none(
     tf_checkpoint: Path, tmp_path: Path
 ) -> None:
-    message = (
-        r"/model\.ckpt-500: holds no names that are known of this network \(it holds "
-        r"Extractor/Conv/BatchNorm/moving_mean, Extractor/Conv/weights, Logits/weights\): weights of another "
-        r"architecture, or name the variables in a table, "
-        r"train\.init\.names$"
-    )
+    held = "Extractor/Conv/BatchNorm/moving_mean, Extractor/Conv/weights, Logits/weights"
+    message = rf"/model\.ckpt-500: holds no names\b.*\b{held}\b.*train\.init\.names$"
     with pytest.raises(DataError, match=message):
         start(tf_checkpoint)
     numbered(Small().build(3)).save_weights(tmp_path / "one.weights.h5")
-    with pytest.raises(ConfigError, match=r"^train\.init\.names: must be null, for .* is no TF checkpoint, got '"):
+    with pytest.raises(ConfigError, match=r"^train\.init\.names: .*null.*/one\.weights\.h5 .*/names\.tsv'"):
         start(tmp_path / "one.weights.h5", names=table(tmp_path, *ROWS))
 
 
 def test_a_truncated_tensorflow_checkpoint_is_refused(tf_checkpoint: Path, tmp_path: Path) -> None:
     index = tf_checkpoint.with_name("model.ckpt-500.index")
     index.write_bytes(index.read_bytes()[:40])
-    with pytest.raises(DataError, match=r"/model\.ckpt-500: cannot be read as a TensorFlow checkpoint \("):
+    with pytest.raises(DataError, match=r"/model\.ckpt-500: cannot be read .*TensorFlow checkpoint \("):
         start(tf_checkpoint, names=table(tmp_path, *ROWS))

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -27,13 +28,13 @@ def test_a_truncated_file_is_refused(name: str, tmp_path: Path) -> None:
     SAVED[name](tmp_path / name, numbered(Small().build(3)))
     content = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(content[: len(content) * 2 // 3])
-    with pytest.raises(DataError, match=r": cannot be read as weights \(.+\); it is truncated or no file of Keras"):
+    with pytest.raises(DataError, match=rf"/{re.escape(name)}: cannot be read .*\(.+\).*truncated"):
         start(tmp_path / name)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one.h5").write_bytes(b"\x80\x04cos\nsystem\n")
-    with pytest.raises(DataError, match=r"cannot be read as weights \(neither HDF5 nor an archive\)"):
+    with pytest.raises(DataError, match=r"/one\.h5: cannot be read .*neither HDF5"):
         start(tmp_path / "one.h5")
 
 
@@ -42,7 +43,7 @@ def test_numbers_that_are_none_are_named_before_the_first_step(bad: float, tmp_p
     network = numbered(Small().build(3))
     network.get_layer("bn_Conv1").moving_variance.assign([1.0, bad, 1.0, 1.0])
     network.save_weights(tmp_path / "one.weights.h5")
-    message = r"^train\.init\.weights: holds bn_Conv1/moving_variance with numbers that are not finite; take"
+    message = r"^train\.init\.weights: holds bn_Conv1/moving_variance .*not finite"
     with pytest.raises(DataError, match=message):
         start(tmp_path / "one.weights.h5")
 
@@ -66,7 +67,7 @@ def test_a_file_that_points_elsewhere_is_refused(kind: str, tmp_path: Path) -> N
             head["kernel:0"] = np.array([b"import os"], object)
         else:
             head.create_dataset("kernel:0", (4, 3), np.float32, external=[(str(secret), 0, 48)])
-    with pytest.raises(DataError, match=r"kernel:0 (is a link or missing|holds no plain numbers)"):
+    with pytest.raises(DataError, match=r"kernel:0 .*(a link|no plain numbers)"):
         start(path)
 
 
@@ -84,7 +85,7 @@ def test_a_group_that_holds_itself_is_refused(tmp_path: Path) -> None:
     numbered(Small().build(3)).save_weights(tmp_path / "one.weights.h5")
     with h5py.File(tmp_path / "one.weights.h5", "a") as file:
         file["layers"]["again"] = file["layers"]
-    with pytest.raises(DataError, match=r"cannot be read as weights \(.*recursion"):
+    with pytest.raises(DataError, match=r"cannot be read .*\(.*recursion"):
         start(tmp_path / "one.weights.h5")
 
 
@@ -113,7 +114,7 @@ def test_a_packed_archive_that_is_damaged_inside_is_refused(tmp_path: Path) -> N
     content = bytearray(path.read_bytes())
     content[200:260] = bytes(60)
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"one\.keras: cannot be read as weights \(Error -3 while decompressing"):
+    with pytest.raises(DataError, match=r"one\.keras: cannot be read .*\(Error -3 while decompressing"):
         start(path)
 
 
@@ -122,7 +123,7 @@ def test_an_archive_that_unfolds_to_more_than_fits_is_not_unfolded(
 ) -> None:
     numbered(Small().build(3)).save(tmp_path / "one.keras")
     monkeypatch.setattr(weight_files, "LARGEST_MEMBER", 1000)
-    with pytest.raises(DataError, match=r"\(model\.weights\.h5 is said to take 0\.0 GB\)"):
+    with pytest.raises(DataError, match=r"\(model\.weights\.h5 .*\b0\.0 GB\b"):
         start(tmp_path / "one.keras")
 
 

@@ -24,13 +24,13 @@ def test_pattern_whose_bracket_found_nothing_leaves_the_example_by_itself() -> N
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"batch_size": 0}, r"batch_size: must be 1 or more, got 0"),
-        ({"interval_samples": 50}, r"interval_samples: must be 0 or between 100 and 100,000, got 50"),
-        ({"interval_samples": -1}, r"interval_samples: must be 0 or between 100 and 100,000, got -1"),
-        ({"group": "video"}, r"group: must be a regular expression with one \(group\), got 'video'"),
-        ({"group": "(a)(b)"}, r"group: must be a regular expression with one \(group\)"),
-        ({"group": "(a"}, r"group: must be a regular expression with one \(group\)"),
-        ({"report_examples": 101}, r"report_examples: must be between 0 and 100, got 101"),
+        ({"batch_size": 0}, r"batch_size:\D+1\D+0"),
+        ({"interval_samples": 50}, r"interval_samples:\D+0\D+100\D+100,000\D+50"),
+        ({"interval_samples": -1}, r"interval_samples:\D+0\D+100\D+100,000\D+-1"),
+        ({"group": "video"}, r"group: .*\(group\).*'video'"),
+        ({"group": "(a)(b)"}, r"group: .*\(group\).*'\(a\)\(b\)'"),
+        ({"group": "(a"}, r"group: .*\(group\).*'\(a'"),
+        ({"report_examples": 101}, r"report_examples:\D+0\D+100\D+101"),
     ],
 )
 def test_senseless_settings_of_evaluate_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -48,18 +48,18 @@ def test_the_first_tflite_format_is_the_main_file() -> None:
     [
         (
             {"formats": ()},
-            r"formats: must be one or more of saved_model, float32, float16, dynamic, int8, onnx, rknn, each once, got",
+            r"formats: .*saved_model, float32, float16, dynamic, int8, onnx, rknn\b",
         ),
-        ({"formats": ("int8", "int8")}, r"each once, got \['int8', 'int8'\]"),
-        ({"max_detections": 0}, r"max_detections: must be between 1 and 1000, got 0"),
-        ({"representative_examples": 0}, r"representative_examples: must be between 1 and 100,000, got 0"),
-        ({"sample": -1}, r"sample: must be 0 or more, got -1"),
-        ({"max_drop": 1.5}, r"max_drop: must be between 0 and 1, got 1.5"),
-        ({"latency_calls": 0}, r"latency_calls: must be between 1 and 10,000, got 0"),
-        ({"threads": 0}, r"threads: must be between 1 and 256, got 0"),
+        ({"formats": ("int8", "int8")}, r"formats: .*once.*\['int8', 'int8'\]"),
+        ({"max_detections": 0}, r"max_detections:\D+1\D+1000\D+0"),
+        ({"representative_examples": 0}, r"representative_examples:\D+1\D+100,000\D+0"),
+        ({"sample": -1}, r"sample:\D+0\D+-1"),
+        ({"max_drop": 1.5}, r"max_drop:\D+0\D+1\D+1\.5"),
+        ({"latency_calls": 0}, r"latency_calls:\D+1\D+10,000\D+0"),
+        ({"threads": 0}, r"threads:\D+1\D+256\D+0"),
         (
             {"threads": 17},
-            r"threads: must be at most 16 with per_class_suppression, for there TensorFlow Lite loses a class with",
+            r"threads:\D+16\D+per_class_suppression\D+17$",
         ),
     ],
 )

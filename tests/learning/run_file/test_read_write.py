@@ -1,6 +1,5 @@
 """An edit of run.yaml is refused, with the command that does what it meant to do."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import yaml
 from bakeoff.config.compose.whole_run import require_unedited
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.run_file.read_write import is_whole, sealed, unsealed
+from support.messages import missing_in
 
 TREE: dict[str, Any] = {
     "variant": {"lr": "cosine"}, "seed": 0, "lr": {"kind": "cosine", "peak": 0.1, "hold_steps": 0},
@@ -57,42 +57,38 @@ def test_a_file_that_is_not_there_or_was_written_by_an_earlier_version_may_be_wr
     [
         (
             {"lr": {"kind": "cosine", "peak": 0.5, "hold_steps": 0}},
-            "lr.peak is 0.5, rendered is 0.1",
+            ("lr.peak ", "0.5", "0.1"),
             "-S ++lr.peak=0.5",
         ),
-        ({"seed": 3}, "seed is 3, rendered is 0", "-S seed=3"),
-        ({"variant": {"lr": "constant"}}, "variant.lr is constant, rendered is cosine", "-S lr.use=constant"),
+        ({"seed": 3}, ("seed ", "3", "0"), "-S seed=3"),
+        ({"variant": {"lr": "constant"}}, ("variant.lr ", "constant", "cosine"), "-S lr.use=constant"),
     ],
 )
 def test_an_edit_is_refused_with_the_command_that_works(
-    edit: dict[str, Any], expected: str, command: str, tmp_path: Path
+    edit: dict[str, Any], expected: tuple[str, ...], command: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path / "run.yaml", sealed(TREE) | edit)
-    with pytest.raises(
-        ConfigError, match=rf"run\.yaml: was edited, but render_config writes it \({re.escape(expected)}\)"
-    ) as error:
+    with pytest.raises(ConfigError) as error:
         require_unedited(path, TREE)
-    assert f"then `dvc exp run {command}`, or the same in params.yaml" in str(error.value)
-    assert "delete it" in str(error.value)
+    said = "run.yaml: ", "edited", "render_config", *expected, "delete it", f"`dvc exp run {command}`", "params.yaml"
+    assert missing_in(str(error.value), *said) == []
 
 
 def test_an_edit_that_no_command_can_make_is_refused_without_one(tmp_path: Path) -> None:
     path = written(tmp_path / "run.yaml", sealed(TREE) | {"derived": {"steps": 11}})
-    with pytest.raises(ConfigError, match=r"derived\.steps is 11, rendered is 10") as error:
+    with pytest.raises(ConfigError, match=r"derived\.steps .*\b11\b.*\b10\b") as error:
         require_unedited(path, TREE)
     assert "dvc exp run" not in str(error.value)
 
 
 def test_many_edits_are_counted(tmp_path: Path) -> None:
     edited = sealed(TREE) | {"seed": 1, "lr": {"kind": "x", "peak": 2, "hold_steps": 3}, "derived": {"steps": 1}}
-    with pytest.raises(ConfigError, match=r"seed is 1, .*, lr\.peak is 2, rendered is 0\.1, and 2 more\)"):
+    with pytest.raises(ConfigError, match=r"\bseed .*\b1\b.*lr\.peak .*\b2\b.*\b0\.1\b.*\b2 more\b"):
         require_unedited(written(tmp_path / "run.yaml", edited), TREE)
 
 
 def test_a_file_that_an_edit_broke_is_refused_too(tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
     path.write_text("lr: [\n", encoding="utf-8")
-    with pytest.raises(
-        ConfigError, match=r"run\.yaml:2: not valid YAML: .*; render_config writes this file: delete it"
-    ):
+    with pytest.raises(ConfigError, match=r"run\.yaml:2: .*YAML.*render_config.*delete it"):
         require_unedited(path, TREE)

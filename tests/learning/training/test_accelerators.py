@@ -134,17 +134,17 @@ def test_two_devices_train_as_one_does(case: str, by_one_and_two: dict[str, dict
 
 def test_more_devices_than_there_are_is_refused() -> None:
     there = len(tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU"))
-    message = rf"^train\.devices: must be at most {there}, the devices of this machine, got {there + 1}$"
+    message = rf"^train\.devices:\D+{there}\D+{there + 1}$"
     with pytest.raises(ConfigError, match=message):
         strategy_of(there + 1, [8])
 
 
 def test_a_batch_that_does_not_divide_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: ["a", "b", "c"] if kind == "GPU" else ["d"])
-    message = r"^train\.batch_size: must divide by train\.devices=3, got 8; 6 or 9 would$"
+    message = r"^train\.batch_size: .*train\.devices=3\D+8\D+6\D+9\D+$"
     with pytest.raises(ConfigError, match=message):
         strategy_of("all", [9, 8])
-    with pytest.raises(ConfigError, match="got 2; 3 or 3 would|got 2; 3 would"):
+    with pytest.raises(ConfigError, match=r"train\.devices=3\D+2\D+3\D"):
         strategy_of(3, [2])
 
 
@@ -185,9 +185,7 @@ def test_a_gpus_memory_is_taken_as_needed_or_at_once_or_up_to_a_limit(
 
 def test_without_a_gpu_one_that_must_be_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
-    message = (
-        r"^train\.devices: must be cpu, all or a number, got 'gpu', for TensorFlow sees no GPU; `bakeoff doctor` says"
-    )
+    message = r"^train\.devices:\D+cpu\D+all\D+'gpu'.*`bakeoff doctor`"
     with pytest.raises(ConfigError, match=message):
         use_devices("gpu", "growth")
     use_devices("cpu", "growth")

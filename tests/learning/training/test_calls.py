@@ -110,7 +110,7 @@ def test_the_bits_are_those_of_single_steps(monkeypatch: pytest.MonkeyPatch, det
 
 def test_the_step_that_diverged_is_found_within_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run("auto", monkeypatch)
-    with pytest.raises(Diverged, match=r"the loss is nan at step 14 with rate 0\.0") as caught:
+    with pytest.raises(Diverged, match=r"loss is nan .*step 14\b.*rate 0\.0") as caught:
         run.bake(24, spoilt=13)
     assert 3 in run.taken and caught.value.step == 14 and run.saved == [6, 12]
 

@@ -150,13 +150,13 @@ class Shock(Ones):
 
 @pytest.mark.parametrize(
     ("steps", "what"),
-    [(9, r"the loss is nan at step 6 with rate 10; .*: those of step 6$"),
-     (5, r"the weights are no numbers at step 5 with rate 10; .*: those of step 5$")],
+    [(9, r"loss is nan .*step 6\b.*rate 10\b.*: those of step 6$"),
+     (5, r"weights .*step 5\b.*rate 10\b.*: those of step 5$")],
 )  # fmt: skip
 def test_what_diverges_is_named_and_becomes_no_checkpoint(steps: int, what: str, tmp_path: Path) -> None:
     kitchen = Kitchen(tmp_path, [phase("all", 0, steps, 10.0)])
     kitchen.feed, kitchen.rhythm = Shock(), Rhythm(log_every=100, validate_every=0, checkpoint_every=1)
-    with pytest.raises(Diverged, match=f"^training diverged: {what}"):
+    with pytest.raises(Diverged, match=f"^training diverged: .*{what}"):
         kitchen.bake()
     with RunFolder(tmp_path, ["all"]) as work:
         state = work.newest()  # the writer may have left some out, for steps are faster than the disk

@@ -85,15 +85,12 @@ def test_what_a_leg_froze_the_next_one_can_train() -> None:
 
 
 def test_a_pattern_without_a_match_is_refused_with_the_nearest_names() -> None:
-    message = (
-        r"^train\.trainable: no variable of the network matches 'bakbone'; did you mean 'backbone'\? "
-        r"its parts are: backbone, head$"
-    )
+    message = r"^train\.trainable: .*'bakbone'.*'backbone'\?.*backbone, head$"
     with pytest.raises(ConfigError, match=message):
         train_only(network(), ("head", "bakbone"), PARTS, "train.trainable")
 
 
 def test_patterns_that_leave_nothing_to_train_are_refused() -> None:
-    message = r"^train\.trainable: body\.norm/moving_mean names nothing that can be trained, only statistics$"
+    message = r"^train\.trainable: body\.norm/moving_mean .*only statistics"
     with pytest.raises(ConfigError, match=message):
         train_only(network(), ("body.norm/moving_mean",), PARTS, "train.trainable")

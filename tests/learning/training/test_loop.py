@@ -201,10 +201,7 @@ def test_steps_that_are_faster_than_the_clock_ticks_do_not_end_the_run(monkeypat
 @pytest.mark.parametrize(("bad", "text"), [(math.nan, "nan"), (math.inf, "-inf")])
 def test_loss_that_is_no_number_ends_training_with_a_remedy(bad: float, text: str) -> None:
     oven = Oven(steps=5, log_every=2)
-    message = (
-        rf"^training diverged: the loss is {text} at step 4 with rate 0\.25; "
-        r"lower lr\.peak or lengthen lr\.warmup_steps$"
-    )
+    message = rf"^training diverged: .*loss is {text} .*step 4\b.*rate 0\.25\b.*lr\.peak.*lr\.warmup_steps$"
     with pytest.raises(Diverged, match=message):
         oven.bake(Constant(0.25), [0.0], [1.0, 1.0, 1.0, bad, 1.0])
     assert [step for step, _ in oven.lines] == [2]
@@ -212,7 +209,7 @@ def test_loss_that_is_no_number_ends_training_with_a_remedy(bad: float, text: st
 
 def test_what_diverged_between_two_lines_becomes_no_checkpoint() -> None:
     oven = Oven(steps=6, log_every=100, checkpoint_every=2)
-    with pytest.raises(Diverged, match="the loss is nan at step 3 with rate"):
+    with pytest.raises(Diverged, match=r"loss is nan .*step 3\b"):
         oven.bake(Constant(0.25), [0.0], [1.0, 1.0, math.nan, 1.0, 1.0, 1.0])
     assert oven.calls == ["checkpoint 2 best 0"]
 

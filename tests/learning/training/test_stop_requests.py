@@ -10,6 +10,7 @@ from bakeoff.foundation.errors import Canceled, errors_in_one_line
 from bakeoff.foundation.workspace import STOP_FILE
 from bakeoff.learning.training import stopping as stopping
 from bakeoff.learning.training.stopping import Stop
+from support.messages import missing_in
 
 NAMES = ("SIGTERM", "SIGUSR2")
 
@@ -38,7 +39,7 @@ def test_before_the_first_step_a_signal_ends_the_run_at_once(
     with pytest.raises(SystemExit) as ended, errors_in_one_line():
         send(number)
     assert ended.value.code == code
-    assert capsys.readouterr().err == f"stopped by {name} before the first step; run the same command again\n"
+    assert missing_in(capsys.readouterr().err, f"stopped by {name} ", "before the first") == []
 
 
 def test_after_a_step_ctrl_c_asks_for_a_stop_and_says_what_happens(stop: Stop, capfd: pytest.CaptureFixture) -> None:
@@ -49,7 +50,7 @@ def test_after_a_step_ctrl_c_asks_for_a_stop_and_says_what_happens(stop: Stop, c
     stop.leave_if_asked()  # no more: there is something to save
     stop.leave_if_taken_away(7)  # it is evaluated
     [line] = capfd.readouterr().err.split("\n")[1:-1]
-    assert line == "Ctrl-C: training ends after this step and is saved, then evaluated; Ctrl-C again stops at once"
+    assert missing_in(line, "Ctrl-C: ", "saved", "evaluated", "Ctrl-C again") == []
 
 
 @pytest.mark.parametrize(("number", "name"), TAKES_AWAY)
@@ -62,10 +63,9 @@ def test_a_signal_that_takes_the_machine_away_ends_training_once_it_is_saved(
     with pytest.raises(SystemExit) as ended, errors_in_one_line():
         stop.leave_if_taken_away(1234)
     assert ended.value.code == 75
-    assert capfd.readouterr().err.splitlines()[1:] == [
-        f"{name}: training ends after this step and is saved; the same command resumes there",
-        f"stopped by {name} after step 1,234, which is saved; the same command resumes there",
-    ]
+    asked, stopped = capfd.readouterr().err.splitlines()[1:]
+    assert missing_in(asked, f"{name}: ", "saved", "resumes") == [] and "evaluated" not in asked
+    assert missing_in(stopped, f"stopped by {name} ", "1,234", "saved", "resumes") == []
 
 
 def test_ctrl_c_twice_stops_at_once(stop: Stop) -> None:
@@ -96,7 +96,7 @@ def test_a_file_that_came_before_the_first_step_ends_the_run_before_it(stop: Sto
     stop.leave_if_asked()
     (tmp_path / STOP_FILE).touch()
     stop._looked = float("-inf")  # or it would not look again so soon
-    with pytest.raises(Canceled, match=r"^stopped by bakeoff stop before the first step; run the same command again$"):
+    with pytest.raises(Canceled, match="^stopped by bakeoff stop .*before the first"):
         stop.leave_if_asked()
 
 

@@ -63,10 +63,8 @@ def test_weights_are_choose_headline_the_headline_or_by_the_number_that_was_chos
 
 
 def test_a_number_that_no_look_gives_is_refused_with_the_nearest() -> None:
-    message = (
-        r"^train\.best_by: no such metric 'f2'; did you mean 'f1'\? "
-        r"one of: best_f1, f1, loss, mean_auc, mean_average_precision, precision, recall$"
-    )
+    metrics = "best_f1, f1, loss, mean_auc, mean_average_precision, precision, recall"
+    message = rf"^train\.best_by: .*'f2'.*'f1'\?.*\b{metrics}$"
     with pytest.raises(ConfigError, match=message):
         choose_headline(Classification(NETWORK, CLASSES, multi_label=True), "f2")
 
@@ -177,5 +175,5 @@ def test_a_batch_counts_as_much_as_what_training_divides_it_by(detector: keras.M
 def test_the_best_weights_of_a_detector_may_be_those_of_the_least_loss() -> None:
     task = Detection(Ssd(input_size=64), CLASSES)
     assert choose_headline(task, "loss") == "loss" and choose_headline(task, "loss_boxes") == "loss_boxes"
-    with pytest.raises(ConfigError, match=r"^train\.best_by: no such metric 'los'; did you mean 'loss'\? one of: .*"):
+    with pytest.raises(ConfigError, match=r"^train\.best_by: .*'los'.*'loss'\?"):
         choose_headline(task, "los")

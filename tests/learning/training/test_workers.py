@@ -43,12 +43,12 @@ def test_tf_config_gives_the_place_and_a_place_gives_tf_config() -> None:
     "text", ["{", "[]", "{}", cluster(2), cluster(-1), cluster("x"), cluster(0, "chief"), cluster(0, ps=["a:1"])]
 )
 def test_a_tf_config_of_another_kind_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match='^TF_CONFIG: must be {"cluster": {"worker": '):
+    with pytest.raises(ConfigError, match='^TF_CONFIG: .*{"cluster": {"worker": '):
         place_of({CLUSTER: text})
 
 
 def test_the_number_of_workers_is_that_of_tf_config() -> None:
-    with pytest.raises(ConfigError, match=r"^train\.workers: must be 2, the number of workers in TF_CONFIG, got 3$"):
+    with pytest.raises(ConfigError, match=r"^train\.workers:\D+2\D+TF_CONFIG\D+3$"):
         with gather(3, WorkerAddress(0, ADDRESSES)):
             pass
     with gather(2, WorkerAddress(0, ADDRESSES)) as place:
@@ -87,11 +87,11 @@ def test_the_parts_of_all_workers_are_the_batch_and_nobody_reads_what_others_rea
 
 
 def test_settings_that_workers_cannot_share_are_refused() -> None:
-    with pytest.raises(OutOfRange, match=r"devices: must be 1 or cpu with several workers, each of which takes one"):
+    with pytest.raises(OutOfRange, match=r"devices:\D+1\D+cpu\D+workers\b.*2$"):
         Train(8, steps=1, workers=2, devices=2)
-    with pytest.raises(OutOfRange, match="gradient_histograms: must be false with several workers"):
+    with pytest.raises(OutOfRange, match="gradient_histograms: .*false.*workers.*True$"):
         Train(8, steps=1, workers=2, tensorboard=True, gradient_histograms=True)
-    with pytest.raises(OutOfRange, match="workers: must be 1 or more, got 0"):
+    with pytest.raises(OutOfRange, match=r"workers:\D+1\D+0"):
         Train(8, steps=1, workers=0)
 
 

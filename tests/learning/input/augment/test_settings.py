@@ -19,52 +19,53 @@ from bakeoff.learning.input.augment.turn import Turn
 from bakeoff.learning.input.augment.zoom import Zoom
 from bakeoff.learning.run_file.parse import Problems, parse
 from support.changed_pictures import distorted, noise
+from support.messages import missing_in
 
 
 @pytest.mark.parametrize(
     ("kind", "fields", "message"),
     [
-        (Zoom, {"smallest": 0.05}, r"^smallest: must be between 0\.1 and 1, got 0\.05$"),
-        (Zoom, {"smallest": 1.1}, r"^smallest: must be between 0\.1 and 1, got 1\.1$"),
-        (Zoom, {"largest": 0.9}, r"^largest: must be between 1 and 8, got 0\.9$"),
-        (Zoom, {"largest": 8.5}, r"^largest: must be between 1 and 8, got 8\.5$"),
-        (Zoom, {"stretch": 0.5}, r"^stretch: must be between 1 and 4, got 0\.5$"),
-        (Zoom, {"stretch": 5.0}, r"^stretch: must be between 1 and 4, got 5\.0$"),
-        (Turn, {"mirror": 1.5}, r"^mirror: must be between 0 and 1, got 1\.5$"),
-        (Turn, {"upside_down": -0.5}, r"^upside_down: must be between 0 and 1, got -0\.5$"),
-        (Turn, {"quarter": 2}, r"^quarter: must be between 0 and 1, got 2$"),
-        (Colour, {"brightness": 2.0}, r"^brightness: must be between 0 and 1, got 2\.0$"),
-        (Colour, {"grey": 1.1}, r"^grey: must be between 0 and 1, got 1\.1$"),
-        (Colour, {"contrast": 1.0}, r"^contrast: must be at least 0 and under 1, got 1\.0$"),
-        (Colour, {"saturation": -0.1}, r"^saturation: must be at least 0 and under 1, got -0\.1$"),
-        (Colour, {"hue": 0.6}, r"^hue: must be between 0 and 0\.5, got 0\.6$"),
-        (Colour, {"orders": (("hue", "hue", "contrast", "brightness"),)}, r"^orders: must be lists that each"),
-        (Colour, {"orders": (("hue",),)}, r"^orders: .* contrast, saturation and hue once, got \[\['hue'\]\]$"),
-        (Expand, {"probability": 0.0}, r"^probability: must be above 0, at most 1, got 0\.0$"),
-        (Expand, {"smallest": 0.5}, r"^smallest: must be between 1 and 16, got 0\.5$"),
-        (Expand, {"smallest": 3, "largest": 2}, r"^largest: must be between smallest \(3\) and 16, got 2$"),
-        (Crop, {"min_object_covered": 1.1}, r"^min_object_covered: must be between 0 and 1, got 1\.1$"),
-        (Crop, {"min_seen": -1}, r"^min_seen: must be between 0 and 1, got -1$"),
-        (Crop, {"untouched": 2}, r"^untouched: must be between 0 and 1, got 2$"),
-        (Crop, {"min_aspect_ratio": 0}, r"^min_aspect_ratio: must be above 0, at most 100, got 0$"),
-        (Crop, {"max_aspect_ratio": 0.5}, r"^max_aspect_ratio: must be between min_aspect_ratio \(0\.75\) and 100"),
-        (Crop, {"min_area": 1.5}, r"^min_area: must be above 0, at most 1, got 1\.5$"),
-        (Crop, {"min_area": 0.5, "max_area": 0.4}, r"^max_area: must be between min_area \(0\.5\) and 1, got 0\.4$"),
-        (SsdCrop, {"ways": ()}, r"^ways: must be at least one way to crop, got \[\]$"),
-        (Augment, {"fill": (1.0, 2.0)}, r"^fill: must be three numbers between 0 and 255, or empty, got \[1\.0, 2"),
-        (Augment, {"fill": (1.0, 2.0, 256.0)}, r"^fill: must be three numbers between 0 and 255, or empty, got "),
-        (Mosaic, {"probability": 0.0}, r"^probability: must be above 0, at most 1, got 0\.0$"),
-        (Mosaic, {"smallest": 0.05}, r"^smallest: must be between 0\.1 and 2, got 0\.05$"),
-        (Mosaic, {"largest": 0.4}, r"^largest: must be between smallest \(0\.5\) and 2, got 0\.4$"),
-        (Mosaic, {"min_tile": 0.6}, r"^min_tile: must be between 0\.1 and 0\.5, got 0\.6$"),
-        (Mosaic, {"min_seen": 1.5}, r"^min_seen: must be between 0 and 1, got 1\.5$"),
-        (Mixup, {"probability": 1.5}, r"^probability: must be above 0, at most 1, got 1\.5$"),
-        (Mixup, {"alpha": 0.1}, r"^alpha: must be between 0\.5 and 1000, got 0\.1$"),
-        (CopyPaste, {"probability": 2}, r"^probability: must be above 0, at most 1, got 2$"),
-        (CopyPaste, {"most": 11}, r"^most: must be between 1 and 10, got 11$"),
-        (CopyPaste, {"most_hidden": 1.0}, r"^most_hidden: must be between 0 and 0\.9, got 1\.0$"),
-        (Augment, {"until": 0.0}, r"^until: must be above 0, at most 1, got 0\.0$"),
-        (Augment, {"resize": ()}, r"^resize: must be at least one way to resize, got \[\]$"),
+        (Zoom, {"smallest": 0.05}, r"^smallest:\D+0\.1\D+1\D+0\.05$"),
+        (Zoom, {"smallest": 1.1}, r"^smallest:\D+0\.1\D+1\D+1\.1$"),
+        (Zoom, {"largest": 0.9}, r"^largest:\D+1\D+8\D+0\.9$"),
+        (Zoom, {"largest": 8.5}, r"^largest:\D+1\D+8\D+8\.5$"),
+        (Zoom, {"stretch": 0.5}, r"^stretch:\D+1\D+4\D+0\.5$"),
+        (Zoom, {"stretch": 5.0}, r"^stretch:\D+1\D+4\D+5\.0$"),
+        (Turn, {"mirror": 1.5}, r"^mirror:\D+0\D+1\D+1\.5$"),
+        (Turn, {"upside_down": -0.5}, r"^upside_down:\D+0\D+1\D+-0\.5$"),
+        (Turn, {"quarter": 2}, r"^quarter:\D+0\D+1\D+2$"),
+        (Colour, {"brightness": 2.0}, r"^brightness:\D+0\D+1\D+2\.0$"),
+        (Colour, {"grey": 1.1}, r"^grey:\D+0\D+1\D+1\.1$"),
+        (Colour, {"contrast": 1.0}, r"^contrast:\D+0\D+1\D+1\.0$"),
+        (Colour, {"saturation": -0.1}, r"^saturation:\D+0\D+1\D+-0\.1$"),
+        (Colour, {"hue": 0.6}, r"^hue:\D+0\D+0\.5\D+0\.6$"),
+        (Colour, {"orders": (("hue", "hue", "contrast", "brightness"),)}, r"^orders: .*'hue', 'hue', 'contrast', "),
+        (Colour, {"orders": (("hue",),)}, r"^orders: .*contrast\b.*saturation\b.*hue\b.*\[\['hue'\]\]$"),
+        (Expand, {"probability": 0.0}, r"^probability:\D+0\D+1\D+0\.0$"),
+        (Expand, {"smallest": 0.5}, r"^smallest:\D+1\D+16\D+0\.5$"),
+        (Expand, {"smallest": 3, "largest": 2}, r"^largest:\D+smallest\D+3\D+16\D+2$"),
+        (Crop, {"min_object_covered": 1.1}, r"^min_object_covered:\D+0\D+1\D+1\.1$"),
+        (Crop, {"min_seen": -1}, r"^min_seen:\D+0\D+1\D+-1$"),
+        (Crop, {"untouched": 2}, r"^untouched:\D+0\D+1\D+2$"),
+        (Crop, {"min_aspect_ratio": 0}, r"^min_aspect_ratio:\D+0\D+100\D+0$"),
+        (Crop, {"max_aspect_ratio": 0.5}, r"^max_aspect_ratio:\D+min_aspect_ratio\D+0\.75\D+100\D"),
+        (Crop, {"min_area": 1.5}, r"^min_area:\D+0\D+1\D+1\.5$"),
+        (Crop, {"min_area": 0.5, "max_area": 0.4}, r"^max_area:\D+min_area\D+0\.5\D+1\D+0\.4$"),
+        (SsdCrop, {"ways": ()}, r"^ways: .*\[\]$"),
+        (Augment, {"fill": (1.0, 2.0)}, r"^fill:\D+0\D+255\D+\[1\.0, 2"),
+        (Augment, {"fill": (1.0, 2.0, 256.0)}, r"^fill:\D+0\D+255\D+"),
+        (Mosaic, {"probability": 0.0}, r"^probability:\D+0\D+1\D+0\.0$"),
+        (Mosaic, {"smallest": 0.05}, r"^smallest:\D+0\.1\D+2\D+0\.05$"),
+        (Mosaic, {"largest": 0.4}, r"^largest:\D+smallest\D+0\.5\D+2\D+0\.4$"),
+        (Mosaic, {"min_tile": 0.6}, r"^min_tile:\D+0\.1\D+0\.5\D+0\.6$"),
+        (Mosaic, {"min_seen": 1.5}, r"^min_seen:\D+0\D+1\D+1\.5$"),
+        (Mixup, {"probability": 1.5}, r"^probability:\D+0\D+1\D+1\.5$"),
+        (Mixup, {"alpha": 0.1}, r"^alpha:\D+0\.5\D+1000\D+0\.1$"),
+        (CopyPaste, {"probability": 2}, r"^probability:\D+0\D+1\D+2$"),
+        (CopyPaste, {"most": 11}, r"^most:\D+1\D+10\D+11$"),
+        (CopyPaste, {"most_hidden": 1.0}, r"^most_hidden:\D+0\D+0\.9\D+1\.0$"),
+        (Augment, {"until": 0.0}, r"^until:\D+0\D+1\D+0\.0$"),
+        (Augment, {"resize": ()}, r"^resize: .*\[\]$"),
     ],
 )  # fmt: skip
 def test_senseless_change_is_refused(kind: Callable[..., Any], fields: dict[str, Any], message: str) -> None:
@@ -115,17 +116,17 @@ def test_settings_are_read_as_they_are_written_in_yaml() -> None:
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
-        ({"crop": {"min_area": 0.2}}, "train.augment.crop.kind: is missing; one of: single, ssd"),
-        ({"crop": {"kind": "single", "min_area": 0}}, "train.augment.crop.min_area: must be above 0, at most 1"),
-        ({"crop": {"kind": "ssd", "ways": [{"min_seen": 3}]}}, "train.augment.crop.ways[0].min_seen: must be betw"),
-        ({"resize": ["cubic"]}, "train.augment.resize[0]: no such choice 'cubic'; did you mean 'bicubic'?"),
-        ({"mirror": 0.5}, "train.augment.mirror: no such key; one of: colour, copy_paste, crop, decode, expand, fill"),
+        ({"crop": {"min_area": 0.2}}, ("train.augment.crop.kind: ", "missing", "single", "ssd")),
+        ({"crop": {"kind": "single", "min_area": 0}}, ("train.augment.crop.min_area: ", "0", "1")),
+        ({"crop": {"kind": "ssd", "ways": [{"min_seen": 3}]}}, ("train.augment.crop.ways[0].min_seen", "0", "1", "3")),
+        ({"resize": ["cubic"]}, ("train.augment.resize[0]: ", "'cubic'", "'bicubic'?")),
+        ({"mirror": 0.5}, ("train.augment.mirror: ", "no such", "colour, copy_paste, crop, decode, expand, fill")),
     ],
 )  # fmt: skip
-def test_mistakes_are_said_by_their_full_key(tree: dict[str, Any], expected: str) -> None:
+def test_mistakes_are_said_by_their_full_key(tree: dict[str, Any], expected: tuple[str, ...]) -> None:
     augment, mistakes = parsed(tree)
     assert augment is None
-    assert mistakes[0].startswith(f"params.yaml:3: {expected}")
+    assert missing_in(mistakes[0], "params.yaml:3: ", *expected) == []
 
 
 @dataclass(frozen=True)
@@ -164,12 +165,10 @@ def test_a_change_that_brings_along_what_it_does_comes_last_and_draws_by_its_nam
     assert 0 < first < 10 and 0 < second < 10 and first != second
     both = Own(turn=mirrored, first=Lighter(), second=Lighter())
     assert light(both) == pytest.approx(first + second, abs=2e-3) and light(Own(turn=mirrored)) == 0
-    assert explain_augmentation(both) == [
-        "That API has no step like first (Lighter).", "That API has no step like second (Lighter).",
-    ]  # fmt: skip
+    notes = zip(explain_augmentation(both), ("first (Lighter)", "second (Lighter)"), strict=True)
+    assert [missing_in(note, "no step", step) for note, step in notes] == [[], []]
 
 
 def test_pipeline_config_says_that_it_mixes_nothing() -> None:
     [note] = explain_augmentation(Augment(mosaic=Mosaic(), mixup=Mixup(), until=0.75))
-    assert note.startswith("That API mixes no examples: there is no step like mosaic, mixup; ")
-    assert note.endswith("bakeoff does it in the first 75% of the steps.")
+    assert missing_in(note, "mixes no", "mosaic", "mixup", "75%") == []
