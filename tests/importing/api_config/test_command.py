@@ -1,5 +1,6 @@
 """`bakeoff import-config`: files of conf/ that compose, and nothing overwritten."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from bakeoff.foundation.errors import ConfigError
 from bakeoff.importing.api_config.command import add_to
 from bakeoff.importing.api_config.options import list_differences
 from support.imports import ROOT
+from support.messages import missing_in
 
 FILES = Path(__file__).parent / "files"
 TF2 = FILES / "tf2.config"
@@ -94,9 +96,7 @@ def test_pictures_of_the_evaluation_become_an_option_where_they_are_not_the_usua
 def test_the_nearest_network_is_taken_where_that_is_wanted(workspace: Path) -> None:
     Path("large.config").write_text(TF2.read_text().replace("ssd_mobilenet_v2_fpn_keras", "ssd_resnet101_v1_fpn_keras"))
     before = files(workspace)
-    with pytest.raises(
-        ConfigError, match="the nearest is 'ssd_resnet50_v1_fpn_keras', which --nearest puts in its place"
-    ):
+    with pytest.raises(ConfigError, match="nearest .*'ssd_resnet50_v1_fpn_keras'.*--nearest"):
         run("large.config")
     assert files(workspace) == before
     run("large.config", "--nearest")
@@ -122,7 +122,7 @@ def test_what_was_written_and_what_was_lost_is_said(workspace: Path, capsys: pyt
     run(str(TF2), "--name", "coco")
     output = capsys.readouterr().out.splitlines()
     assert output[0].startswith("tf2.config:") and "not carried over" in output[0]
-    assert output[-6] == f"{len(output) - 6} lines above: what the options don't hold, or hold in another form"
+    assert output[-6].startswith(f"{len(output) - 6} lines ")
     assert output[-5:] == [
         f"written: conf/{group}/coco.yaml" for group in ("model", "lr", "optimizer", "train", "experiment")
     ]
@@ -131,7 +131,7 @@ def test_what_was_written_and_what_was_lost_is_said(workspace: Path, capsys: pyt
 def test_nothing_is_overwritten_unless_forced(workspace: Path) -> None:
     Path("conf/lr/mine.yaml").write_text("# by hand\n")
     before = files(workspace)
-    with pytest.raises(ConfigError, match="conf/lr/mine.yaml: there already; choose another --name, or replace with"):
+    with pytest.raises(ConfigError, match=r"conf/lr/mine\.yaml: .*already.*--name.*--force"):
         run(str(TF2), "--name", "mine")
     assert files(workspace) == before
     run(str(TF2), "--name", "mine", "--force")
@@ -142,7 +142,7 @@ def test_a_file_with_a_mistake_writes_nothing(workspace: Path, tmp_path: Path) -
     wrong = tmp_path / "wrong.config"
     wrong.write_text(TF2.read_text().replace("num_steps: 50000", "num_steps: -5"))
     before = files(workspace)
-    with pytest.raises(ConfigError, match=r"wrong.config:\d+:\d+: train_config.num_steps: must be a whole number"):
+    with pytest.raises(ConfigError, match=r"wrong.config:\d+:\d+: train_config.num_steps: .*whole number.*-5"):
         run(str(wrong))
     assert files(workspace) == before
 
@@ -153,10 +153,9 @@ def test_values_that_this_project_forbids_are_refused_at_once(workspace: Path, t
     wrong.write_text(text)
     with pytest.raises(ConfigError) as refused:
         run(str(wrong))
-    assert str(refused.value).splitlines() == [
-        "wrong.config: model.loss.focal_gamma: must be 0 or more, got -2.0",
-        "wrong.config: train.batch_size: must be 1 or more, or auto, got 0",
-    ]
+    gamma, size = str(refused.value).splitlines()
+    assert missing_in(gamma, "wrong.config: model.loss.focal_gamma: ", "0", "-2.0") == []
+    assert missing_in(size, "wrong.config: train.batch_size: ", "1", "auto", "0") == []
 
 
 @pytest.mark.parametrize(
@@ -178,9 +177,7 @@ def test_options_are_named_after_the_file_or_its_folder(place: str, name: str, w
 
 @pytest.mark.parametrize("name", ["../lr", "", "1", "a b", "a.yaml", "preset"])
 def test_a_name_that_is_no_option_is_refused(name: str, workspace: Path) -> None:
-    with pytest.raises(
-        ConfigError, match="--name: must be a letter, then letters, digits, - and _, and not 'preset', got "
-    ):
+    with pytest.raises(ConfigError, match=rf"--name: .*- and _.*'preset'.*{re.escape(repr(name))}"):
         run(str(TF2), "--name", name)
 
 
@@ -198,9 +195,9 @@ def test_a_file_name_cannot_put_words_into_an_option(workspace: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_reported(workspace: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nowhere.config: cannot be read: No such file or directory"):
+    with pytest.raises(ConfigError, match=r"nowhere.config: .*No such file"):
         run("nowhere.config")
-    with pytest.raises(ConfigError, match=r"conf: cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match="conf: .*Is a directory"):
         run("conf")
 
 

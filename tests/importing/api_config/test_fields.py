@@ -6,6 +6,7 @@ from google.protobuf import text_format
 from bakeoff.config.api_export.messages import name_of, new_message
 from bakeoff.importing.api_config.fields import REASONS, SAME_HERE, Block, ConversionReport, shorten
 from bakeoff.importing.api_config.pipeline_reader import find_places
+from support.messages import missing_in
 
 
 def block_of(text: str) -> Block:
@@ -44,12 +45,14 @@ def test_what_nobody_asked_for_is_reported_unless_it_is_so_here_anyway() -> None
     root.inner("eval_config")
     report = ConversionReport()
     report.drop_unused(root)
-    assert report.lines == [
-        (1, "graph_rewriter: not carried over: there is no training for quantised weights here"),
-        (2, "eval_config.save_graph: not carried over: the groups evaluate and track decide that here"),
-        (2, "eval_config.max_evals: not carried over: deprecated: that API itself does not read it"),
-        (3, "train_config.num_steps: not carried over: there is no counterpart here"),
+    named = [
+        (1, ("graph_rewriter: not carried over", "quantised")),
+        (2, ("eval_config.save_graph: not carried over", "groups evaluate and track")),
+        (2, ("eval_config.max_evals: not carried over", "deprecated")),
+        (3, ("train_config.num_steps: not carried over", "no counterpart")),
     ]
+    assert [line for line, _ in report.lines] == [line for line, _ in named]
+    assert [missing_in(text, *parts) for (_, text), (_, parts) in zip(report.lines, named, strict=True)] == [[]] * 4
 
 
 def test_what_is_passed_over_is_not_reported_with_all_that_is_inside() -> None:

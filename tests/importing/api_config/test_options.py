@@ -10,6 +10,7 @@ from bakeoff.foundation.errors import ConfigError
 from bakeoff.importing.api_config.options import check_settings, import_pipeline
 from support.api_files import TF1, TF2, import_changed, line_of
 from support.imports import ROOT
+from support.messages import missing_in
 
 Variant = Callable[..., Run]
 
@@ -32,24 +33,23 @@ def test_a_file_of_tensorflow_2_becomes_the_option_of_its_model(variant: Variant
 
 
 def test_what_is_not_carried_over_is_listed_by_line() -> None:
-    assert import_changed(TF2).report == [
-        f"tf2.config:{line_of(TF2, text, last=last)}: {message}"
-        for text, last, message in [
-            ("inplace_batchnorm", False, "model.ssd.inplace_batchnorm_update: not carried over: steers how that API computes, not what"),
-            ("num_classes", False, "model.ssd.num_classes: not carried over: comes from data/records and its manifest"),
-            ("use_matmul_gather", False, "model.ssd.matcher.argmax_matcher.use_matmul_gather: not carried over: steers how that API computes, not what"),
-            ("fine_tune_checkpoint:", False, "train_config.fine_tune_checkpoint: a placeholder; train.init.weights: imagenet in its place"),
-            ("sync_replicas", False, "train_config.sync_replicas: not carried over: steers how that API computes, not what"),
-            ("startup_delay", False, "train_config.startup_delay_steps: not carried over: steers how that API computes, not what"),
-            ("replicas_to_agg", False, "train_config.replicas_to_aggregate: not carried over: steers how that API computes, not what"),
-            ("max_number", False, "train_config.max_number_of_boxes: not carried over: deprecated: that API itself does not read it"),
-            ("unpad_ground", False, "train_config.unpad_groundtruth_tensors: not carried over: steers how that API computes, not what"),
-            ("label_map_path", False, "train_input_reader.label_map_path: not carried over: comes from data/records and its manifest"),
-            ("tf_record_input", False, "train_input_reader.tf_record_input_reader: not carried over: comes from data/records and its manifest"),
-            ("label_map_path", True, "eval_input_reader.label_map_path: not carried over: comes from data/records and its manifest"),
-            ("tf_record_input", True, "eval_input_reader.tf_record_input_reader: not carried over: comes from data/records and its manifest"),
-        ]
+    named = [
+        ("inplace_batchnorm", False, "model.ssd.inplace_batchnorm_update: not carried over", "how that API"),
+        ("num_classes", False, "model.ssd.num_classes: not carried over", "data/records"),
+        ("use_matmul_gather", False, "model.ssd.matcher.argmax_matcher.use_matmul_gather: not carried over", "how that API"),
+        ("fine_tune_checkpoint:", False, "train_config.fine_tune_checkpoint: ", "placeholder", "train.init.weights: imagenet"),
+        ("sync_replicas", False, "train_config.sync_replicas: not carried over", "how that API"),
+        ("startup_delay", False, "train_config.startup_delay_steps: not carried over", "how that API"),
+        ("replicas_to_agg", False, "train_config.replicas_to_aggregate: not carried over", "how that API"),
+        ("max_number", False, "train_config.max_number_of_boxes: not carried over", "deprecated"),
+        ("unpad_ground", False, "train_config.unpad_groundtruth_tensors: not carried over", "how that API"),
+        ("label_map_path", False, "train_input_reader.label_map_path: not carried over", "data/records"),
+        ("tf_record_input", False, "train_input_reader.tf_record_input_reader: not carried over", "data/records"),
+        ("label_map_path", True, "eval_input_reader.label_map_path: not carried over", "data/records"),
+        ("tf_record_input", True, "eval_input_reader.tf_record_input_reader: not carried over", "data/records"),
     ]  # fmt: skip
+    for line, (text, last, *parts) in zip(import_changed(TF2).report, named, strict=True):
+        assert missing_in(line, f"tf2.config:{line_of(TF2, text, last=last)}: ", *parts) == []
 
 
 def test_a_file_of_tensorflow_1_keeps_its_figures(variant: Variant) -> None:
@@ -82,19 +82,19 @@ def test_a_file_of_tensorflow_1_keeps_its_figures(variant: Variant) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, message",
+    "text, parts",
     [
-        ("batch_norm_trainable", "model.ssd.feature_extractor.batch_norm_trainable: not carried over: that API has dropped"),
-        ("queue_capacity", "train_input_reader.queue_capacity: memory.queue_capacity: 1000, which that API itself does not"),
-        ("num_examples", "eval_config.num_examples: not carried over: deprecated"),
-        ("num_readers", "eval_input_reader.num_readers: not carried over: the memory group"),
-        ("optimizer {", "train_config.optimizer.use_moving_average: is not there, which means true there; train.ema_decay"),
-        ("num_classes", "model.ssd.num_classes: not carried over: comes from data/records and its manifest"),
+        ("batch_norm_trainable", ("model.ssd.feature_extractor.batch_norm_trainable: not carried over", "dropped")),
+        ("queue_capacity", ("train_input_reader.queue_capacity: ", "memory.queue_capacity: 1000")),
+        ("num_examples", ("eval_config.num_examples: not carried over", "deprecated")),
+        ("num_readers", ("eval_input_reader.num_readers: not carried over", "memory group")),
+        ("optimizer {", ("train_config.optimizer.use_moving_average: ", "not there", "true", "train.ema_decay")),
+        ("num_classes", ("model.ssd.num_classes: not carried over", "data/records")),
     ],
 )  # fmt: skip
-def test_old_files_say_what_they_lose(text: str, message: str) -> None:
-    [line] = [line for line in import_changed(TF1).report if message in line]
-    assert line.startswith(f"tf1.config:{line_of(TF1, text)}: {message}")
+def test_old_files_say_what_they_lose(text: str, parts: tuple[str, ...]) -> None:
+    [line] = [line for line in import_changed(TF1).report if parts[0] in line]
+    assert missing_in(line, f"tf1.config:{line_of(TF1, text)}: ", *parts) == []
 
 
 def test_numbers_of_the_readers_memory_are_taken_along() -> None:
@@ -112,9 +112,7 @@ def test_numbers_of_the_readers_memory_are_taken_along() -> None:
 
 def test_a_queue_that_cannot_hold_what_it_must_is_refused_in_the_files_name() -> None:
     imported = import_changed(TF1, ("min_after_dequeue: 1000", "min_after_dequeue: 1001"))
-    with pytest.raises(
-        ConfigError, match=r"^tf1\.config: memory\.queue_capacity: must be at least min_after_dequeue=1001, got 1000"
-    ):
+    with pytest.raises(ConfigError, match=r"^tf1\.config: memory\.queue_capacity: .*min_after_dequeue=1001\D+1000"):
         check_settings(imported.settings | {"train": imported.settings["train"] | {"steps": 9}}, "tf1.config")
 
 
@@ -122,7 +120,6 @@ def test_the_smallest_file_gets_that_apis_defaults(variant: Variant) -> None:
     imported = import_pipeline(b"model { ssd { feature_extractor { type: 'ssd_mobilenet_v2_keras' } } }", "p.config")
     assert imported.settings["train"]["batch_size"] == 32
     assert imported.settings["model"]["kind"] == "ssd_multibox"
-    assert "p.config:1: train_config.optimizer: the file says none, and that API would refuse it; momentum here" in (
-        imported.report
-    )
+    parts = "p.config:1: train_config.optimizer: ", "none", "momentum"
+    assert [line for line in imported.report if not missing_in(line, *parts)]
     assert variant(**(imported.settings | {"train": imported.settings["train"] | {"steps": 10}}))

@@ -21,6 +21,7 @@ from bakeoff.importing.api_config.pipeline_reader import (
     find_places,
 )
 from support.api_files import TF1, TF2, import_changed
+from support.messages import missing_in
 
 WAYS_TO_WRITE = {
     "a colon before a block": "model: { ssd: { num_classes: 3 } }",
@@ -85,33 +86,33 @@ def test_a_text_has_a_place_for_each_field_that_protobuf_reads(text: str) -> Non
 
 
 REFUSED = {
-    "model { ssd {": (1, 14, "the block opened in line 1 is never closed"),
-    "model { ssd { }\n\n": (3, 1, "the block opened in line 1 is never closed"),
-    "model { ssd > }": (1, 13, "after 'ssd' must stand : or {, got '>'"),
-    "model\n}": (2, 1, "after 'model' must stand : or {, got '}'"),
-    "model { }\n}": (2, 1, "a field's name must stand here, got '}'"),
-    "train_config {\n  num_steps: }": (2, 14, "a value must stand here, got '}'"),
-    "train_config {\n  num_steps 5 }": (2, 13, "after 'num_steps' must stand : or {, got '5'"),
-    "train_config {\n  num_steps: 5k }": (2, 14, "not a number: '5k'"),
-    "train_config {\n  num_steps: 1.2.3 }": (2, 14, "not a number: '1.2.3'"),
-    "train_config {\n  num-steps: 5 }": (2, 3, "a field's name must stand here, got 'num-steps'"),
-    "eval_config {\n\n metrics_set: 'a\n' }": (3, 15, "a text must end on its line with ', got 'a"),
-    "eval_config { metrics_set: 'a' \"b }": (1, 28, "a text must end on its line and be UTF-8, with escapes like"),
-    "eval_config { metrics_set: '\\377' }": (1, 28, "a text must end on its line and be UTF-8, with escapes like"),
-    "model @ssd": (1, 7, "after 'model' must stand : or {, got '@'"),
-    "eval_config { metrics_set: ['a' 'b', 'c'\n 'd' 1 }": (2, 6, "between the values of a list (opened in line 1)"),
-    "eval_config { metrics_set ['a'] }": (1, 27, "after 'metrics_set' must stand : before a list of plain values"),
-    "eval_config { metrics_set: -'a' }": (1, 28, "a value must stand here, got '-'"),
-    "{ }": (1, 1, "a field's name must stand here, got '{'"),
+    "model { ssd {": (1, 14, ("line 1", "never closed")),
+    "model { ssd { }\n\n": (3, 1, ("line 1", "never closed")),
+    "model { ssd > }": (1, 13, ("'ssd'", ": or {", "'>'")),
+    "model\n}": (2, 1, ("'model'", ": or {", "'}'")),
+    "model { }\n}": (2, 1, ("field's name", "'}'")),
+    "train_config {\n  num_steps: }": (2, 14, ("a value", "'}'")),
+    "train_config {\n  num_steps 5 }": (2, 13, ("'num_steps'", ": or {", "'5'")),
+    "train_config {\n  num_steps: 5k }": (2, 14, ("not a number: '5k'",)),
+    "train_config {\n  num_steps: 1.2.3 }": (2, 14, ("not a number: '1.2.3'",)),
+    "train_config {\n  num-steps: 5 }": (2, 3, ("field's name", "'num-steps'")),
+    "eval_config {\n\n metrics_set: 'a\n' }": (3, 15, ("text", "end on its line", "'a")),
+    "eval_config { metrics_set: 'a' \"b }": (1, 28, ("UTF-8", "escapes")),
+    "eval_config { metrics_set: '\\377' }": (1, 28, ("UTF-8", "escapes")),
+    "model @ssd": (1, 7, ("'model'", ": or {", "'@'")),
+    "eval_config { metrics_set: ['a' 'b', 'c'\n 'd' 1 }": (2, 6, ("values of a list", "line 1")),
+    "eval_config { metrics_set ['a'] }": (1, 27, ("'metrics_set'", ":", "a list")),
+    "eval_config { metrics_set: -'a' }": (1, 28, ("a value", "'-'")),
+    "{ }": (1, 1, ("field's name", "'{'")),
 }
 
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_wrong_syntax_is_said_with_its_place(text: str) -> None:
-    line, column, reason = REFUSED[text]
+    line, column, parts = REFUSED[text]
     with pytest.raises(SyntaxMistake) as refused:
         find_places(text)
-    assert reason in refused.value.reason
+    assert missing_in(refused.value.reason, *parts) == []
     assert refused.value.spot == Spot(line, column)
     with pytest.raises(text_format.ParseError):
         parse(text)
@@ -119,7 +120,7 @@ def test_wrong_syntax_is_said_with_its_place(text: str) -> None:
 
 def test_an_escape_that_does_not_exist_is_refused() -> None:
     """Python itself only warns of it."""
-    with pytest.raises(SyntaxMistake, match=r"with escapes like .*, got 'a\\qb'"):
+    with pytest.raises(SyntaxMistake, match=r"escapes .*'a\\qb'"):
         find_places("eval_config { metrics_set: 'a\\qb' }")
 
 
@@ -209,44 +210,45 @@ def test_protobuf_has_the_parts_that_its_interface_does_not_promise() -> None:
 
 
 @pytest.mark.parametrize(
-    "change, message",
+    "change, parts",
     [
-        (("matcher {", "macher {"), "tf2.config:9:5: model.ssd.macher: no such field; did you mean 'matcher'? one of: "),
-        (("num_classes: 90", "num_classes: many"), "tf2.config:7:5: model.ssd.num_classes: must be a whole number, at most 2147483647, got many"),
-        (("batch_size: 128", "batch_size: -1"), "train_config.batch_size: must be a whole number, 0 or more, at most 4294967295, got -1"),
-        (("batch_size: 128", "batch_size: 1e9"), "train_config.batch_size: must be a whole number"),
-        (("gamma: 2.0", "gamma: nan"), "weighted_sigmoid_focal.gamma: must be a finite number, got nan"),
-        (("gamma: 2.0", "gamma: 1e400"), "weighted_sigmoid_focal.gamma: must be a finite number, got 1e400"),
-        (("gamma: 2.0", "gamma: 'two'"), "weighted_sigmoid_focal.gamma: must be a number, got 'two'"),
-        (("activation: RELU_6", "activation: RELU6"), "conv_hyperparams.activation: no such choice RELU6; did you mean 'RELU_6'? one of: NONE, RELU, RELU_6, SWISH"),
-        (("freeze_batchnorm: false", "freeze_batchnorm: no"), "tf2.config:6:5: model.ssd.freeze_batchnorm: must be true or false, got no"),
-        (("type: 'ssd_mobilenet_v2_fpn_keras'", "type: ssd"), "model.ssd.feature_extractor.type: must be a text in quotes, got ssd"),
-        (("freeze_batchnorm: false", "freeze_batchnorm: false freeze_batchnorm: true"), "model.ssd.freeze_batchnorm: is there twice, first in line 6; it holds one value"),
-        (("freeze_batchnorm: false", "freeze_batchnorm: [false]"), "model.ssd.freeze_batchnorm: is no list; it holds one value"),
-        (("freeze_batchnorm: false", "freeze_batchnorm { }"), "model.ssd.freeze_batchnorm: must be true or false, got a block { }"),
-        (("similarity_calculator { iou_similarity { } }", "similarity_calculator: 'iou'"), "model.ssd.similarity_calculator: must be a block { }, got 'iou'"),
-        (("optimizer {", "optimizer { adam_optimizer { }"), "train_config.optimizer.momentum_optimizer: cannot stand beside adam_optimizer (line "),
-        (("  ssd {", "  faster_rcnn {"), "tf2.config:4:3: model.faster_rcnn: there is no Faster R-CNN here; the nearest is the SSD `model: ssd_resnet50_fpn_640`"),
-        (("  ssd {", "  center_net {"), "tf2.config:4:3: model.center_net: there is no CenterNet here; the nearest is the SSD `model: ssd_resnet50_fpn_640`"),
-        (("model {", "item {"), "tf2.config: not a pipeline.config: it has no block `model { ssd { … } }`"),
-        (("      score_converter: SIGMOID\n    }\n", "      score_converter: SIGMOID\n"), "not protobuf text format: the block opened in line 3 is never closed"),
+        (("matcher {", "macher {"), ("tf2.config:9:5: model.ssd.macher: ", "no such field", "'matcher'?", "one of: ")),
+        (("num_classes: 90", "num_classes: many"), ("tf2.config:7:5: model.ssd.num_classes: ", "whole number", "2147483647", "many")),
+        (("batch_size: 128", "batch_size: -1"), ("train_config.batch_size: ", "whole number", "0", "4294967295", "-1")),
+        (("batch_size: 128", "batch_size: 1e9"), ("train_config.batch_size: ", "whole number", "1e9")),
+        (("gamma: 2.0", "gamma: nan"), ("weighted_sigmoid_focal.gamma: ", "finite", "nan")),
+        (("gamma: 2.0", "gamma: 1e400"), ("weighted_sigmoid_focal.gamma: ", "finite", "1e400")),
+        (("gamma: 2.0", "gamma: 'two'"), ("weighted_sigmoid_focal.gamma: ", "a number", "'two'")),
+        (("activation: RELU_6", "activation: RELU6"), ("conv_hyperparams.activation: ", "RELU6", "'RELU_6'?", "NONE, RELU, RELU_6, SWISH")),
+        (("freeze_batchnorm: false", "freeze_batchnorm: no"), ("tf2.config:6:5: model.ssd.freeze_batchnorm: ", "true or false", "got no")),
+        (("type: 'ssd_mobilenet_v2_fpn_keras'", "type: ssd"), ("model.ssd.feature_extractor.type: ", "in quotes", "ssd")),
+        (("freeze_batchnorm: false", "freeze_batchnorm: false freeze_batchnorm: true"), ("model.ssd.freeze_batchnorm: ", "twice", "line 6", "one value")),
+        (("freeze_batchnorm: false", "freeze_batchnorm: [false]"), ("model.ssd.freeze_batchnorm: ", "no list", "one value")),
+        (("freeze_batchnorm: false", "freeze_batchnorm { }"), ("model.ssd.freeze_batchnorm: ", "true or false", "block { }")),
+        (("similarity_calculator { iou_similarity { } }", "similarity_calculator: 'iou'"), ("model.ssd.similarity_calculator: ", "block { }", "'iou'")),
+        (("optimizer {", "optimizer { adam_optimizer { }"), ("train_config.optimizer.momentum_optimizer: ", "beside adam_optimizer", "line ")),
+        (("  ssd {", "  faster_rcnn {"), ("tf2.config:4:3: model.faster_rcnn: ", "no Faster R-CNN", "`model: ssd_resnet50_fpn_640`")),
+        (("  ssd {", "  center_net {"), ("tf2.config:4:3: model.center_net: ", "no CenterNet", "`model: ssd_resnet50_fpn_640`")),
+        (("model {", "item {"), ("tf2.config: ", "not a pipeline.config", "`model { ssd { … } }`")),
+        (("      score_converter: SIGMOID\n    }\n", "      score_converter: SIGMOID\n"), ("not protobuf", "line 3", "never closed")),
     ],
 )  # fmt: skip
-def test_a_mistake_is_said_with_its_line(change: tuple[str, str], message: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(message)):
+def test_a_mistake_is_said_with_its_line(change: tuple[str, str], parts: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError) as refused:
         import_changed(TF2, change)
+    assert missing_in(str(refused.value), *parts) == []
 
 
 def test_the_inside_of_a_block_that_no_ssd_needs_is_not_checked() -> None:
     """The messages have no list of what such a block holds."""
     change = ("score_converter: SIGMOID", "score_converter: SIGMOID calibration_config { some { x: 1 } label: ['a'] }")
     [line] = [line for line in import_changed(TF2, change).report if "calibration" in line]
-    assert line.endswith("calibration_config: not carried over: there is no counterpart here")
+    assert missing_in(line, "calibration_config: not carried over", "no counterpart") == []
 
 
 def test_what_only_protobuf_refuses_is_said_in_its_words() -> None:
     change = ("batch_norm_trainable: true", "batch_norm_trainable ['a']")  # a field that is removed
-    with pytest.raises(ConfigError, match=r"^tf1\.config: not protobuf text format: \d+:\d+ : .*Expected \"{\"\."):
+    with pytest.raises(ConfigError, match=r"^tf1\.config: not protobuf.*: \d+:\d+ : .*Expected \"{\"\."):
         import_changed(TF1, change)
 
 
@@ -274,26 +276,26 @@ def test_all_mistakes_come_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "content, message",
+    "content, parts",
     [
-        (b"model { ssd { num_classes: " + b"9" * 900_000 + b"x } }", "p.config:1:28: not protobuf text format: not a number: '999"),
-        (b"a" * 900_000 + b" { }", "p.config:1:1: not protobuf text format: a name must have at most 200 letters, got aaa"),
-        (b"\x00\x01\x02", "p.config: a binary file; pipeline.config is a text"),
-        (b"\xff\xfe\x00m", "p.config: not a text in UTF-8 (byte 0); pipeline.config is one"),
-        (b"", "p.config: not a pipeline.config: it has no block `model { ssd { … } }`"),
-        (b"# YAML\nmodel:\n  ssd:\n    num_classes: 3\n", "p.config:3:6: not protobuf text format: a field's name must stand here, got ':'; it looks like YAML"),
-        (b"model:\n  ssd: 3\n", "p.config:2:6: not protobuf text format: a field's name must stand here, got ':'; it looks like YAML"),
-        (b'{"model": {"ssd": {}}}', "p.config:1:1: not protobuf text format: a field's name must stand here, got '{'; it looks like JSON"),
-        (b"item { id: 1 name: 'ball' }", "p.config: not a pipeline.config: it has no block"),
-        (b"model { }", "p.config:1:1: model: only `ssd` can be carried over, got no model"),
-        (b" " * (MOST_BYTES + 1), f"p.config: must be at most {MOST_BYTES:,} bytes, got more; is it a pipeline.config?"),
-        (b"model {" * 10_000, "p.config:1:455: not protobuf text format: blocks must not be nested deeper than 64"),
-        (b"model { ssd { } } train_config { num_steps: " + b"9" * 400_000 + b" }", "train_config.num_steps: must be a whole number"),
+        (b"model { ssd { num_classes: " + b"9" * 900_000 + b"x } }", ("p.config:1:28: not protobuf", "not a number: '999")),
+        (b"a" * 900_000 + b" { }", ("p.config:1:1: not protobuf", "200", "aaa")),
+        (b"\x00\x01\x02", ("p.config: ", "binary", "pipeline.config")),
+        (b"\xff\xfe\x00m", ("p.config: ", "UTF-8", "byte 0", "pipeline.config")),
+        (b"", ("p.config: ", "not a pipeline.config", "`model { ssd { … } }`")),
+        (b"# YAML\nmodel:\n  ssd:\n    num_classes: 3\n", ("p.config:3:6: not protobuf", "field's name", "':'", "YAML")),
+        (b"model:\n  ssd: 3\n", ("p.config:2:6: not protobuf", "field's name", "':'", "YAML")),
+        (b'{"model": {"ssd": {}}}', ("p.config:1:1: not protobuf", "field's name", "'{'", "JSON")),
+        (b"item { id: 1 name: 'ball' }", ("p.config: ", "not a pipeline.config", "`model { ssd { … } }`")),
+        (b"model { }", ("p.config:1:1: model: ", "`ssd`", "no model")),
+        (b" " * (MOST_BYTES + 1), ("p.config: ", f"{MOST_BYTES:,} bytes", "pipeline.config")),
+        (b"model {" * 10_000, ("p.config:1:455: not protobuf", "nested", "64")),
+        (b"model { ssd { } } train_config { num_steps: " + b"9" * 400_000 + b" }", ("train_config.num_steps: ", "whole number")),
     ],
     ids=["a number before a letter", "a name", "binary", "utf-16", "empty", "yaml", "short yaml", "json", "label map", "no model", "too long", "too deep", "too large a number"],
 )  # fmt: skip
-def test_what_is_no_pipeline_config_is_refused(content: bytes, message: str) -> None:
+def test_what_is_no_pipeline_config_is_refused(content: bytes, parts: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError) as refused:
         import_pipeline(content, "p.config")
-    assert message in str(refused.value)
+    assert missing_in(str(refused.value), *parts) == []
     assert len(str(refused.value)) < 1000

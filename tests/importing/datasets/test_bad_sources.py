@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shutil
 import stat
 import struct
@@ -15,6 +16,7 @@ from bakeoff.importing.datasets.copying import KEPT_FREE
 from bakeoff.importing.datasets.import_dataset import Brought, Request, bring_in, choose_name
 from support.drawing import encoded, write
 from support.exporters import dated_voc, label_studio_yolo, roboflow_csv, roboflow_voc
+from support.messages import missing_in
 
 
 @pytest.fixture
@@ -54,13 +56,13 @@ SOUND = {"cat/1.png": encoded(1, "PNG"), "dog/2.png": encoded(2, "PNG")}
         ("..\\out.png", "leaves the dataset's folder"),
         ("/out.png", "leaves the dataset's folder"),
         ("C:\\out.png", "leaves the dataset's folder"),
-        ("cat/\x1b[2J.png", "its name has control characters"),
-        ("cat/" + "x" * 1100, "its name has more than 1,024 characters"),
+        ("cat/\x1b[2J.png", "control characters"),
+        ("cat/" + "x" * 1100, r"1,024\b"),
     ],
 )
 def test_an_entry_with_a_bad_name_refuses_the_zip(name: str, why: str, workspace: Path) -> None:
     packed = pack(workspace.parent / "a.zip", SOUND | {name: b"x"})
-    with pytest.raises(DataError, match=rf"a\.zip: .*: {why}; nothing was unpacked, pack it without that$"):
+    with pytest.raises(DataError, match=rf"a\.zip: .*: .*{why}.*nothing was unpacked"):
         bring(packed)
     require_nothing_left(workspace)
 
@@ -82,19 +84,17 @@ def test_a_name_twice_and_a_file_that_is_a_folder_refuse_a_zip(workspace: Path) 
     packed = pack(workspace.parent / "a.zip", SOUND)
     with zipfile.ZipFile(packed, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("cat/1.png", b"other")
-    with pytest.raises(DataError, match=r"a\.zip: 'cat/1.png' is in it twice; nothing was unpacked, pack it again"):
+    with pytest.raises(DataError, match=r"a\.zip: 'cat/1.png' .*twice.*nothing was unpacked"):
         bring(packed)
     packed = pack(workspace.parent / "b.zip", SOUND | {"cat": b"x"})
-    with pytest.raises(DataError, match=r"b\.zip: 'cat/1.png' lies in what is a file; nothing was unpacked"):
+    with pytest.raises(DataError, match=r"b\.zip: 'cat/1.png' .*is a file.*nothing was unpacked"):
         bring(packed)
     require_nothing_left(workspace)
 
 
 def test_a_zip_bomb_is_refused_by_what_it_declares(workspace: Path) -> None:
     packed = pack(workspace.parent / "bomb.zip", SOUND | {"cat/zeros.bmp": bytes(120_000_000)})
-    message = (
-        r"bomb\.zip: [\d,]+ bytes would unpack to 120,0\d\d,\d{3}, more than 100 times as many; no pictures pack so"
-    )
+    message = r"bomb\.zip: [\d,]+ bytes\b.* 120,0\d\d,\d{3}\b.*\b100 times\b"
     with pytest.raises(DataError, match=message):
         bring(packed)
     require_nothing_left(workspace)
@@ -105,7 +105,7 @@ def test_an_entry_that_unpacks_to_more_than_it_declares_is_refused(workspace: Pa
     place = data.rfind(b"PK\x01\x02") + 24  # the size in the central directory
     data[place : place + 4] = struct.pack("<I", 1000)
     packed = write(workspace.parent / "b.zip", bytes(data))
-    with pytest.raises(DataError, match=r"b\.zip: broken zip: .*; download or export it again"):
+    with pytest.raises(DataError, match=r"b\.zip: broken zip: "):
         bring(packed)
     require_nothing_left(workspace)
 
@@ -115,13 +115,11 @@ def test_ten_gigabytes_are_refused_before_a_byte_is_written(workspace: Path, mon
     write(folder / "cat/1.png", SOUND["cat/1.png"])
     with (folder / "cat/2.png").open("wb") as file:
         file.truncate(10_000_000_001)  # of a disk's own making: no byte of it is stored
-    with pytest.raises(DataError, match=r"large: has 10\.0 GB, more than the 10 GB that are taken; raise --max-gb if"):
+    with pytest.raises(DataError, match=r"large: .*\b10\.0 GB\b.*\b10 GB\b.*--max-gb\b"):
         bring(folder)
     usage = shutil.disk_usage(workspace)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=KEPT_FREE + 10_000_000_000))
-    message = (
-        r"no space left on the disk for data/raw: .*large needs 10\.00 GB, 10\.20 GB are free; free some and run the"
-    )
+    message = r"no space .*data/raw: .*large\b.*\b10\.00 GB\D+10\.20 GB\b"
     with pytest.raises(WorkspaceError, match=message):
         bring(folder, most_bytes=20_000_000_000)
     require_nothing_left(workspace)
@@ -154,7 +152,7 @@ def test_an_option_that_cannot_be_written_leaves_no_folder(workspace: Path) -> N
 
 @pytest.mark.parametrize("content", [b"", b"not a zip at all", b"\x1f\x8b\x08 of tar and gzip"])
 def test_what_is_no_zip_is_refused(content: bytes, workspace: Path) -> None:
-    message = r"a\.zip: must be a zip or a folder; unpack other archives yourself and name their folder$"
+    message = r"a\.zip: .*zip or a folder"
     with pytest.raises(DataError, match=message):
         bring(write(workspace.parent / "a.zip", content))
     require_nothing_left(workspace)
@@ -163,7 +161,7 @@ def test_what_is_no_zip_is_refused(content: bytes, workspace: Path) -> None:
 def test_a_damaged_zip_is_refused(workspace: Path) -> None:
     data = bytearray(pack(workspace.parent / "a.zip", SOUND).read_bytes())
     data[len(SOUND["cat/1.png"]) // 2] ^= 0xFF
-    with pytest.raises(DataError, match=r"b\.zip: broken zip: .*; download or export it again"):
+    with pytest.raises(DataError, match=r"b\.zip: broken zip: "):
         bring(write(workspace.parent / "b.zip", bytes(data)))
     require_nothing_left(workspace)
 
@@ -173,7 +171,7 @@ def test_a_zip_with_a_password_is_refused(workspace: Path) -> None:
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         place = data.find(mark) + offset
         data[place] |= 1
-    with pytest.raises(DataError, match=r"b\.zip: 'cat/1.png' cannot be unpacked: .*encrypted.*; pack it without"):
+    with pytest.raises(DataError, match=r"b\.zip: 'cat/1.png' .*encrypted"):
         bring(write(workspace.parent / "b.zip", bytes(data)))
     require_nothing_left(workspace)
 
@@ -182,24 +180,20 @@ def test_a_folder_with_a_link_or_a_pipe_is_refused(workspace: Path) -> None:
     folder = workspace.parent / "exported"
     write(folder / "cat/1.png", SOUND["cat/1.png"])
     (folder / "cat/2.png").symlink_to(Path(__file__).resolve())
-    with pytest.raises(
-        DataError, match=r"exported: cat/2\.png: a link that leaves the dataset's folder; nothing was copied"
-    ):
+    with pytest.raises(DataError, match=r"exported: cat/2\.png: a link .*leaves.*nothing was copied"):
         bring(folder)
     (folder / "cat/2.png").unlink()
     os.mkfifo(folder / "cat/2.png")
-    with pytest.raises(DataError, match=r"exported: cat/2\.png: no plain file; nothing was copied"):
+    with pytest.raises(DataError, match=r"exported: cat/2\.png: .*no plain file.*nothing was copied"):
         bring(folder)
-    with pytest.raises(DataError, match=r"nowhere: no such file or folder"):
+    with pytest.raises(DataError, match="nowhere: no such file"):
         bring(workspace.parent / "nowhere")
     require_nothing_left(workspace)
 
 
 def test_a_folder_is_not_copied_into_itself(workspace: Path) -> None:
     write(workspace / "cat/1.png", SOUND["cat/1.png"])
-    with pytest.raises(
-        DataError, match=r"workspace: would be copied into itself, to .*; name the dataset's own folder"
-    ):
+    with pytest.raises(DataError, match="workspace: .*into itself"):
         bring(workspace)
 
 
@@ -209,7 +203,8 @@ def test_a_web_page_called_jpg_is_reported_and_imported_as_what_it_is(workspace:
     write(workspace.parent / "exported/labels/page.txt", "0 0.5 0.5 0.2 0.2\n")
     survey = bring(workspace.parent / "exported").survey
     assert (survey.total, survey.rejected) == (7, 1)
-    assert survey.problems == ["images/page.jpg: no image: a web page; the download went wrong"]
+    [problem] = survey.problems
+    assert missing_in(problem, "images/page.jpg: no image", "web page") == []
 
 
 def test_files_of_macos_and_hidden_files_stay_outside(workspace: Path) -> None:
@@ -222,23 +217,19 @@ def test_files_of_macos_and_hidden_files_stay_outside(workspace: Path) -> None:
 def test_what_is_there_is_never_written_over(workspace: Path) -> None:
     roboflow_csv(workspace.parent / "exported")
     write(workspace / "data/raw/field/mine.txt", "mine")
-    with pytest.raises(
-        DataError, match=r"data/raw/field: there already; choose another --name or --into, or remove it"
-    ):
+    with pytest.raises(DataError, match="data/raw/field: .*already.*--name.*--into"):
         bring(workspace.parent / "exported")
     shutil.rmtree(workspace / "data/raw/field")
     write(workspace / "conf/data/field.yaml", "kind: clips")
-    with pytest.raises(ConfigError, match=r"conf/data/field\.yaml: there already; choose another --name, or remove it"):
+    with pytest.raises(ConfigError, match=r"conf/data/field\.yaml: .*already.*--name"):
         bring(workspace.parent / "exported")
     (workspace / "conf/data/field.yaml").unlink()
     write(workspace / "data/raw/season.dvc", "outs: []")
     request = Request(workspace.parent / "exported", "field", Path("data/raw/season/field"))
-    with pytest.raises(
-        DataError, match=r"data/raw/season/field: lies in data/raw/season, which DVC tracks as one; choose"
-    ):
+    with pytest.raises(DataError, match="data/raw/season/field: .*data/raw/season, .*DVC"):
         bring_in(request)
     for elsewhere in (Path("data/raw"), Path("data/other"), Path("data/raw/../x")):
-        with pytest.raises(ConfigError, match=r"--into: must be a folder in data/raw/, got "):
+        with pytest.raises(ConfigError, match=rf"--into: .*in data/raw/.*{re.escape(elsewhere.as_posix())}"):
             bring_in(Request(workspace.parent / "exported", "field", elsewhere))
 
 
@@ -260,7 +251,5 @@ def test_an_option_is_named_after_the_file(file: str, name: str) -> None:
 
 def test_a_name_that_no_option_can_have_is_refused() -> None:
     for name in ("../x", "2026", "preset", ""):
-        with pytest.raises(
-            ConfigError, match="--name: must be a letter, then letters, digits, - and _, and not 'preset'"
-        ):
+        with pytest.raises(ConfigError, match=rf"--name: .*- and _.*'preset'.*{re.escape(repr(name))}"):
             choose_name(name, Path("a.zip"))

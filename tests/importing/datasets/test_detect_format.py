@@ -31,6 +31,7 @@ from support.exporters import (
     yolo_text,
 )
 from support.imports import ROOT
+from support.messages import missing_in
 
 
 def settings_of(root: Path, kind: str | None = None) -> dict[str, object]:
@@ -70,7 +71,8 @@ def test_the_boxes_of_a_cvat_task_become_records(make: Build, tmp_path: Path) ->
     row = built.rows("train")["obj_train_data/frame_000001.PNG"]
     corners = [row[f"image/object/bbox/{side}"][0] for side in ("xmin", "ymin", "xmax", "ymax")]
     assert corners == pytest.approx([3 / 40, 3 / 30, 13 / 40, 13 / 30], abs=1e-6)
-    assert built.findings.split == ("split: by obj.data's train and val, or folders of these names",)
+    [split] = built.findings.split
+    assert missing_in(split, "obj.data", "train", "val") == []
 
 
 @pytest.mark.parametrize("write_layout", [roboflow_coco, roboflow_voc, label_studio_yolo])
@@ -103,9 +105,7 @@ def test_folders_of_classes_in_folders_of_dates(make: Build, tmp_path: Path) -> 
     built = make(make_source(survey.layout, "set"))
     train, validation = ({name.partition("/")[0] for name in built.names(side)} for side in ("train", "validation"))
     assert train | validation == set(days) and not train & validation
-    with pytest.raises(
-        DataError, match=r"has no folder of a class below those of its dates \(data.dated\); put images"
-    ):
+    with pytest.raises(DataError, match=r"no folder of a class.*\(data\.dated\)"):
         list(ImageFolders(path="x", dated=True).items(tmp_path / "set/20260303"))
 
 
@@ -151,7 +151,7 @@ def test_of_two_layouts_the_larger_is_taken_and_the_other_can_be_asked_for(tmp_p
     survey, [other] = survey_folder(tmp_path)
     assert (survey.layout.kind, survey.total, other.layout.kind, other.total) == ("yolo", 7, "pascal_voc", 1)
     assert survey_folder(tmp_path, "pascal_voc")[0].total == 1
-    message = r"cannot be read as coco; it has no file of that layout$"
+    message = "read as coco"
     with pytest.raises(DataError, match=message):
         survey_folder(tmp_path, "coco")
 
@@ -160,27 +160,27 @@ def test_of_two_layouts_the_larger_is_taken_and_the_other_can_be_asked_for(tmp_p
     ("files", "message"),
     [
         ({}, r"set: is empty$"),
-        ({"notes.md": b"x"}, r"set: no known layout \(docs/import\.md lists them\); it has no picture, no film and no"),
-        ({"1.jpg": b"\xff\xd8"}, r"set: cannot be used as it is:\n  image_folders \(a folder of pictures\): pic"),
-        ({"2026-03-01/1.jpg": b"\xff\xd8"}, r"image_folders \(folders of dates\): pictures without any label"),
-        ({"a.mp4": b"x"}, r"clips \(films\): films without any label; `bakeoff frames` makes pictures of a film"),
+        ({"notes.md": b"x"}, r"set: .*no known layout.*docs/import\.md"),
+        ({"1.jpg": b"\xff\xd8"}, r"set: .*:\n  image_folders \(a folder of pictures\): .*without any label"),
+        ({"2026-03-01/1.jpg": b"\xff\xd8"}, r"image_folders \(folders of dates\): .*without any label"),
+        ({"a.mp4": b"x"}, r"clips \(films\): .*without any label.*`bakeoff frames`"),
         (
             {"images/1.jpg": b"\xff\xd8", "labels/1.txt": b"0 .5 .5 .1 .1"},
-            r"yolo \(YOLO\): none of data\.yaml, .* names its classes; write classes\.txt, one name a line in the",
+            r"yolo \(YOLO\): none of data\.yaml, .*classes\.txt, one name a line",
         ),
         (
             {"images/1.jpg": b"\xff\xd8", "labels/1.txt": b"0 .5 .5 .1 .1", "field.yaml": b"names: [a]"},
-            r"in their order, or rename field\.yaml to data\.yaml$",
+            r"rename field\.yaml to data\.yaml$",
         ),
-        ({"obj.names": b"a", "obj_train_data/1.txt": b"0 .5 .5 .1 .1"}, r"yolo \(YOLO\): no picture is in it; exp"),
-        ({"1.xml": voc_xml("1.jpg", 1).encode()}, r"pascal_voc \(Pascal VOC\): 1\.xml and others have no picture of"),
+        ({"obj.names": b"a", "obj_train_data/1.txt": b"0 .5 .5 .1 .1"}, r"yolo \(YOLO\): no picture\b"),
+        ({"1.xml": voc_xml("1.jpg", 1).encode()}, r"pascal_voc \(Pascal VOC\): 1\.xml .*no picture\b"),
         (
             {"labels.csv": b"filename,width,height,class,xmin,ymin,xmax,ymax\na.jpg,1,1,c,0,0,1,1\n"},
-            r"box_csv \(CSV of boxes\): labels\.csv lists 'a\.jpg' and others that are not there; export the pictures",
+            r"box_csv \(CSV of boxes\): labels\.csv .*'a\.jpg'.*not there",
         ),
         (
             {"a.json": b'{"images": [], "categories": [], "annotations": []}'},
-            r"coco \(COCO\): a\.json lists no image$",
+            r"coco \(COCO\): a\.json .*no image$",
         ),
     ],
 )  # fmt: skip
@@ -195,9 +195,7 @@ def test_missing_parts_are_reported(files: dict[str, bytes], message: str, tmp_p
 def test_a_folder_without_usable_images_is_reported_with_the_reason(tmp_path: Path) -> None:
     write(tmp_path / "images/1.jpg", "<html>")
     write(tmp_path / "annotations/1.xml", voc_xml("", 1))
-    message = (
-        r"pascal_voc \(Pascal VOC in annotations/\): nothing in it can be used: images/1\.jpg: no image: a web page"
-    )
+    message = r"pascal_voc \(Pascal VOC in annotations/\): .*images/1\.jpg: no image\b.*web page"
     with pytest.raises(DataError, match=message):
         survey_folder(tmp_path)
 
@@ -217,13 +215,13 @@ def test_yolo_text_may_lie_beside_the_pictures(tmp_path: Path) -> None:
     source = Yolo(path="x", images="", annotations="", labels="shots/classes.txt")
     assert list_boxes(source, tmp_path) == {f"shots/{number}.png": 1 + (number % 2 == 0) for number in range(7)}
     [lost] = [item for item in source.items(tmp_path) if item.problem]
-    assert (lost.name, lost.problem) == ("shots/lost.txt", "an annotation without an image of its name")
+    assert lost.name == "shots/lost.txt" and "without an image" in lost.problem
     write(tmp_path / "texts/classes.txt", "ball\n")
-    with pytest.raises(DataError, match=r"texts: has no image with a text beside it \(data.images\)"):
+    with pytest.raises(DataError, match=r"texts: .*no image.*\(data\.images\)"):
         list(Yolo(path="x", images="", annotations="").items(tmp_path / "texts"))
-    with pytest.raises(ValueError, match="annotations: must be empty as data.images is, got 'labels'"):
+    with pytest.raises(ValueError, match=r"annotations: .*empty.*data\.images.*'labels'"):
         Yolo(path="x", images="")
-    with pytest.raises(ValueError, match="annotations: must be a folder as data.images is, got ''"):
+    with pytest.raises(ValueError, match=r"annotations: .*a folder.*data\.images.*''"):
         Yolo(path="x", annotations="")
 
 
@@ -234,7 +232,7 @@ def test_obj_data_names_the_file_of_the_classes(tmp_path: Path) -> None:
     write(tmp_path / "obj.data", "# ours\nnames = data/field.names\n")
     assert source.declared_classes(tmp_path) == ["ball", "cube"]
     write(tmp_path / "obj.data", "classes = 2\nnames = data/none.names\n")
-    message = r"obj\.data: line 2: names must be the file .*, got 'data/none\.names'; correct it"
+    message = r"obj\.data: line 2: names .*'data/none\.names'"
     with pytest.raises(DataError, match=message):
         source.declared_classes(tmp_path)
 
@@ -243,7 +241,7 @@ def test_a_picture_in_no_list_of_obj_data_is_ignored(tmp_path: Path) -> None:
     cvat_yolo(tmp_path)
     picture(tmp_path / "extra/9.png", 9)
     [extra] = [item for item in Yolo(path="x", images="", annotations="").items(tmp_path) if item.path == "extra/9.png"]
-    assert extra.ignored and extra.problem == "in none of the sides that obj.data names"
+    assert extra.ignored and missing_in(extra.problem or "", "none of the sides", "obj.data") == []
 
 
 @pytest.mark.parametrize(
@@ -274,4 +272,4 @@ def test_a_supercategory_is_a_class_unless_it_is_skipped(tmp_path: Path) -> None
     write(tmp_path / "annotations.json", json.dumps(tree))
     write(tmp_path / "1.jpg", encoded(1))
     [item] = Coco(path="x", skip_supercategories=True).items(tmp_path)
-    assert item.problem == "category_id 0 is none of the 2 categories"
+    assert missing_in(item.problem or "", "category_id 0 ", "2 categories") == []

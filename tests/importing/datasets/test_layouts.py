@@ -15,6 +15,7 @@ from support.commands import run_bakeoff
 from support.drawing import write
 from support.exporters import BOXES, HEIGHT, WIDTH, WITH_SIDES, WITH_TEST, boxes_of, label_studio_yolo, voc_xml
 from support.imports import ROOT
+from support.messages import missing_in
 
 
 @pytest.fixture
@@ -105,27 +106,23 @@ def test_unusable_files_and_other_layouts_are_reported(
     write(tmp_path / "exported/classes.txt", "<script>\ncube\n")
     code, output, _ = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "exported"), "--name", "field")
     assert code == 0
-    assert output.splitlines()[1:14] == [
-        "            no side",
-        "  images    7",
-        "  <script>  7",
-        "  cube      4",
-        "  it names no split: a share of every class is drawn for validation (split, docs/records.md)",
-        "  6 (46.2%) cannot be used, and build_records will reject them:",
-        *(f"    images/page{number}.jpg: no image: a web page; the download went wrong" for number in range(5)),
-        "    and 1 more",
-        "  proposals.csv is in it: a model proposed labels; correct them before you train",
-    ]
-    assert output.splitlines()[14].endswith("fits, too, with 1 examples: for that add --as pascal_voc and --name")
+    lines = output.splitlines()
+    assert lines[1:5] == ["            no side", "  images    7", "  <script>  7", "  cube      4"]
+    named = [
+        ("no split", "docs/records.md"), ("6 (46.2%)", "build_records"),
+        *((f"images/page{number}.jpg: no image", "web page") for number in range(5)),
+        ("1 more",), ("proposals.csv", "correct them"), ("1 examples", "--as pascal_voc", "--name"),
+    ]  # fmt: skip
+    assert [missing_in(line, *parts) for line, parts in zip(lines[5:15], named, strict=True)] == [[]] * 10
 
 
 def test_a_mistake_in_the_arguments_is_reported(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _, errors = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "x.zip"), "--max-gb", "0")
-    assert (code, errors) == (2, "--max-gb: must be above 0, got 0\n")
+    assert code == 2 and missing_in(errors, "--max-gb: ", "0", "got 0\n") == []
     code, _, errors = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "x.zip"))
-    assert (code, errors) == (2, f"{tmp_path}/x.zip: no such file or folder\n")
+    assert code == 2 and errors.startswith(f"{tmp_path}/x.zip: no such file")
     code, _, errors = run_bakeoff(monkeypatch, capsys, "import", "x.zip", "--as", "vok")
     assert code == 2 and "invalid choice: 'vok'" in errors
     assert not list(Path("data").rglob("*.partial"))

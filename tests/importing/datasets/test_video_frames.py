@@ -14,6 +14,7 @@ from bakeoff.importing.datasets.layout import FILM
 from bakeoff.importing.datasets.video_frames import KeptFrames, name_film, take_frames
 from support.commands import run_bakeoff
 from support.drawing import encoded, pixels, write
+from support.messages import missing_in
 
 SIZE = (64, 48)
 
@@ -84,13 +85,11 @@ def test_a_film_twice_and_a_picture_are_refused(tmp_path: Path) -> None:
     take_frames(path, tmp_path / "out", every=1)
     film(tmp_path / "b.avi", [pixels(1, *SIZE)])
     assert len(take_frames(tmp_path / "b.avi", tmp_path / "out", every=1).files) == 1
-    with pytest.raises(
-        DataError, match=r"out: has pictures of a film 'a' already; remove them, choose another --out or"
-    ):
+    with pytest.raises(DataError, match="out: .*'a' already.*--out"):
         take_frames(path, tmp_path / "out", every=1)
-    with pytest.raises(DataError, match=r"c\.mp4: must be a film, is a picture \(PNG\)$"):
+    with pytest.raises(DataError, match=r"c\.mp4: .*a picture \(PNG\)$"):
         take_frames(write(tmp_path / "c.mp4", encoded(1, "PNG")), tmp_path / "out", every=1)
-    with pytest.raises(DataError, match=r"d\.mp4: broken video: Invalid data found"):
+    with pytest.raises(DataError, match=r"d\.mp4: broken video: Invalid"):
         take_frames(write(tmp_path / "d.mp4", b"no film" * 50), tmp_path / "out", every=1)
     with pytest.raises(DataError, match=r"e\.mp4: no such file$"):
         take_frames(tmp_path / "e.mp4", tmp_path / "out", every=1)
@@ -125,18 +124,19 @@ def test_the_command_says_what_it_took_and_what_is_missing(
     path = film(tmp_path / "a.avi", [with_dot(10), with_dot(10), with_dot(30)])
     code, output, _ = run_bakeoff(monkeypatch, capsys, "frames", str(path), "--every", "0.1")
     assert code == 0
-    assert output.splitlines() == [
-        "frames: 2 pictures of 3 frames in data/raw/a/images/",
-        "  1 of 3 left out, they look like one before them",
-        r"  each name begins with a_; `split: {group: '([^/]+)_\d+ms[._]'}` keeps a film on one side",
+    named = [
+        ("frames: 2 pictures", "3 frames", "data/raw/a/images/"),
+        ("1 of 3", "left out"),
+        ("a_", r"`split: {group: '([^/]+)_\d+ms[._]'}`"),
     ]
+    assert [missing_in(line, *parts) for line, parts in zip(output.splitlines(), named, strict=True)] == [[]] * 3
     assert len(list(Path("data/raw/a/images").iterdir())) == 2
     code, _, errors = run_bakeoff(monkeypatch, capsys, "frames", str(path), "--every", "0")
-    assert (code, errors) == (2, "--every: must be between 0.001 and 86400 seconds, got 0\n")
+    assert code == 2 and missing_in(errors, "--every: ", "0.001", "86400", "got 0\n") == []
     data = film(tmp_path / "cut.avi", [pixels(number, *SIZE) for number in range(30)]).read_bytes()
     write(tmp_path / "cut.avi", data[: len(data) * 3 // 5])
     code, output, errors = run_bakeoff(monkeypatch, capsys, "frames", str(tmp_path / "cut.avi"), "--every", "0.1")
     kept = len(list(Path("data/raw/cut/images").iterdir()))
     assert code == 1 and 10 < kept < 30
     assert output.startswith(f"frames: {kept} pictures of {kept} frames in data/raw/cut/images/\n")
-    assert errors.startswith(f"{tmp_path}/cut.avi: broken") and errors.endswith("; what comes after is missing\n")
+    assert missing_in(errors, f"{tmp_path}/cut.avi: broken", "missing") == []

@@ -214,9 +214,7 @@ def test_what_a_cut_leaves_is_gone_on_with(server: Server, places: Places) -> No
 
 def test_a_second_command_continues_where_the_first_gave_up(server: Server, places: Places) -> None:
     server.moods = [cut_after(100_000), answer(503), answer(503)]
-    again = "100,000 bytes are kept, run the same command again to resume"
-    kept = rf"^http://.*/net\.tar\.gz: the server answers 503; {again}$"
-    with pytest.raises(DataError, match=kept):
+    with pytest.raises(DataError, match=r"^http://.*/net\.tar\.gz: .*\b503\b.*\b100,000 bytes are kept"):
         fetch(server, places)
     fetch(server, places)
     assert server.asked[-1] == "bytes=100000-"
@@ -272,7 +270,7 @@ def test_a_server_that_only_stalls_is_given_up(server: Server, places: Places) -
         handler.own.done.wait(10)
 
     server.moods = [silence, silence]
-    with pytest.raises(DataError, match=r"the connection broke \(no byte for 0\.3 s\); 0 bytes are kept"):
+    with pytest.raises(DataError, match=r"connection broke.*\b0\.3 s\b.*\b0 bytes are kept"):
         fetch(server, places)
     assert len(server.asked) == 2 and not (places.zoo / "net").exists()
 
@@ -287,33 +285,31 @@ def test_a_redirection_is_followed(server: Server, places: Places) -> None:
 def test_a_redirection_to_a_file_of_this_machine_is_not(server: Server, places: Places, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(ARCHIVE)
     server.moods = [answer(302, Location=f"file://{tmp_path}/secret")] * 3
-    with pytest.raises(DataError, match=r"net\.tar\.gz: the server answers 302"):
+    with pytest.raises(DataError, match=r"net\.tar\.gz: .*\b302\b"):
         fetch(server, places)
     assert not places.zoo.exists()
 
 
 def test_a_redirection_in_a_circle_ends(server: Server, places: Places) -> None:
     server.moods = [answer(302, Location="/models/net.tar.gz")] * 50
-    with pytest.raises(DataError, match=r"net\.tar\.gz: the server answers 302 \(.*redirect.*\$BAKEOFF_WEIGHTS$"):
+    with pytest.raises(DataError, match=r"net\.tar\.gz: .*\b302\b.*redirect.*\$BAKEOFF_WEIGHTS$"):
         fetch(server, places)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "another length": ({"size": 7}, r"net\.tar\.gz: must have 7 bytes, the server has [\d,]+; this is another file$"),
+    "another length": ({"size": 7}, rf"net\.tar\.gz: .*\b7 bytes\b.* {len(ARCHIVE):,}\b"),
     "another sum": (
         {"sha256": "0" * 64},
-        r"net\.tar\.gz: must have the SHA-256 0{64}, has [0-9a-f]{64}; it is damaged or another file, and nothing is k",
+        r"net\.tar\.gz: .*SHA-256 0{64}\W.*\b[0-9a-f]{64}\b.*nothing is kept",
     ),
-    "another MD5": ({"md5": "0" * 32}, r"net\.tar\.gz: must have the MD5 0{32}, has [0-9a-f]{32}; "),
+    "another MD5": ({"md5": "0" * 32}, r"net\.tar\.gz: .*MD5 0{32}\W.*\b[0-9a-f]{32}\b"),
     "no address": (
         {"source": None},
-        r"^net: no public address of it is known; put its checkpoint into data/weights/zoo/net/, or net\.tar\.gz into "
-        r"the folder that \$BAKEOFF_WEIGHTS names$",
+        r"^net: no public address\b.*data/weights/zoo/net/.*net\.tar\.gz\b.*\$BAKEOFF_WEIGHTS\b",
     ),
     "a licence that forbids": (
         {"forbids": "commercial use", "licence": "CC-BY-NC-4.0"},
-        r"^net: its licence, CC-BY-NC-4\.0, forbids commercial use; if that is no use of yours, say so: "
-        r"`bakeoff weights get net --accept-licence`$",
+        r"^net: .*CC-BY-NC-4\.0.*commercial use.*`bakeoff weights get net --accept-licence`$",
     ),
 }
 
@@ -335,7 +331,7 @@ def test_a_licence_that_was_accepted_is_so_on_the_card(server: Server, places: P
 
 def test_a_file_that_is_not_there_names_the_mirror(server: Server, places: Places) -> None:
     server.moods = [answer(404)]
-    with pytest.raises(DataError, match=r"the server answers 404 \(Not Found\); take .* in \$BAKEOFF_WEIGHTS$"):
+    with pytest.raises(DataError, match=r"\b404\b.*Not Found.*\$BAKEOFF_WEIGHTS$"):
         fetch(server, places)
     assert len(server.asked) == 1
 
@@ -350,28 +346,31 @@ CUT = tar_of(**CHECKPOINT)[:-1000]
 BAD: dict[str, tuple[bytes, str]] = {
     "a path outside": (
         tar_of(**{"../ckpt-0.index": b"x"}),
-        r"holds a path outside of it, '\.\./ckpt-0\.index'; nothing",
+        r"path outside\b.*'\.\./ckpt-0\.index'.*nothing",
     ),
-    "a whole path": (tar_of(**{"/tmp/ckpt-0.index": b"x"}), r"holds a path outside of it, '/tmp/ckpt-0\.index'"),
-    "a path outside of a zip": (zip_of(**{"../a.h5": b"x"}), r"holds a path outside of it, '\.\./a\.h5'"),
-    "a link": (tar_of(a=link("a/ckpt-0.index", "/etc/passwd")), r"holds a link or a device, 'a/ckpt-0\.index'"),
+    "a whole path": (tar_of(**{"/tmp/ckpt-0.index": b"x"}), r"path outside\b.*'/tmp/ckpt-0\.index'"),
+    "a path outside of a zip": (zip_of(**{"../a.h5": b"x"}), r"path outside\b.*'\.\./a\.h5'"),
+    "a link": (tar_of(a=link("a/ckpt-0.index", "/etc/passwd")), r"holds a link\b.*'a/ckpt-0\.index'"),
     "a SavedModel": (
         tar_of(**{"net/saved_model/saved_model.pb": b"x"}),
-        r"^net\.tar\.gz: holds a frozen graph or SavedModel, which cannot be trained on; take the checkpoint of the",
+        r"^net\.tar\.gz: .*SavedModel\b.*checkpoint",
     ),
-    "a frozen graph": (tar_of(**{"net/frozen_inference_graph.pb": b"x"}), r"holds a frozen graph or SavedModel"),
-    "a zip in a zip": (zip_of(**{"a/net.zip": zip_of(a=b"x")}), r"holds another archive, a/net\.zip; unpack that"),
+    "a frozen graph": (
+        tar_of(**{"net/frozen_inference_graph.pb": b"x"}),
+        r"^net\.tar\.gz: .*frozen graph\b.*checkpoint",
+    ),
+    "a zip in a zip": (zip_of(**{"a/net.zip": zip_of(a=b"x")}), r"another archive, a/net\.zip\b"),
     "no checkpoint": (
         tar_of(**{"net/README": b"x"}),
-        r"holds no checkpoint \(\.index and .*\) and no \.h5, only net/README$",
+        r"no checkpoint\b.*\.index and .*\.h5\b.*net/README$",
     ),
     "half a checkpoint": (
         tar_of(**{"n/ckpt-0.index": b"x"}),
-        r"holds n/ckpt-0\.index, but no ckpt-0\.data-…; it is incomp",
+        r"holds n/ckpt-0\.index\b.*no ckpt-0\.data-…",
     ),
-    "a truncated archive": (CUT, r"^net\.tar\.gz: cannot be unpacked \(.+\); it is truncated or damaged$"),
-    "a web page": (b"<!DOCTYPE html><p>Log in", r"is neither an archive nor HDF5, it begins with b'<!DOCTYPE html><'"),
-    "nothing": (b"", r"is neither an archive nor HDF5, it begins with b''"),
+    "a truncated archive": (CUT, r"^net\.tar\.gz: .*cannot be unpacked \(.+\).*truncated"),
+    "a web page": (b"<!DOCTYPE html><p>Log in", r"neither an archive\b.*HDF5\b.* b'<!DOCTYPE html><'"),
+    "nothing": (b"", r"neither an archive\b.*HDF5\b.* b''"),
 }
 
 
@@ -389,7 +388,7 @@ def test_a_file_without_a_start_is_refused_and_leaves_nothing(name: str, places:
 def test_a_folder_in_place_of_the_network(places: Places, tmp_path: Path) -> None:
     entry = entry_of(Server(address="http://zoo.example"))
     (tmp_path / "mirror").mkdir()
-    with pytest.raises(ConfigError, match=r"^\$BAKEOFF_WEIGHTS: mirror has no net\.tar\.gz; put it there, or unset"):
+    with pytest.raises(ConfigError, match=r"^\$BAKEOFF_WEIGHTS: mirror .*no net\.tar\.gz\b"):
         get(entry, replace(places, mirror="mirror"))
     (tmp_path / "mirror/net.tar.gz").write_bytes(ARCHIVE)
     fetched = get(entry, replace(places, mirror="mirror"))
@@ -421,7 +420,7 @@ def test_a_file_of_hdf5_stands_in_a_folder_of_its_own(server: Server, places: Pl
 
 
 def test_two_do_not_fetch_the_same_at_once(server: Server, places: Places) -> None:
-    with _alone(places.parts / "net.tar.gz"), pytest.raises(TryAgainLater, match=r"^net\.tar\.gz: is being fetched by"):
+    with _alone(places.parts / "net.tar.gz"), pytest.raises(TryAgainLater, match=r"^net\.tar\.gz: .*being fetched"):
         fetch(server, places)
 
 

@@ -13,6 +13,7 @@ from bakeoff.foundation.errors import ConfigError
 from bakeoff.importing.weights.demo_weights import DRAWN
 from bakeoff.importing.weights.weights_catalogue import find_entry, read_catalogue
 from support.imports import ROOT
+from support.messages import missing_in
 
 ENTRIES = read_catalogue()
 
@@ -59,11 +60,9 @@ def test_keras_sums_are_those_of_its_source() -> None:
 
 
 def test_a_name_that_is_not_there_is_refused_with_what_fits() -> None:
-    with pytest.raises(
-        ConfigError, match=r"^keras_resnet_50: no such weights; did you mean 'keras_resnet50'\? one of: "
-    ):
+    with pytest.raises(ConfigError, match=r"^keras_resnet_50: .*'keras_resnet50'\?.*one of: "):
         find_entry("keras_resnet_50", ENTRIES)
-    with pytest.raises(ConfigError, match=r"^s3dg: is a network; its published weights are s3dg_kinetics_600$"):
+    with pytest.raises(ConfigError, match=r"^s3dg: .*network.*\bs3dg_kinetics_600$"):
         find_entry("s3dg", ENTRIES)
     assert find_entry("zoo/keras_resnet50", ENTRIES).name == "keras_resnet50"
 
@@ -86,19 +85,19 @@ def test_the_command_lists_and_fetches_from_a_folder(
     run("get", "s3dg_kinetics_600")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"weights: data/weights/zoo/s3dg_kinetics_600/ from {tmp_path}/mirror/s3dg_kinetics_600.tar.gz"
-    assert lines[2].startswith("  no published sum is known to check it by; all else is taken from ")
-    assert lines[3] == "  trained on Kinetics 600, licence not known"
-    assert lines[4].startswith("  params.yaml: train: {init: {weights: zoo/s3dg_kinetics_600}}; ")
+    assert "no published sum" in lines[2]
+    assert missing_in(lines[3], "Kinetics 600", "licence not known") == []
+    assert missing_in(lines[4], "params.yaml: ", "train: {init: {weights: zoo/s3dg_kinetics_600}}") == []
     assert not list((tmp_path / ".bakeoff/zoo").glob("*.gz"))
     run("get", "s3dg_kinetics_600")
-    assert "is there already; remove it to fetch it again" in capsys.readouterr().out
+    assert "already" in capsys.readouterr().out
     run("list")
     rows = capsys.readouterr().out.splitlines()
     [number] = [number for number, line in enumerate(rows) if line.startswith("s3dg_kinetics_600")]
     assert rows[number].split()[1] == "here"
-    assert rows[number + 1] == "  Kinetics 600; licence not known; s3dg"
-    assert rows[-3] == "taken from their publishers' pages (addresses: --json), not verified here"
-    assert rows[-2].startswith("drawn_ssd_small: `get` trains it here, ")  # what nobody publishes comes last
+    assert missing_in(rows[number + 1], "Kinetics 600", "licence not known", "s3dg") == []
+    assert missing_in(rows[-3], "--json", "not verified") == []
+    assert rows[-2].startswith("drawn_ssd_small: `get` ")  # what nobody publishes comes last
     assert len(rows) == 2 * len(ENTRIES) + 2 + 2 * len(DRAWN)
     assert max(map(len, rows)) <= 80
     run("list", "--json")
