@@ -236,9 +236,7 @@ def test_what_cannot_be_converted_is_named() -> None:
     module = tf.Module()
     given = tf.TensorSpec([4], tf.float32)
     module.answer = tf.function(lambda x: {"y": tf.math.bessel_i0(x)}, input_signature=[given])
-    printed = (
-        r"^export.formats: float32 cannot be made of this network \(TensorFlow Lite has no \w*BesselI0\); take it out"
-    )
+    printed = r"^export\.formats: float32 .*\(TensorFlow Lite has no \w*BesselI0\)"
     with pytest.raises(ConfigError, match=printed):
         convert(module, "float32", lambda: iter(()))
 

@@ -9,6 +9,7 @@ from bakeoff.export.devices import DEVICES, DeviceName
 from bakeoff.export.readme import GIVEN, KINDS, write_readme
 from bakeoff.export.settings import Export, Format
 from bakeoff.learning.input.view import View
+from support.messages import missing_in
 
 EVERY: tuple[Format, ...] = get_args(Format)
 
@@ -21,18 +22,16 @@ def test_every_format_and_every_device_is_described() -> None:
 def test_a_reader_learns_how_each_file_is_fed_and_where_the_labels_are() -> None:
     settings = Export(formats=("saved_model", "int8", "dynamic"), weights="final")
     lines = write_readme("ssd_small · cosine", "detection", ("ball", "cube"), View(160), settings).splitlines()
-    assert lines[:3] == [
-        "# Exported files of ssd_small · cosine", "",
-        "The network is for detection, with 2 classes; these are its final weights.",
-    ]  # fmt: skip
+    assert missing_in(lines[0], "# ", "ssd_small · cosine") == [] and lines[1] == ""
+    assert missing_in(lines[2], "detection", "2 classes", "final weights") == []
     assert "| `model.tflite` | TensorFlow Lite, weights and sums in 8 bits | uint8, pixels as they are |" in lines
-    assert "- Size: the image is resized to 160 x 160 pixels. It is not padded." in lines
+    assert [line for line in lines if not missing_in(line, "- Size: the image ", "160 x 160 pixels", "not padded")]
     assert "$ bakeoff predict photo.jpg --model model.tflite --out found" in lines
     assert not any("device was at hand" in line for line in lines)
     cropped = View(96, frames=4, central_crop=0.875, resizing="legacy_bilinear")
     lines = write_readme("s3dg", "video", ("wave",), cropped, Export()).splitlines()
-    assert "- Size: the middle 0.875 of each side of the image is resized to 96 x 96 pixels. It is not padded." in lines
-    assert "- Resizing: bilinear between neighbours, without antialiasing, as TensorFlow 1 did." in lines
+    assert [line for line in lines if not missing_in(line, "- Size: the middle 0.875 ", "96 x 96 pixels", "not padded")]
+    assert [line for line in lines if not missing_in(line, "- Resizing: bilinear ", "without antialiasing")]
 
 
 def test_the_layout_decides_what_is_fed_and_given() -> None:
@@ -44,10 +43,10 @@ def test_the_layout_decides_what_is_fed_and_given() -> None:
     assert "| `model.onnx` | ONNX | float32, (pixel - 127.5) / 127.5 |" in own
     assert "| `model.onnx` | ONNX | float32, pixel / 255 |" in points
     assert "| `model.tflite` | TensorFlow Lite, weights as trained | float32, pixel / 255 |" in corners
-    assert any(line.startswith("- `model.rknn`: boxes (ymin xmin ymax xmax, shares of the image) and") for line in own)
+    assert any(line.startswith("- `model.rknn`: boxes (ymin xmin ymax xmax") for line in own)
     assert any(line.startswith("- `.tflite`: 1 x (4 + classes) x points: ") for line in points)
-    assert any(line.startswith("- `.tflite`: of each point the box (x1 y1 x2 y2 in pixels)") for line in corners)
-    assert any(line.startswith("- `model.rknn`: of each stride logits of the distances left, up") for line in levels)
+    assert any(not missing_in(line, "- `.tflite`: ", "(x1 y1 x2 y2 in pixels)") for line in corners)
+    assert any(not missing_in(line, "- `model.rknn`: ", "stride", "distances left, up") for line in levels)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -58,5 +57,5 @@ def test_a_device_gets_its_steps_with_the_name_of_its_file_and_where_they_come_f
     part = text.partition(f"## {GUIDES[device].title}")[2]
     assert file in part and "FILE" not in part and "SIZE" not in part
     assert all(source in part for source in GUIDES[device].sources)
-    assert "none of this was run on one" in part
+    assert "none of this was run" in part
     assert text == write_readme("net", "detection", ("ball",), View(640), settings)

@@ -24,21 +24,21 @@ IMAGE = np.zeros((8, 8, 3), np.uint8)
 
 def test_the_toolkit_must_be_in_an_environment_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PYTHON, raising=False)
-    with pytest.raises(WorkspaceError, match=r"export\.formats: rknn needs rknn-toolkit2 in an environment of its own"):
+    with pytest.raises(WorkspaceError, match=r"export\.formats: rknn .*rknn-toolkit2"):
         find_python()
     monkeypatch.setenv(PYTHON, str(tmp_path / "python"))
-    with pytest.raises(WorkspaceError, match=r"BAKEOFF_RKNN_PYTHON: .*/python is no program; `python3 -m venv rknn"):
+    with pytest.raises(WorkspaceError, match=r"BAKEOFF_RKNN_PYTHON: .*/python .*no program.*`python3 -m venv rknn"):
         find_python()
 
 
 def test_a_python_without_the_toolkit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PYTHON, sys.executable)
-    with pytest.raises(WorkspaceError, match=r"BAKEOFF_RKNN_PYTHON: .* lacks a package \(No module named 'rknn'\)"):
+    with pytest.raises(WorkspaceError, match=r"BAKEOFF_RKNN_PYTHON: .*\(No module named 'rknn'\)"):
         make_rknn(RknnInput(write_colour_model(tmp_path / "m.onnx").read_bytes()), ["a"], [IMAGE], np.stack([IMAGE]))
 
 
 def test_calibration_without_images_is_refused() -> None:
-    with pytest.raises(DataError, match=r"rknn learns the ranges of values from training images, and there are none"):
+    with pytest.raises(DataError, match=r"rknn .*training images.*\bnone\b"):
         make_rknn(RknnInput(b""), ["a"], [], np.stack([IMAGE]))
 
 
@@ -78,5 +78,5 @@ def test_the_simulator_answers_as_the_network_does(toolkit: None) -> None:
 def test_a_file_that_the_toolkit_cannot_convert_is_refused(toolkit: None, tmp_path: Path) -> None:
     model = onnx.load(write_colour_model(tmp_path / "m.onnx"))
     model.graph.node[0].op_type, model.graph.node[0].domain = "Nonsense", "nobody"
-    with pytest.raises(ConfigError, match=r"rknn cannot be made of this network \(.+\); take it out of the list"):
+    with pytest.raises(ConfigError, match=r"rknn cannot be made .*\(.+\)"):
         make_rknn(RknnInput(model.SerializeToString()), ["a"], [IMAGE], np.stack([IMAGE]))
