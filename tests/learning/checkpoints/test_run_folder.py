@@ -111,10 +111,10 @@ def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(
     newest = work.folder / "1-head/00000200"
     newest.write_bytes(newest.read_bytes()[:-1])
     assert work.newest().position == Position(0, 100)
-    warning = r"00000200: damaged (it ends too early); training resumes from the checkpoint before"
-    assert capsys.readouterr().err.startswith("warning: ") and not newest.exists()
+    assert missing_in(capsys.readouterr().err, "warning: ", "00000200: damaged", "early", "resumes") == []
+    assert not newest.exists()
     save(work, 0, 200)
-    assert work.newest().position == Position(0, 200) and warning not in capsys.readouterr().err
+    assert work.newest().position == Position(0, 200) and "00000200" not in capsys.readouterr().err
 
 
 def test_a_checkpoint_whose_best_weights_are_gone_is_no_better_than_a_damaged_one(work: RunFolder) -> None:
