@@ -226,7 +226,10 @@ def test_who_follows_hears_of_each_checkpoint_and_first_of_the_one_that_is_there
 
 
 def test_a_run_whose_folder_is_removed_ends_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError, match="/run: .*removed"), RunFolder(tmp_path / "run", LEGS) as work:
+    with (
+        pytest.raises(WorkspaceError, match="/run: .*removed.*same command"),
+        RunFolder(tmp_path / "run", LEGS) as work,
+    ):
         save(work, 0, 100)
         shutil.rmtree(tmp_path / "run")
         save(work, 0, 200)

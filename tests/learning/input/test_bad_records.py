@@ -206,7 +206,7 @@ def test_shard_of_another_build_with_the_same_size_is_refused_before_anything_is
 ) -> None:
     path = tmp_path / "train-00001-of-00003"
     path.write_bytes(re.sub(rb"(?s)^.(.*)$", rb"\1.", path.read_bytes()))
-    with pytest.raises(DataError, match="/train-00001-of-00003: .*no record"):
+    with pytest.raises(DataError, match="/train-00001-of-00003: .*no record.*`dvc repro --force build_records`"):
         RecordReader(tmp_path, split)
 
 

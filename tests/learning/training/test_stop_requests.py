@@ -39,7 +39,7 @@ def test_before_the_first_step_a_signal_ends_the_run_at_once(
     with pytest.raises(SystemExit) as ended, errors_in_one_line():
         send(number)
     assert ended.value.code == code
-    assert missing_in(capsys.readouterr().err, f"stopped by {name} ", "before the first") == []
+    assert missing_in(capsys.readouterr().err, f"stopped by {name} ", "before the first", "same command") == []
 
 
 def test_after_a_step_ctrl_c_asks_for_a_stop_and_says_what_happens(stop: Stop, capfd: pytest.CaptureFixture) -> None:
@@ -64,8 +64,8 @@ def test_a_signal_that_takes_the_machine_away_ends_training_once_it_is_saved(
         stop.leave_if_taken_away(1234)
     assert ended.value.code == 75
     asked, stopped = capfd.readouterr().err.splitlines()[1:]
-    assert missing_in(asked, f"{name}: ", "saved", "resumes") == [] and "evaluated" not in asked
-    assert missing_in(stopped, f"stopped by {name} ", "1,234", "saved", "resumes") == []
+    assert missing_in(asked, f"{name}: ", "saved", "same command", "resumes") == [] and "evaluated" not in asked
+    assert missing_in(stopped, f"stopped by {name} ", "1,234", "saved", "same command", "resumes") == []
 
 
 def test_ctrl_c_twice_stops_at_once(stop: Stop) -> None:
@@ -96,7 +96,7 @@ def test_a_file_that_came_before_the_first_step_ends_the_run_before_it(stop: Sto
     stop.leave_if_asked()
     (tmp_path / STOP_FILE).touch()
     stop._looked = float("-inf")  # or it would not look again so soon
-    with pytest.raises(Canceled, match="^stopped by bakeoff stop .*before the first"):
+    with pytest.raises(Canceled, match="^stopped by bakeoff stop .*before the first.*same command"):
         stop.leave_if_asked()
 
 

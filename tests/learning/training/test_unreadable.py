@@ -59,7 +59,7 @@ def test_an_error_of_the_system_costs_no_checkpoint(call: str, error: str, words
     before = {path.name: path.read_bytes() for path in file.parent.iterdir()}
     done = newest(trained, *tracer)
     assert (done.returncode, done.stdout) == (2, "")
-    assert missing_in(done.stderr, f"{file.as_posix()}: cannot be read", f"({words})", "delete") == []
+    assert missing_in(done.stderr, f"{file.as_posix()}: cannot be read", f"({words})", "same command", "delete") == []
     assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == before
     assert newest(trained).stdout == "200\n"
 
