@@ -39,10 +39,10 @@ def test_a_plain_repro_that_is_killed_at_any_moment_ends_in_the_same_files(tmp_p
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """The work in flight of a workspace to come, on a disk of 4 MB."""
+    """The work in flight of a workspace to come, on a disk of 8 MB: checkpoints and samples take 4.8 of them."""
     folder = tmp_path / "cut/.bakeoff"
     folder.mkdir(parents=True)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], capture_output=True)
     if mounted.returncode:
         pytest.skip("needs the right to mount a small disk")
     yield folder
@@ -56,7 +56,7 @@ def test_a_full_disk_ends_training_and_loses_nothing(
     cut = prepared(tmp_path / "cut", "detection")
     ballast = small_disk / "ballast"
     with ballast.open("wb") as file:
-        file.write(bytes(2_500_000))  # leaves room for one checkpoint, not for two and the best weights
+        file.write(bytes(6_700_000))  # leaves room for one checkpoint, not for two and the best weights
     done = cut.run("python", "-m", "bakeoff.stages.train", ok=False)
     [folder] = (small_disk / "runs").iterdir()
     assert done.returncode == 75 and done.stderr.startswith("disk: ")
