@@ -69,7 +69,7 @@ def _find_untracked(gathered: Gathered) -> list[Contender]:
     if not gathered.has_local:
         return []
     known = {run.run_id for run in gathered.runs}
-    known_experiments = {_experiment(run) for run in gathered.runs}
+    known_experiments = {run.tags.get("DVC_EXP_NAME") for run in gathered.runs}
     results = [
         (result_here(), None, Path()),
         *((result_of(name), name, None) for name in git.experiments() if name not in known_experiments),
@@ -133,10 +133,6 @@ def _from_files(name: str, gathered: Gathered) -> StoredRun | Contender | None:
     if not contender.metrics:
         raise WorkspaceError(f"{name}: has no results: {RUN.as_posix()} is there, but nothing was trained of it")
     return contender
-
-
-def _experiment(run: StoredRun) -> str | None:
-    return run.tags.get("DVC_EXP_NAME")
 
 
 @dataclass(frozen=True)
