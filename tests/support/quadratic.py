@@ -35,6 +35,7 @@ if sys.argv[1] == "train":
         (folder / f"{name}.weights.h5").write_text(repr(value))
 elif sys.argv[1] == "evaluate":
     (folder / "metrics.json").write_text(json.dumps({"mAP_50": value}))
+    (folder / "headline.json").write_text(json.dumps({"mAP_50": value}))
     for name in OUTS["evaluate"]:
         Path(name).mkdir(exist_ok=True) if "." not in Path(name).name else Path(name).write_text("-")
 '''

@@ -86,7 +86,7 @@ def swept(
             if not todo:
                 launcher.wait()
                 break
-            _wait(launcher, chance.uniform(1, 60))
+            _wait(launcher, chance.uniform(1, 20))  # a sweep of four points ends within a minute or two
             is_patient = chance.random() < 0.7
             while is_patient and launcher.poll() is None and not is_half_trained(workspace):
                 _wait(launcher, 0.2)
