@@ -9,11 +9,12 @@ from proofs.faults.kills import killed as killed_while_training
 from proofs.faults.tracking_store import Server, contents, differences
 from support.workspace_copy import tiny_workspace
 
-# Times, memory, a file of events for each attempt, and which steps have a checkpoint: one that comes due while another
-# is being written is left out.
+# Times, memory, a file of events for each attempt, the page and the name with the run's id, where it went on, and which
+# steps have a checkpoint: one that comes due while another is being written is left out.
 OF_THE_CLOCK = re.compile(
-    r"examples_per_second|system/.*|train/(history.jsonl|state.json|plots/.*|tensorboard/.*)|bakeoff.run"
-    r"|bakeoff.peak_memory_bytes|bakeoff.seconds|(checkpoint|best-so-far)-.*"
+    r"examples_per_second|system/.*|train/(history.jsonl|state.json|plots/.*|tensorboard/.*)|evaluation/report.html"
+    r"|bakeoff.run|bakeoff.peak_memory_bytes|bakeoff.seconds|bakeoff.resumed_at_steps|name|mlflow.runName"
+    r"|(checkpoint|best-so-far)-.*"
 )
 
 
@@ -53,4 +54,5 @@ def without_the_clock(run: dict) -> dict:
         if isinstance(value, dict)
         else value
         for key, value in run.items()
+        if not OF_THE_CLOCK.fullmatch(key)
     }
