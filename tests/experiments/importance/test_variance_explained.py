@@ -4,10 +4,10 @@ import math
 import random
 
 import pytest
+from scipy import stats
 
 from bakeoff.experiments.importance.describe import Effect, find_effects
 from bakeoff.experiments.importance.trial import Question, Trial, merge_seeds, seed_deviation
-from bakeoff.experiments.importance.variance_explained import chance_of_ratio, rank_correlation
 
 
 def find_by_key(numbers: dict[tuple[str, ...], tuple[float, ...]], *keys: str) -> dict[str, Effect]:
@@ -16,18 +16,6 @@ def find_by_key(numbers: dict[tuple[str, ...], tuple[float, ...]], *keys: str) -
         Trial(f"t{at}", dict(zip(keys, values, strict=True)), own) for at, (values, own) in enumerate(numbers.items())
     ]
     return {effect.key: effect for effect in find_effects(merge_seeds(trials), Question(keys, "mAP"))}
-
-
-@pytest.mark.parametrize(
-    ("ratio", "upper", "lower", "chance"),
-    [  # tables of the F distribution at 5 % and at 1 %
-        (161.45, 1, 1, 0.05), (18.513, 1, 2, 0.05), (4.9646, 1, 10, 0.05), (3.7083, 3, 10, 0.05),
-        (2.7109, 5, 20, 0.05), (3.9361, 1, 100, 0.05), (30.817, 2, 3, 0.01), (4.1027, 5, 20, 0.01),
-        (0.0, 3, 10, 1.0), (math.inf, 3, 10, 0.0),
-    ],
-)  # fmt: skip
-def test_chance_of_a_ratio_is_that_of_the_tables(ratio: float, upper: int, lower: int, chance: float) -> None:
-    assert chance_of_ratio(ratio, upper, lower) == pytest.approx(chance, rel=2e-3)
 
 
 def test_the_share_is_what_is_left_of_the_variance_within_values() -> None:
@@ -57,7 +45,7 @@ def test_what_the_other_keys_do_is_allowed_for() -> None:
     effect = find_by_key(configurations, "k", "row")["k"]
     # Of each row one less the other is 0.8 or 1.2: the mean 1, so 8 x 0.5 ** 2 = 2 with one degree; left
     # 4 x 2 x 0.1 ** 2 = 0.08 with three. F = 2 / (0.08 / 3) = 75.
-    assert effect.share.chance == pytest.approx(chance_of_ratio(75.0, 1, 3))
+    assert effect.share.chance == pytest.approx(stats.f.sf(75.0, 1, 3))
     assert effect.is_shown and not effect.share.is_alone and effect.share.explained == 0.0
 
 
@@ -70,8 +58,8 @@ def test_keys_that_change_only_together_are_not_separable() -> None:
 def test_two_configurations_give_no_chance_unless_they_have_several_seeds() -> None:
     assert find_by_key({("a",): (0.1,), ("b",): (0.9,)}, "k")["k"].share.chance is None
     seeds = find_by_key({("a",): (0.10, 0.12, 0.14), ("b",): (0.20, 0.22, 0.24)}, "k")["k"]
-    # The t test of both: 0.1 apart, deviation 0.02, so t = 0.1 / (0.02 x sqrt(2 / 3)) = 6.124; F is its square.
-    assert seeds.share.chance == pytest.approx(chance_of_ratio(6.1237**2, 1, 4), rel=1e-3)
+    chance = stats.ttest_ind((0.10, 0.12, 0.14), (0.20, 0.22, 0.24)).pvalue
+    assert seeds.share.chance == pytest.approx(chance)
     assert seeds.share.explained is None
 
 
@@ -108,7 +96,18 @@ def test_false_alarms_are_about_as_many_as_the_threshold_promises() -> None:
     assert alarms <= 9  # more than 9 of 60 at 5 % happen once in 1,000 times
 
 
-def test_rank_correlation_is_spearmans() -> None:
-    assert rank_correlation([1, 2, 3, 4, 5], [5, 6, 7, 8, 7]) == pytest.approx(0.8208, abs=1e-4)  # with a tie
-    assert rank_correlation([1, 10, 100], [3, 2, 1]) == pytest.approx(-1)
-    assert rank_correlation([1, 1, 1], [3, 2, 1]) is None
+def test_the_chance_of_a_single_key_is_that_of_a_one_way_analysis() -> None:
+    numbers = {"a": (0.1, 0.4, 0.2), "b": (0.5, 0.3, 0.9, 0.6), "c": (0.7, 0.2)}
+    trials = [Trial(f"{key} {one}", {"k": key}, (one,)) for key, its in numbers.items() for one in its]
+    [effect] = find_effects(trials, Question(("k",), "mAP"))
+    assert effect.share.chance == pytest.approx(stats.f_oneway(*numbers.values()).pvalue)
+
+
+def test_the_trend_is_spearmans_rank_correlation() -> None:
+    def find_trend(values: tuple[int, ...], numbers: tuple[int, ...]) -> float | None:
+        pairs = zip(values, numbers, strict=True)
+        return find_by_key({(str(value),): (float(number),) for value, number in pairs}, "k")["k"].trend
+
+    assert find_trend((1, 2, 3, 4, 5), (5, 6, 7, 8, 7)) == pytest.approx(8 / 95**0.5)  # by hand, with a tie
+    assert find_trend((1, 10, 100), (3, 2, 1)) == pytest.approx(-1)
+    assert find_trend((1, 2, 3), (1, 1, 1)) is None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bakeoff.experiments.importance.axis import Axis, Group, as_number, group_configurations
 from bakeoff.experiments.importance.trial import SEED, Question, Trial
-from bakeoff.experiments.importance.variance_explained import Share, find_shares, rank_correlation
+from bakeoff.experiments.importance.variance_explained import Share, find_shares
 
 LEAST_CONFIGURATIONS = 2
 SURE = 0.05  # the chance, for all keys together, below which an effect counts as shown
@@ -54,14 +54,16 @@ def find_effects(configurations: Sequence[Trial], question: Question) -> list[Ef
 
 
 def _find_trend(key: str, axis: Axis, configurations: Sequence[Trial]) -> float | None:
+    from scipy.stats import spearmanr  # takes half a second to load
+
     pairs = [
         (number, configuration.number)
         for configuration in configurations
-        if (number := as_number(configuration.values.get(key, ""))) is not None and configuration.number is not None
+        if (number := as_number(configuration.values.get(key, ""))) is not None
     ]
-    if not axis.is_numeric or len({number for number, _ in pairs}) < 3:
+    if not axis.is_numeric or len({value for value, _ in pairs}) < 3 or len({number for _, number in pairs}) < 2:
         return None
-    return rank_correlation([number for number, _ in pairs], [number for _, number in pairs])
+    return float(spearmanr(pairs).statistic)
 
 
 def describe_effect(effect: Effect, question: Question, deviation: float | None) -> list[str]:

@@ -16,7 +16,6 @@ from bakeoff.experiments.importance.trial import Trial, seed_deviation
 
 FEW = 5  # with fewer degrees of freedom left over by the keys, the spread over seeds counts too
 NOTHING = 1e-9  # smaller numbers are rounding errors
-FOLLOWS = 1e-8  # a column with less than this of its own follows from the others
 Matrix = NDArray[np.float64]
 
 
@@ -30,49 +29,22 @@ class Share:
 
 
 def find_shares(configurations: Sequence[Trial], groups: Mapping[str, Sequence[Group]]) -> dict[str, Share]:
-    numbers = np.array([configuration.number for configuration in configurations], np.float64)
-    dummies = {key: _dummies(its_groups, len(configurations)) for key, its_groups in groups.items()}
+    numbers, every = np.array([one.number for one in configurations], np.float64), np.arange(len(configurations))
+    dummies = {
+        key: np.stack([np.isin(every, group.members) for group in its], axis=1).astype(np.float64)
+        for key, its in groups.items()
+    }
     columns = {key: _columns(key, configurations, dummies[key]) for key in groups}
-    noise = Noise.from_seeds(configurations)
     shares = {}
-    for key in groups:
+    for key, own in dummies.items():
         others = [columns[other] for other in groups if other != key]
-        together = [(other, association(dummies[key], dummies[other])) for other in groups if other != key]
-        chance, is_separable, is_alone = _chance(numbers, dummies[key], others, noise)
+        together = [(other, association(own, dummies[other])) for other in groups if other != key]
         shares[key] = Share(
-            _adjusted_r2(numbers, groups[key]),
-            chance,
-            is_separable,
-            is_alone,
+            _adjusted_r2(numbers, own),
+            *_chance(numbers, own, others, _seed_noise(configurations)),
             tuple(sorted(together, key=lambda pair: -pair[1])),
         )
     return shares
-
-
-@dataclass(frozen=True)
-class Noise:
-    """What the seeds alone do to a configuration's mean."""
-
-    variance: float = 0.0
-    freedom: int = 0
-
-    @classmethod
-    def from_seeds(cls, configurations: Sequence[Trial]) -> "Noise":
-        deviation = seed_deviation(configurations)
-        if deviation is None:
-            return cls()
-        each = float(np.mean([1 / len(configuration.numbers) for configuration in configurations]))
-        return cls(deviation**2 * each, sum(len(configuration.numbers) - 1 for configuration in configurations))
-
-
-def chance_of_ratio(ratio: float, upper: int, lower: int) -> float:
-    """Return how often chance alone makes a ratio of variances so large: P(F >= ratio).
-
-    `upper` and `lower` are the degrees of freedom of numerator and denominator.
-    """
-    from scipy.special import fdtrc  # takes a third of a second to load
-
-    return float(fdtrc(upper, lower, ratio))
 
 
 def association(one: Matrix, other: Matrix) -> float:
@@ -91,79 +63,60 @@ def association(one: Matrix, other: Matrix) -> float:
     return float(min(1.0, (squared / least) ** 0.5)) if least > NOTHING else 0.0
 
 
-def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return Spearman's correlation, +1 if one always rises with the other, or None if one of them does not change."""
-    ranks = np.stack([_ranks(np.array(values, np.float64)) for values in (one, other)])
-    return None if (np.ptp(ranks, axis=1) == 0).any() else float(np.corrcoef(ranks).flat[1])
+def _seed_noise(configurations: Sequence[Trial]) -> tuple[float, int]:
+    """Return the variance of a configuration's mean that the seeds alone make, and its degrees of freedom."""
+    deviation = seed_deviation(configurations)
+    if deviation is None:
+        return 0.0, 0
+    each = float(np.mean([1 / len(configuration.numbers) for configuration in configurations]))
+    return deviation**2 * each, sum(len(configuration.numbers) - 1 for configuration in configurations)
 
 
-def _adjusted_r2(numbers: Matrix, groups: Sequence[Group]) -> float | None:
+def _adjusted_r2(numbers: Matrix, dummies: Matrix) -> float | None:
     """Return one minus the variance within groups over the variance of all, each by its degrees of freedom."""
-    freedom = len(numbers) - len(groups)
-    total = float(((numbers - numbers.mean()) ** 2).sum())
-    if freedom < 1 or len(groups) < 2:
+    freedom = len(numbers) - dummies.shape[1]
+    if freedom < 1 or dummies.shape[1] < 2:
         return None
-    if total <= NOTHING**2:
-        return 0.0
-    parts = [numbers[list(group.members)] for group in groups]
-    within = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
-    return max(0.0, 1 - (within / freedom) / (total / (len(numbers) - 1)))
+    total = float(numbers.var(ddof=1))
+    return max(0.0, 1 - _fit(numbers, dummies)[0] / freedom / total) if total > NOTHING**2 else 0.0
 
 
 def _chance(
-    numbers: Matrix, dummies: Matrix, others: Sequence[Matrix], noise: Noise
+    numbers: Matrix, dummies: Matrix, others: Sequence[Matrix], noise: tuple[float, int]
 ) -> tuple[float | None, bool, bool]:
     """Return the chance, whether the key is separable from the others, and whether these were left out of the analysis.
 
-    The part that the other keys explain is taken away first. Then the part of the rest that this key explains is
-    compared with the part that no key explains. If that has few degrees of freedom, the spread over seeds counts too.
+    The part of the variation that this key explains beyond the others is compared with the part that no key explains.
+    If that has few degrees of freedom, the spread over seeds counts too.
     """
-    alone = _basis(np.ones((len(numbers), 1)))
-    base = _basis(np.column_stack([np.ones(len(numbers)), *others]))
-    effect = _beyond(base, dummies)
-    is_saturated = base.shape[1] >= len(numbers)
-    is_separable = is_saturated or effect.shape[1] > 0
-    is_alone = is_saturated or (is_separable and not noise.freedom and base.shape[1] + effect.shape[1] >= len(numbers))
+    from scipy.special import fdtrc  # takes a third of a second to load
+
+    alone, number = np.ones((len(numbers), 1)), len(numbers)
+    before, base = _fit(numbers, alone, *others)
+    rest, rank = _fit(numbers, alone, *others, dummies)
+    is_saturated = base >= number
+    is_separable = is_saturated or rank > base
+    is_alone = is_saturated or (is_separable and not noise[1] and rank >= number)
     if is_alone or not is_separable:
-        base, effect = alone, _beyond(alone, dummies)
-    left = numbers - base @ (base.T @ numbers)
-    explained = float(((effect.T @ left) ** 2).sum())
-    rest = max(0.0, float(left @ left) - explained)
-    freedom = len(numbers) - base.shape[1] - effect.shape[1]
+        (before, base), (rest, rank) = _fit(numbers, alone), _fit(numbers, dummies)
+    explained, freedom = max(0.0, before - rest), number - rank
     if freedom < FEW:
-        rest, freedom = rest + noise.variance * noise.freedom, freedom + noise.freedom
-    if freedom < 1 or not effect.shape[1]:
+        rest, freedom = rest + noise[0] * noise[1], freedom + noise[1]
+    if freedom < 1 or rank == base:
         return None, is_separable, is_alone
     nothing = NOTHING**2 * max(1.0, float(numbers @ numbers))
     if rest > nothing:
-        ratio = explained / effect.shape[1] / (rest / freedom)
+        ratio = explained / (rank - base) / (rest / freedom)
     else:
         ratio = math.inf if explained > nothing else 0.0
-    return chance_of_ratio(ratio, effect.shape[1], freedom), is_separable, is_alone
+    return float(fdtrc(rank - base, freedom, ratio)), is_separable, is_alone
 
 
-def _beyond(base: Matrix, columns: Matrix) -> Matrix:
-    return _basis(columns - base @ (base.T @ columns))
-
-
-def _basis(columns: Matrix) -> Matrix:
-    """Return orthonormal columns, without those that follow from the rest.
-
-    The work is done on the columns' products, which are few even if there are many configurations.
-    """
-    sizes = np.sqrt((columns**2).sum(0))
-    columns = columns[:, sizes > FOLLOWS] / sizes[sizes > FOLLOWS]
-    shares_of, directions = np.linalg.eigh(columns.T @ columns)
-    kept = shares_of > FOLLOWS
-    return columns @ directions[:, kept] / np.sqrt(shares_of[kept])
-
-
-def _dummies(groups: Sequence[Group], number: int) -> Matrix:
-    """Return a column of zeros and ones for each group."""
-    columns = np.zeros((number, len(groups)))
-    for at, group in enumerate(groups):
-        columns[list(group.members), at] = 1
-    return columns
+def _fit(numbers: Matrix, *columns: Matrix) -> tuple[float, int]:
+    """Return the squares that a fit of the columns leaves, and how many of the columns follow from no other."""
+    together = np.column_stack(columns)
+    solution, _, rank, _ = np.linalg.lstsq(together, numbers)
+    return float(((numbers - together @ solution) ** 2).sum()), int(rank)
 
 
 def _columns(key: str, configurations: Sequence[Trial], dummies: Matrix) -> Matrix:
@@ -171,14 +124,9 @@ def _columns(key: str, configurations: Sequence[Trial], dummies: Matrix) -> Matr
 
     Numbers are one column, of their ranks, which takes one degree of freedom. Names have a column for each group.
     """
+    from scipy.stats import rankdata
+
     numbers = [as_number(configuration.values.get(key, "")) for configuration in configurations]
     if any(number is None for number in numbers) or dummies.shape[1] <= 3:
         return dummies
-    return _ranks(np.array(numbers, np.float64))[:, None]
-
-
-def _ranks(values: Matrix) -> Matrix:
-    """Return the rank of each value. Equal values share the mean of their ranks."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return ((ends - counts + ends - 1) / 2)[inverse]
+    return rankdata(numbers)[:, None]
