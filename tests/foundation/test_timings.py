@@ -40,8 +40,8 @@ def test_a_command_counts_what_it_took_besides_its_own_stages(monkeypatch: pytes
 def test_lines_that_hold_no_time_are_passed_over() -> None:
     keep_duration("train", "a", 6.0, rest=2.0, look=0.5, steps=9)
     with workspace.durations().open("ab") as file:
-        file.write(b'\xff\xfe\n[1]\n"a"\n{"what": "train"}\n')
-        for seconds in (b'"x"', b"-1", b"NaN", b"1e999", b"null", b"{}"):
+        file.write(b'\xff\xfe\n[1]\n"a"\n{"what": "train"}\n' + bytes(99) + b"\n" + b"[" * 100_000 + b"\n")
+        for seconds in (b'"x"', b"-1", b"NaN", b'"NaN"', b"1e999", b"1" + b"0" * 4000, b"null", b"{}"):
             file.write(b'{"what": "train", "key": "a", "command": "", "cores": 2, "seconds": ' + seconds + b"}\n")
         file.write(b'{"what": "train", "key": "a", "command": "", "cores": 0, "seconds": 1}\n')
         file.write(b'{"what": "train", "key": "a", "command": "", "cores": 2, "seconds": 1, "rest": "x"}\n')

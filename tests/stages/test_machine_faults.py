@@ -82,7 +82,7 @@ def test_a_life_of_training_that_takes_no_step_rewrites_nothing_of_its_run(train
     workspace = trained.copy(tmp_path / "clone")
     state = workspace.state()
     fingerprint = state["lineage"]["fingerprint"]
-    files = [f".bakeoff/results/{fingerprint}.json", f".bakeoff/runs/{fingerprint}/status.json", ".bakeoff/paces.jsonl"]
+    files = [f".bakeoff/results/{fingerprint}.json", f".bakeoff/runs/{fingerprint}/status.json"]
     before = {name: (workspace.folder / name).read_text() for name in files if (workspace.folder / name).is_file()}
     store = in_mlflow(workspace)
     workspace.edit("params.yaml", "seed: 0", "seed: 0  # another thought")
@@ -183,7 +183,7 @@ def test_a_metric_that_no_validation_gives_is_refused_before_anything_runs(built
 
 def test_plan_knows_of_the_time_limit_and_names_a_lock_that_is_none(built: Workspace, tmp_path: Path) -> None:
     workspace = built.copy(tmp_path / "clone")
-    with (workspace.folder / ".bakeoff/paces.jsonl").open("ab") as file:
+    with (workspace.folder / ".bakeoff/durations.jsonl").open("ab") as file:
         file.write(b"\xff\xfe\x00 no line of ours")
     plan = json.loads(workspace.run(*BAKEOFF, "plan", "--json", "++train.max_minutes=0.5", "train.steps=99").stdout)
     assert plan["stage_seconds"]["train"] >= 30 and plan["seconds_from"].startswith("train.max_minutes ends it; ")

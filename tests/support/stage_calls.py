@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.config.compose.whole_run import Run
-from bakeoff.experiments.planning.time_estimate import ValidationTimes
+from bakeoff.experiments.planning.time_estimate import TrainingTimes
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.stages import evaluate as evaluate_stage
 from bakeoff.stages import export as export_stage
@@ -12,7 +12,7 @@ from bakeoff.stages import train as train_stage
 
 
 def train(run: Run, records: Path, out: Path) -> tuple[TrainedState, dict[str, Any]]:
-    return train_stage.train(run, run.track, records, out, ValidationTimes())
+    return train_stage.train(run, run.track, records, out, TrainingTimes())
 
 
 def evaluate(run: Run, records: Path, trained: Path, out: Path) -> dict[str, Any]:

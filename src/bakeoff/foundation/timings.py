@@ -1,18 +1,20 @@
-"""How long stages, DVC and the jobs of sweeps took on this machine, from the start of a process to its end.
+"""How long steps, stages, DVC and the jobs of sweeps took on this machine.
 
     {"what": "evaluate", "key": "5f0c...", "seconds": 9.31, "cores": 2, "command": "4711-93.5", "run": "a1b2..."}
 
 The lines stand in `.bakeoff/durations.jsonl`, and `bakeoff plan` and `bakeoff sweep` count with them. `command` says
-which stages ran below one `dvc repro`; what that took besides is DVC's own.
+which stages ran below one `dvc repro`; what that took besides is DVC's own. All but steps count from the start of a
+process to its end.
 """
 
 import json
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from bakeoff.foundation import machine, workspace
@@ -20,6 +22,8 @@ from bakeoff.foundation.files import append_line
 
 COMMAND = "BAKEOFF_COMMAND"  # an environment variable that tells a stage which command started it
 DVC, JOB = "dvc", "job"  # names for the overhead of DVC and of a job, used beside the names of stages
+STEP = "step"  # name for one step of a training
+NEWEST = 5  # measurements of one kind whose median counts: other work on the machine makes single ones too long
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ def seconds_here() -> float:
 
 def keep_duration(what: str, key: str, seconds: float, **more: Any) -> None:
     """Append a duration to the file, for later plans. A disk that is full, or read only, is no failure."""
-    row = {"what": what, "key": key, "seconds": round(seconds, 3), "cores": machine.cores()}
+    row = {"what": what, "key": key, "seconds": float(f"{seconds:.6g}"), "cores": machine.cores()}
     row |= {"command": os.environ.get(COMMAND, "")} | more
     with suppress(OSError):
         append_line(workspace.durations(), json.dumps(row))
@@ -69,6 +73,33 @@ def read_durations() -> list[Duration]:
     return rows
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on this machine, for a plan of something that may use so many cores."""
+
+    rows: Sequence[Duration]
+    cores: int
+
+    @classmethod
+    def here(cls, cores: int | None = None) -> "Measured":
+        """Return everything that was measured here; without a number, all cores may be used."""
+        return cls(read_durations(), cores or machine.cores())
+
+    def typical(
+        self, what: str, key: str | None = None, part: Callable[[Duration], float] = lambda row: row.seconds
+    ) -> float | None:
+        """Return the median of the newest measurements of this kind, by one number of cores; None if there are none.
+
+        If there are any, those by as many cores count. Else fewer cores take as much longer as they are fewer.
+        """
+        rows = [row for row in self.rows if row.what == what and key in (None, row.key)]
+        if not rows:
+            return None
+        cores = self.cores if any(row.cores == self.cores for row in rows) else rows[-1].cores
+        newest = [row for row in rows if row.cores == cores][-NEWEST:]
+        return median(map(part, newest)) * max(1.0, cores / self.cores)
+
+
 def begin_command() -> None:
     """Give the stages that this process runs a name of the command, which they note with their durations."""
     os.environ[COMMAND] = f"{os.getpid()}-{time.time():.3f}"
@@ -77,5 +108,5 @@ def begin_command() -> None:
 def end_command(what: str) -> None:
     """Note the seconds of the command besides its stages. The key is their number, for DVC does its part for each."""
     name = os.environ.pop(COMMAND)
-    below = [row.seconds for row in read_durations() if row.command == name]
+    below = [row.seconds for row in read_durations() if row.command == name and row.what != STEP]
     keep_duration(what, str(len(below)), max(0.0, seconds_here() - sum(below)))

@@ -49,8 +49,7 @@ def _below_in_flight(name: str) -> Callable[[], Path]:
 
 
 facts = _below_in_flight("networks")  # cached facts about networks, which depend on the network alone
-paces = _below_in_flight("paces.jsonl")  # how long steps took on this machine
-durations = _below_in_flight("durations.jsonl")  # how long whole stages took on it
+durations = _below_in_flight("durations.jsonl")  # how long steps and whole stages took on this machine
 sweeps = _below_in_flight("sweeps")  # each sweep's logs
 runs = _below_in_flight("runs")  # what is in flight: a folder for each run, in every workspace of one clone the same
 queue = _below_in_flight("queue")  # sweeps that wait in line

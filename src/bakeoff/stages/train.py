@@ -12,8 +12,7 @@ from bakeoff.experiments.cluster.ray_connection import ON_VARIABLE
 from bakeoff.experiments.cluster.ray_training import gather_workers
 from bakeoff.experiments.planning.before_training import build_setup, find_start, open_status
 from bakeoff.experiments.planning.require_resources import require_room_for
-from bakeoff.experiments.planning.step_time import remember_paces
-from bakeoff.experiments.planning.time_estimate import ValidationTimes
+from bakeoff.experiments.planning.time_estimate import TrainingTimes
 from bakeoff.experiments.runs.device import choose_devices, device_tags
 from bakeoff.experiments.runs.worker_processes import begin_again, follow_leader
 from bakeoff.foundation import workspace
@@ -32,7 +31,7 @@ from bakeoff.tracking.sync.system_metrics import source_tags
 
 
 def train(
-    run: LearningRun, track: Track, records: Path, out: Path, times: ValidationTimes, place: WorkerAddress | None = None
+    run: LearningRun, track: Track, records: Path, out: Path, times: TrainingTimes, place: WorkerAddress | None = None
 ) -> tuple[TrainedState, dict[str, Any]]:
     """Train what is not trained yet. Return how that ended, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)
@@ -77,7 +76,6 @@ def train(
             )
             if outcome.ended_by == "stop":
                 store.leave_if_taken_away(outcome.position.step)
-            remember_paces(run, [] if saved.is_over else training.history)
             lineage = ancestry.describe(first["source"], start.origin.digest, saved.state.parents)
             state = outputs.write(training, outcome, setup, first, lineage, partial)
         measured = {"run_id": copy.run_id, "phases_from": [asdict(one) for one in saved.state.lent]}
@@ -93,7 +91,7 @@ def main() -> None:
         begin_stage("train", __doc__)
         if (given := place_of(os.environ)) and given.rank:
             return follow_leader(given)
-        run, track, times = load_learning(workspace.RUN), load_track(workspace.RUN), ValidationTimes()
+        run, track, times = load_learning(workspace.RUN), load_track(workspace.RUN), TrainingTimes()
         try:
             with gather_workers(run.train.workers, given, os.environ.get(ON_VARIABLE)) as place:
                 state, measured = train(run, track, workspace.RECORDS, workspace.TRAINED, times, place)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from bakeoff.experiments.planning import stage_status
-from bakeoff.experiments.planning.step_time import remember, remembered
 from bakeoff.foundation.errors import WorkspaceError
 from support.messages import missing_in
 
@@ -46,21 +45,3 @@ def test_of_the_run_cache_only_whole_entries_count(place: Path) -> None:
         (folder / str(number)).write_bytes(left)
     known = stage_status.read_known()
     assert known.cached == [{"cmd": "y", "outs": []}] and known.locked["train"]["cmd"] == "x"
-
-
-@pytest.mark.parametrize(
-    "left",
-    [
-        b"\xff\xfe\n", bytes(99) + b"\n", b"[" * 100_000 + b"\n", b'{"key": "a", "seconds_per_step": 1e999}\n',
-        b'{"key": "a", "seconds_per_step": "NaN"}\n', b'{"key": "a", "seconds_per_step": -1}\n', b'{"key": "a", "sec',
-        b'{"key": "a", "seconds_per_step": 1' + b"0" * 4000 + b"}\n",
-    ],
-)  # fmt: skip
-def test_what_is_no_time_of_a_step_is_passed_over(left: bytes, tmp_path: Path) -> None:
-    file = tmp_path / "paces.jsonl"
-    remember(file, "a", 0.5)
-    with file.open("ab") as lines:
-        lines.write(left)
-    assert remembered(file, "a") == 0.5
-    remember(file, "a", 0.25)
-    assert remembered(file, "a") == 0.375

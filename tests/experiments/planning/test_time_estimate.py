@@ -10,27 +10,34 @@ import pytest
 
 from bakeoff.evaluation.settings import Evaluate
 from bakeoff.experiments.planning import time_estimate as wholes
-from bakeoff.experiments.planning.step_time import Pace
 from bakeoff.experiments.planning.time_estimate import (
     ROUGH,
     ROUGH_VALIDATION,
-    ValidationTimes,
+    Pace,
+    TrainingTimes,
     Whole,
     count_validations,
+    known_pace,
+    pace_key,
+    pace_of,
+    seconds_of,
     stage_key,
+    step_seconds,
 )
 from bakeoff.export.settings import Export
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.timings import read_durations
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.trained_state import TakenFrom, TrainedLineage, TrainedState
+from bakeoff.learning.lr.decays import Constant, Cosine
 from bakeoff.learning.networks.cnn import Cnn
-from bakeoff.learning.plan.phases import Span
+from bakeoff.learning.plan.phases import Span, TrainingPhase
 from bakeoff.learning.plan.train_settings import Train
 from support.messages import missing_in
 
 RUNS, UNCHANGED, CACHED = "runs", "unchanged", "from the cache"
 SPAN = Span("all", first_step=0, steps=100, first_example=0, batch_size=8, rate_factor=1.0)
+PHASE = TrainingPhase(SPAN, Constant(0.1), (), "last")
 PACE = Pace({"all": 0.5}, "before")
 ALL = {"build_records": UNCHANGED, "render_config": RUNS, "train": RUNS, "evaluate": RUNS, "export": CACHED}
 
@@ -40,7 +47,7 @@ def variant(**train: Any) -> Any:
         phases=(SPAN,), steps=100, num_classes=10, train_examples=80, validation_examples=20, parameters=7
     )
     settings = replace(Train(batch_size=8, steps=100, validate_every_steps=50), **train)
-    lr: Any = None
+    lr: Any = Constant(0.1)
     return SimpleNamespace(
         model=Cnn(), train=settings, lr=lr, derived=derived, evaluate=Evaluate(), export=Export(), memory=lr
     )
@@ -59,6 +66,63 @@ def tell(what: str, key: str, seconds: float, cores: int = 4, **more: Any) -> No
     row = {"what": what, "key": key, "seconds": seconds, "cores": cores, "command": "1"} | more
     with workspace.durations().open("a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
+
+
+def line(step: int, speed: float | None) -> LogLine:
+    return LogLine(step, {} if speed is None else {"examples_per_second": speed})
+
+
+def test_the_pace_is_the_median_of_a_legs_own_lines_without_the_one_that_compiled() -> None:
+    history = [line(10, 1.0), line(20, 80.0), line(25, None), line(30, 40.0), line(40, 20.0), line(110, 999.0)]
+    assert pace_of(PHASE, history, 8) == pytest.approx(8 / 40)
+    second = replace(PHASE, span=replace(SPAN, first_step=100, steps=50))
+    assert pace_of(second, history, 8) is None
+
+
+def test_a_leg_that_logged_hardly_anything_has_no_pace() -> None:
+    assert pace_of(PHASE, [line(50, 10.0), line(100, 20.0)], 8) is None
+
+
+def test_a_time_limit_cuts_a_training_short_whose_pace_is_known_or_not() -> None:
+    def seconds(minutes: float | None, pace: Pace | None) -> float | None:
+        spans = [replace(SPAN, name="head", steps=10), replace(SPAN, name="whole", steps=4)]
+        run = variant(max_minutes=minutes)
+        run.derived.phases = spans
+        return seconds_of(run, pace)
+
+    pace = Pace({"head": 0.5, "whole": 20.0}, "before")
+    assert (seconds(None, pace), seconds(1, pace), seconds(2, pace)) == (85.0, 60.0, 85.0)
+    assert (seconds(None, None), seconds(1, None)) == (None, 60.0)
+
+
+@pytest.mark.parametrize(
+    "train", [{"batch_size": 8, "steps": 7}, {"max_minutes": 3.0}, {"validate_every_steps": 3}, {"log_every_steps": 3}]
+)
+def test_what_no_step_takes_longer_for_changes_no_key_of_steps(train: dict[str, Any]) -> None:
+    assert pace_key(variant(**train), replace(PHASE, schedule=Cosine(1.0))) == pace_key(variant(), PHASE)
+
+
+def test_what_makes_a_step_longer_changes_its_key() -> None:
+    larger, more_classes = variant(), variant()
+    larger.model, more_classes.derived.num_classes = Cnn(width=2.0), 11
+    keys = {
+        pace_key(variant(), PHASE), pace_key(larger, PHASE), pace_key(more_classes, PHASE),
+        pace_key(variant(), replace(PHASE, trainable=("head",))), pace_key(variant(accumulate_batches=2), PHASE),
+        pace_key(variant(), replace(PHASE, span=replace(SPAN, batch_size=16))),
+    }  # fmt: skip
+    assert len(keys) == 6
+
+
+def test_the_pace_of_steps_is_known_by_as_many_cores_or_else_as_much_slower() -> None:
+    run = variant()
+    assert known_pace(run) is None and step_seconds(run) == {"all": None}
+    for seconds in (98.0, 0.5, 60.0, 0.25, 0.75):
+        tell("step", pace_key(run, PHASE), seconds)
+    tell("step", "of another network", 7.0)
+    assert step_seconds(run) == {"all": 0.75} and step_seconds(run, cores=1) == {"all": 3.0}
+    tell("step", pace_key(run, PHASE), 2.0, cores=1)
+    assert step_seconds(run, cores=1) == {"all": 2.0}
+    assert known_pace(run) == Pace({"all": 0.75}, "as such steps took here before")
 
 
 def test_every_stage_that_runs_counts_and_dvc_and_nothing_else() -> None:
@@ -149,7 +213,7 @@ def test_validation_passes_come_by_steps_or_epochs_and_at_the_end(train: dict[st
 
 
 def test_a_training_tells_what_was_neither_step_nor_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, passes = variant(), ValidationTimes()
+    run, passes = variant(), TrainingTimes()
     monkeypatch.setattr(wholes, "known_pace", lambda run: PACE)
     monkeypatch.setattr(wholes, "seconds_here", lambda: 100.0)
     state = TrainedState("SUCCEEDED", step=60, lineage=TrainedLineage("f"))
@@ -161,7 +225,11 @@ def test_a_training_tells_what_was_neither_step_nor_look(monkeypatch: pytest.Mon
     passes.keep(run, state, {"resumed_at_steps": [40]})
     passes.keep(run, replace(state, lineage=TrainedLineage("f", parents=(TakenFrom("e", 40),))), measured)
     passes.keep(run, state, measured)
-    *parts, whole = read_durations()
+    for step in (10, 20, 30):
+        passes.on_log(line(step, 16.0))
+    passes.keep(run, replace(state, state="STOPPED"), measured)
+    *parts, whole, step_row, _ = read_durations()
+    assert (step_row.what, step_row.key, step_row.seconds) == ("step", pace_key(run, PHASE), 0.5)
     assert {part.key for part in parts} == {"in part"} and len(parts) == 4
     assert (whole.seconds, whole.steps, whole.validation) == (100.0, 60.0, 2.0)
     assert whole.rest == 100.0 - 60 * 0.5 - 3 * 2.0

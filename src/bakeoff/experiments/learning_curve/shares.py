@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.experiments.learning_curve.errors_by_size import SEED, SHARE
 from bakeoff.experiments.learning_curve.fit import LEAST_LEVELS
+from bakeoff.experiments.planning.time_estimate import steps_between_validations
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.input.subset import count_share
 
@@ -69,9 +70,7 @@ def fix_steps(run: Run) -> Iterator[str]:
         yield f"train.steps={run.derived.steps}"
         yield "train.epochs=null"
     if train.validate_every_epochs is not None:
-        taken = run.derived.phases[0].batch_size * train.accumulate_batches
-        every = max(1, math.ceil(round(train.validate_every_epochs * run.derived.train_examples / taken, 6)))
-        yield f"train.validate_every_steps={every}"
+        yield f"train.validate_every_steps={steps_between_validations(run, run.derived.phases[0].batch_size)}"
         yield "train.validate_every_epochs=null"
     if getattr(run.lr, "decay_epochs", None) is not None:
         yield f"lr.decay_steps={run.lr.decay_steps}"  # type: ignore[attr-defined]

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.config.track_settings import Track
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.experiments.planning.require_resources import require_gpu_room_for
-from bakeoff.experiments.planning.step_time import known_seconds
+from bakeoff.experiments.planning.time_estimate import step_seconds
 from bakeoff.experiments.runs.device import count_devices, print_device
 from bakeoff.experiments.runs.memory_use import BUILT, MemoryUse, explain_shortage
 from bakeoff.experiments.runs.status_writer import StatusReport
 from bakeoff.experiments.runs.time_left import Stretch
 from bakeoff.experiments.runs.worker_processes import crew_of
 from bakeoff.learning.checkpoints.run_folder import RunFolder
-from bakeoff.learning.plan.phases import plan_phases
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.start import RunStart
 from bakeoff.learning.training.workers import WorkerAddress, WorkerGroup
@@ -31,10 +30,11 @@ def find_start(run: LearningRun, manifest: Manifest, track: Track) -> RunStart:
 
 def open_status(run: LearningRun, start: RunStart, work: RunFolder) -> StatusReport:
     """Return the report of a run whose folder this process holds."""
+    seconds = step_seconds(run)
     status = StatusReport(
         start.folder, run.name, run.derived.steps, memory_estimate_bytes=run.derived.memory_estimate_bytes,
         can_resume=work.can_resume, parent=start.parent_fingerprint, max_minutes=run.train.max_minutes,
-        stretches=[Stretch(one.span.end_step, known_seconds(run, one)) for one in plan_phases(run)],
+        stretches=[Stretch(span.end_step, seconds[span.name]) for span in run.derived.phases],
     )  # fmt: skip
     status.known_as(work.run_id)
     return status

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from bakeoff.config.compose.memory_plan import FLOAT_BYTES
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.experiments.planning.stage_status import RUNS
-from bakeoff.experiments.planning.step_time import known_pace
-from bakeoff.experiments.planning.time_estimate import TRAIN, Whole
+from bakeoff.experiments.planning.time_estimate import TRAIN, Whole, known_pace
 from bakeoff.foundation import machine
 from bakeoff.foundation.timings import JOB
 from bakeoff.learning.plan.train_settings import Train

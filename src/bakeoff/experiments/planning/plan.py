@@ -14,8 +14,7 @@ from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.experiments.planning.device_estimate import look_ahead
 from bakeoff.experiments.planning.estimate import OnDisk
 from bakeoff.experiments.planning.stage_status import UNCHANGED, DvcState, reading_known, stages_ahead
-from bakeoff.experiments.planning.step_time import BEFORE, Pace, known_pace, measure_pace, seconds_of
-from bakeoff.experiments.planning.time_estimate import TRAIN, Whole
+from bakeoff.experiments.planning.time_estimate import BEFORE, TRAIN, Pace, Whole, known_pace, measure_pace, seconds_of
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import choices
 from bakeoff.learning.metrics.names import choose_judgement

@@ -1,33 +1,130 @@
-"""How long a command or a job takes as a whole: each stage that runs, TensorFlow's start in it, and what DVC does.
+"""How long a training's steps take, and a command or a job as a whole: each stage that runs, TensorFlow's start in it,
+and what DVC does.
 
-What was measured on this machine counts first: of a stage like it, then of the same stage of other variants. The median
-of the last few measurements counts, because other work on the machine makes single ones too long. Where there is none,
-`ROUGH` stands for it: what the stages of the demo took on two cores of an ordinary machine.
+What was measured on this machine counts first: of a stage like it, then of the same stage of other variants. Where
+there is none, `ROUGH` stands for it: what the stages of the demo took on two cores of an ordinary machine.
 """
 
 import hashlib
+import itertools
 import math
+import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.config.compose.whole_run import Run
+from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.experiments.planning.stage_status import RUNS
-from bakeoff.experiments.planning.step_time import NEWEST, Pace, keys_of, known_pace, seconds_of
-from bakeoff.foundation import machine
-from bakeoff.foundation.timings import DVC, JOB, Duration, keep_duration, read_durations, seconds_here
+from bakeoff.foundation.tf_loading import load_tensorflow
+from bakeoff.foundation.timings import DVC, JOB, STEP, Duration, Measured, keep_duration, seconds_here
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.trained_state import TrainedState
+from bakeoff.learning.plan.phases import TrainingPhase, Variant, plan_phases
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.callbacks import Callback
 
+if TYPE_CHECKING:
+    from bakeoff.learning.training.setup import Feed
+    from bakeoff.learning.training.step import Step
+
 TRAIN = "train"
+WARM_UP_STEPS = 3  # the first compiles, the next fill the buffers
+MOST_SECONDS = 8.0  # of measuring, for each phase
+MOST_STEPS = 50
+BEFORE = "as such steps took here before"
 # Seconds; of train what is no step and no validation pass.
 ROUGH = {"build_records": 8.0, "render_config": 4.0, TRAIN: 20.0, "evaluate": 15.0, "export": 25.0, DVC: 5.0, JOB: 10.0}
 ROUGH_OF_ANY_OTHER, ROUGH_VALIDATION = 10.0, 2.0
 HERE, OTHERS, BY_RULE = "as measured here", "as others took here", "by rule of thumb"
 NAMES = {DVC: "DVC", JOB: "the job itself"}
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast this machine goes through a variant, and how one knows."""
+
+    seconds_per_step: Mapping[str, float]  # by phase
+    known_from: str
+
+
+def seconds_of(run: Variant, pace: Pace | None, validation_seconds: float = 0.0) -> float | None:
+    """Return how long a training's steps and its validation passes take, which its own limit may cut short; None
+    where neither is known."""
+    limit = None if run.train.max_minutes is None else 60 * run.train.max_minutes
+    if pace is None:
+        return limit
+    whole = sum(pace.seconds_per_step[span.name] * span.steps for span in run.derived.phases) + validation_seconds
+    return whole if limit is None else min(whole, limit)
+
+
+def step_seconds(run: Variant, cores: int | None = None) -> dict[str, float | None]:
+    """Return how long steps like those of each phase took here, by so many cores or by all; None if there were none."""
+    measured = Measured.here(cores)
+    return {phase.span.name: measured.typical(STEP, pace_key(run, phase)) for phase in plan_phases(run)}
+
+
+def known_pace(run: Variant, cores: int | None = None) -> Pace | None:
+    """Return None unless steps like those of all its phases were measured here before."""
+    seconds = step_seconds(run, cores)
+    known = {name: taken for name, taken in seconds.items() if taken is not None}
+    return Pace(known, BEFORE) if known.keys() == seconds.keys() else None
+
+
+def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
+    """Take a few real steps of each phase on real batches, with random weights: they change the loss, not the time."""
+    load_tensorflow()
+    from bakeoff.learning.training.setup import Setup
+
+    setup, seconds = Setup.of(run, manifest, records), {}
+    feed = setup.feed()
+    for phase in plan_phases(run):
+        seconds[phase.span.name] = _measure_step(phase, setup.learner.begin(phase.trainable, "train"), feed)
+        keep_duration(STEP, pace_key(run, phase), seconds[phase.span.name])
+    return Pace(seconds, "measured just now")
+
+
+def pace_key(run: Variant, phase: TrainingPhase) -> str:
+    """Return a key that is equal for steps that take equally long on one machine. Which patterns are trained counts,
+    the rate does not."""
+    train = run.train
+    return _digest(
+        platform.node(), repr(run.model), run.derived.num_classes, phase.span.batch_size, sorted(phase.trainable),
+        train.accumulate_batches, train.mixed_precision, train.devices, train.workers, train.ema_decay > 0,
+        repr(train.augment),
+    )  # fmt: skip
+
+
+def pace_of(phase: TrainingPhase, history: Sequence[LogLine], examples_a_step: int) -> float | None:
+    """Return a phase's seconds per step from the lines of its history; None if it logged too little to tell."""
+    speeds = [
+        line.values["examples_per_second"]
+        for line in history
+        if "examples_per_second" in line.values and phase.span.first_step < line.step <= phase.span.end_step
+    ]
+    return examples_a_step / median(speeds[1:]) if len(speeds) > 2 else None  # the first holds the compilation
+
+
+def _measure_step(phase: TrainingPhase, step: "Step", feed: "Feed") -> float:
+    import tensorflow as tf
+
+    first = phase.span.first_step
+    length = min(phase.span.steps, WARM_UP_STEPS + MOST_STEPS)
+    upcoming = iter(feed.batches(phase, range(first, first + length)))
+    steps, start = 0, time.monotonic()
+    for number in range(length):
+        if number == min(WARM_UP_STEPS, length - 1):
+            steps, start = 0, time.monotonic()
+        rate = tf.constant(phase.rate(first + number), tf.float32)
+        losses = step(list(itertools.islice(upcoming, feed.together)), rate)
+        float(losses["train/loss"])  # waits until the step is done
+        steps += 1
+        if number > WARM_UP_STEPS and time.monotonic() - start > MOST_SECONDS:
+            break
+    return (time.monotonic() - start) / steps
 
 
 @dataclass(frozen=True)
@@ -64,71 +161,59 @@ class Whole:
         cls, run: Run, ahead: Mapping[str, str], pace: Pace | None, *, by: str = DVC, cores: int | None = None
     ) -> "Whole":
         """Return it for a variant whose stages are to do this, each by so many cores; by `dvc repro`, or as a job."""
-        measured = Measured(read_durations(), cores or machine.cores())
+        measured = Measured.here(cores)
         running, has_steps = [name for name, outcome in ahead.items() if outcome == RUNS], True
-        parts = {name: measured.seconds(name, stage_key(name, run)) for name in running}
+        parts = {name: _find_seconds(measured, name, stage_key(name, run)) for name in running}
         if TRAIN in parts:
             parts[TRAIN], has_steps = _training(run, pace, measured)
-        return cls(parts | {by: measured.besides(by, len(running))}, has_steps)
+        return cls(parts | {by: _besides(measured, by, len(running))}, has_steps)
 
 
-@dataclass(frozen=True)
-class Measured:
-    rows: Sequence[Duration]
-    cores: int  # that what is asked for may use
+def _find_seconds(
+    measured: Measured, what: str, key: str, part: Callable[[Duration], float] = lambda row: row.seconds
+) -> tuple[float, str]:
+    """Return seconds, and what they are known from."""
+    for its_key, known_from in ((key, HERE), (None, OTHERS)):
+        if (seconds := measured.typical(what, its_key, part)) is not None:
+            return seconds, known_from
+    return ROUGH.get(what, ROUGH_OF_ANY_OTHER), BY_RULE
 
-    def newest(self, what: str, key: str | None = None) -> list[Duration]:
-        """Return the newest measurements of this kind, all by one number of cores: if there are any, by as many."""
-        rows = [row for row in self.rows if row.what == what and key in (None, row.key)]
-        cores = self.cores if any(row.cores == self.cores for row in rows) else rows[-1].cores if rows else 0
-        return [row for row in rows if row.cores == cores][-NEWEST:]
 
-    def seconds(
-        self, what: str, key: str, part: Callable[[Duration], float] = lambda row: row.seconds
-    ) -> tuple[float, str]:
-        for rows, known_from in ((self.newest(what, key), HERE), (self.newest(what), OTHERS)):
-            if rows:
-                return median(part(row) for row in rows) * self._slower(rows[0]), known_from
-        return ROUGH.get(what, ROUGH_OF_ANY_OTHER), BY_RULE
-
-    def _slower(self, row: Duration) -> float:
-        """Fewer cores take as much longer as they are fewer, until something by so few is measured."""
-        return max(1.0, row.cores / self.cores)
-
-    def besides(self, by: str, stages: int) -> tuple[float, str]:
-        """Return what a command takes besides so many stages; rather than none, one with another number of them."""
-        counts = {row.key for row in self.rows if row.what == by and row.key.isdigit()}
-        nearest = min(counts, key=lambda count: abs(int(count) - stages), default="")
-        seconds, known_from = self.seconds(by, nearest)
-        return seconds, OTHERS if counts and nearest != str(stages) else known_from
+def _besides(measured: Measured, by: str, stages: int) -> tuple[float, str]:
+    """Return what a command takes besides so many stages; rather than none, one with another number of them."""
+    counts = {row.key for row in measured.rows if row.what == by and row.key.isdigit()}
+    nearest = min(counts, key=lambda count: abs(int(count) - stages), default="")
+    seconds, known_from = _find_seconds(measured, by, nearest)
+    return seconds, OTHERS if counts and nearest != str(stages) else known_from
 
 
 def stage_key(stage: str, run: LearningRun, settings: Any = None) -> str:
     """Return a key that is equal for variants of which the stage takes equally long; `settings` are the stage's own."""
-    parts: list[object]
+    if stage == TRAIN:
+        return _digest(*(pace_key(run, phase) for phase in plan_phases(run)))
+    if stage not in ("evaluate", "export"):
+        return ""
     settings = settings or getattr(run, stage, None)
-    match stage:
-        case "train":
-            parts = [*keys_of(run)]
-        case "evaluate":
-            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, settings]
-        case "export":
-            parts = [run.model, run.derived.num_classes, run.derived.validation_examples, settings]
-        case _:
-            return ""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    return _digest(run.model, run.derived.num_classes, run.derived.validation_examples, settings)
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(list(parts)).encode()).hexdigest()[:16]
+
+
+def steps_between_validations(run: Run, batch_size: int) -> int:
+    """Return after how many steps with such batches a validation pass comes; 0: only a phase's last step has one."""
+    train = run.train
+    if not train.validate_every_epochs:
+        return train.validate_every_steps
+    examples = train.validate_every_epochs * run.derived.train_examples
+    return max(1, math.ceil(round(examples / (batch_size * train.accumulate_batches), 6)))
 
 
 def count_validations(run: Run) -> int:
     """Return how many validation passes a training to its end takes; the last step of a phase has one always."""
-    train, passes = run.train, 0
-    for span in run.derived.phases:
-        every = train.validate_every_steps
-        if train.validate_every_epochs:
-            examples = train.validate_every_epochs * run.derived.train_examples
-            every = max(1, math.ceil(round(examples / (span.batch_size * train.accumulate_batches), 6)))
-        passes += math.ceil(span.steps / every) if every else 1
-    return passes
+    spans = [(span, steps_between_validations(run, span.batch_size)) for span in run.derived.phases]
+    return sum(math.ceil(span.steps / every) if every else 1 for span, every in spans)
 
 
 def keep_stage(
@@ -144,18 +229,26 @@ def keep_stage(
     keep_duration(stage, stage_key(stage, run, settings) if run else key, seconds_here(), **more)
 
 
-class ValidationTimes(Callback):
-    """How long validation passes take while a stage trains."""
+class TrainingTimes(Callback):
+    """How long steps and validation passes take while a stage trains."""
 
     def __init__(self) -> None:
+        self._lines: list[LogLine] = []
         self._seconds: list[float] = []
+
+    def on_log(self, line: LogLine) -> None:
+        self._lines.append(line)
 
     def on_validation(self, line: LogLine, seconds: float) -> None:
         self._seconds.append(seconds)
 
     def keep(self, run: LearningRun, state: TrainedState, measured: Mapping[str, Any]) -> None:
         """Note how long the training took: its steps, its validation passes, and what was neither. One that this
-        process did not begin and end tells that of no other."""
+        process did not begin and end tells of its steps alone."""
+        for phase in plan_phases(run):
+            examples_a_step = phase.span.batch_size * run.train.accumulate_batches
+            if (step := pace_of(phase, self._lines, examples_a_step)) is not None:
+                keep_duration(STEP, pace_key(run, phase), step)
         is_part = not self._seconds or state.is_stopped or measured["resumed_at_steps"]
         if is_part or state.lineage.parents:
             keep_stage(TRAIN, key="in part", state=state)
@@ -181,12 +274,13 @@ def _training(run: Run, pace: Pace | None, measured: Measured) -> tuple[tuple[fl
     long."""
     key = stage_key(TRAIN, run)
     as_long = replace(measured, rows=[row for row in measured.rows if row.steps >= run.derived.steps])
-    if pace is None and as_long.newest(TRAIN, key):
-        return as_long.seconds(TRAIN, key), True
+    if pace is None and (whole := as_long.typical(TRAIN, key)) is not None:
+        return (whole, HERE), True
     split = replace(measured, rows=[row for row in measured.rows if row.rest is not None])
-    rest, known_from = split.seconds(TRAIN, key, lambda row: row.rest or 0.0)
-    has_validation = bool(split.newest(TRAIN))
-    pass_seconds = split.seconds(TRAIN, key, lambda row: row.validation)[0] if has_validation else ROUGH_VALIDATION
+    rest, known_from = _find_seconds(split, TRAIN, key, lambda row: row.rest or 0.0)
+    pass_seconds, source = _find_seconds(split, TRAIN, key, lambda row: row.validation)
+    if source == BY_RULE:
+        pass_seconds = ROUGH_VALIDATION
     validation_seconds = count_validations(run) * pass_seconds
     steps = seconds_of(run, pace, validation_seconds)
     return (rest + (validation_seconds if steps is None else steps), known_from), steps is not None
