@@ -323,7 +323,7 @@ def test_a_training_leaves_word_of_how_it_ended(enter_trained: Enter, monkeypatc
     assert run.failure and run.failure.kind == "out of memory"
 
     render("classification", seed=1)
-    monkeypatch.setattr("bakeoff.experiments.runs.free_resources.available_memory", lambda: 10**6)
+    monkeypatch.setattr("bakeoff.experiments.planning.require_resources.available_memory", lambda: 10**6)
     with pytest.raises(TryAgainLater, match=r"^memory: 1 MB .*estimated at \d+ MB"):
         train(load(RUN), RECORDS, folder / "trained")
     run = known_runs()[0]

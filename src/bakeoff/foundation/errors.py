@@ -12,6 +12,7 @@ import difflib
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -32,6 +33,13 @@ REMEDIES = {  # by the system's error number; none of these is a reason to disca
     errno.EACCES: RIGHTS, errno.EPERM: RIGHTS, errno.EROFS: "make it writable", errno.EMFILE: FILES,
     errno.ENFILE: FILES, errno.EIO: DISK, errno.ESTALE: "mount it again", errno.ENOMEM: "end other programs",
 }  # fmt: skip
+
+NO_MEMORY = {"MemoryError", "ResourceExhaustedError", "OutOfMemory"}  # names of classes
+VAGUE = {"OSError", "RuntimeError", "SystemError", "OpError", "InternalError"}  # of which only the text tells
+NO_MEMORY_SAID = re.compile(  # by an allocator, CUDA or the system
+    r"OOM when allocating|out of memory|OUT_OF_MEMORY|Dst tensor is not initialized|bad_alloc|cannot allocate memory",
+    re.IGNORECASE,
+)
 
 
 class BakeoffError(Exception):
@@ -186,6 +194,14 @@ def is_disk_full(error: BaseException) -> bool:
     # TensorFlow and HDF5 wrap the system's error in their own and keep only its text.
     full = (errno.ENOSPC, errno.EDQUOT)
     return getattr(error, "errno", None) in full or any(os.strerror(number) in str(error) for number in full)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether an error means that there was no memory, without loading TensorFlow to know its errors."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    if is_disk_full(error):  # TensorFlow calls a full disk an exhausted resource, too
+        return False
+    return bool(names & NO_MEMORY) or (bool(names & VAGUE) and NO_MEMORY_SAID.search(str(error)) is not None)
 
 
 def one_line(error: BaseException, most: int = 200) -> str:

@@ -101,6 +101,15 @@ def append_line(path: Path, line: str) -> None:
     sync_names(path.parent)
 
 
+def bytes_below(folder: Path) -> int:
+    """Return how many bytes the files below a folder take, without files that vanish meanwhile."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
 def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write rows as tab-separated text, which `dvc plots`, spreadsheets and pandas all read.
 

@@ -1,6 +1,7 @@
-"""Bytes, seconds and lists of names as text."""
+"""Bytes, seconds and lists of names as text, and text as numbers."""
 
 from collections.abc import Sequence
+from typing import Any
 
 
 def format_size(number: float) -> str:
@@ -21,5 +22,20 @@ def format_duration(seconds: float) -> str:
     return f"{hours:.1f} hours" if hours < 100 else f"{hours / 24:.0f} days"
 
 
+def format_clock(seconds: float) -> str:
+    """Return 1:05 or 2:03:04."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def format_names(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def as_number(value: Any) -> float | None:
+    """Return the number that a text stands for; None if it stands for none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None

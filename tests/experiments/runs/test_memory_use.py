@@ -23,28 +23,28 @@ def test_up_to_a_tenth_over_the_budget_nothing_is_said() -> None:
 @pytest.mark.parametrize(
     ("course", "what"),
     [
-        ((1900, 2700, 2700), ("program and weights", "1.90 GB", "1.00 GB")),
-        ((1000, 2700, 2700), ("activations and batches", "1.70 GB", "0.80 GB")),
-        ((1000, 1800, 2700), ("evaluation, checkpoints", "tracking store", "0.90 GB", "0.00 GB")),
+        ((1900, 2700, 2700), ("program and weights", "1.9 GB", "1 GB")),
+        ((1000, 2700, 2700), ("activations and batches", "1.7 GB", "800 MB")),
+        ((1000, 1800, 2700), ("evaluation, checkpoints", "tracking store", "900 MB", "estimated 0 B")),
     ],
 )
 def test_what_took_more_than_it_should_is_named(course: tuple[int, int, int], what: tuple[str, ...]) -> None:
     printed = warning(peaks(*course), 2700 * MB, 2000 * MB, PARTS)
-    built, stepped, looked = (f"{size / 1000:.2f} GB" for size in course)
-    moments = (built, "network", stepped, "steps", looked, "validation", "2.70 GB", "end")
-    known = ("peak memory 2.70 GB", "35%", "memory.budget", "2.00 GB", *moments)
+    built, stepped, looked = (f"{size / 1000:g} GB" for size in course)
+    moments = (built, "network", stepped, "steps", looked, "validation", "2.7 GB", "end")
+    known = ("peak memory 2.7 GB", "35%", "memory.budget", "2 GB", *moments)
     assert printed and missing_in(printed, *known, *what, "train.batch_size", "memory.budget") == []
 
 
 def test_what_is_drawn_and_written_for_tensorboard_is_named_by_its_settings() -> None:
     printed = warning(peaks(1000, 1800, 1900) | {SHOWN: 2700 * MB}, 2700 * MB, 2000 * MB, PARTS)
-    assert printed and missing_in(printed, "1.90 GB", "validation", "2.70 GB", "samples") == []
-    assert missing_in(printed, "train.samples", "train.tensorboard", "0.80 GB", "0.00 GB") == []
+    assert printed and missing_in(printed, "1.9 GB", "validation", "2.7 GB", "samples") == []
+    assert missing_in(printed, "train.samples", "train.tensorboard", "800 MB", "estimated 0 B") == []
 
 
 def test_run_that_ended_before_its_first_look_is_judged_by_what_it_reached() -> None:
     printed = warning({BUILT: 1000 * MB}, 2700 * MB, 2000 * MB, PARTS)
-    assert printed and missing_in(printed, "1.00 GB", "network", "2.70 GB", "end") == []
+    assert printed and missing_in(printed, "1 GB", "network", "2.7 GB", "end") == []
     assert "validation" not in printed
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.experiments.runs.memory_use import MemoryUse, OutOfMemory, is_refusal, memory_left
+from bakeoff.experiments.runs.memory_use import MemoryUse, OutOfMemory, memory_left
 from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.learning.tasks.task import Tensors
 from support import allocations
@@ -50,7 +50,7 @@ def test_an_allocation_that_fails_names_batch_estimate_and_what_fits(
     allocation: str, reason: str, failures: dict[str, dict[str, Any]]
 ) -> None:
     message = (
-        rf"^train\.batch_size: .*\bbatches of 64 \({reason}\).*\b8\.40 GB\b.*\b6\.05 GB\b.*\b40 is the largest\b"
+        rf"^train\.batch_size: .*\bbatches of 64 \({reason}\).*\b8\.4 GB\b.*\b6\.05 GB\b.*\b40 is the largest\b"
         r".*\baccumulate_batches\b"
     )
     assert re.search(message, failures[allocation]["message"])
@@ -104,7 +104,6 @@ def test_what_cuda_says_of_its_memory_counts() -> None:
     ],
 )
 def test_other_errors_stay_what_they_are(error: Exception) -> None:
-    assert not is_refusal(error)
     shortage(1e9).explain(error, "train.batch_size", 8)  # raises nothing, so that the error itself goes on
 
 

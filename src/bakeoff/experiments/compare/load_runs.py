@@ -8,6 +8,7 @@ from bakeoff.config.track_settings import Mlflow
 from bakeoff.experiments.compare.run_row import Contender, Cost
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.foundation.errors import WorkspaceError, choices
+from bakeoff.foundation.formatting import as_number
 from bakeoff.foundation.workspace import RUN
 from bakeoff.learning.checkpoints.trained_state import SUCCEEDED
 from bakeoff.tracking.journal.journal_folder import NOTE
@@ -154,7 +155,7 @@ def is_sweep(run_id: str) -> bool:
 
 def _cost(run: StoredRun, known: KnownRun | None) -> Cost:
     tags = run.tags
-    seconds = _float(tags.get("bakeoff.seconds"))
+    seconds = as_number(tags.get("bakeoff.seconds"))
     if seconds is None and known and known.status:
         seconds = known.status.training_seconds or None
     if seconds is None and run.began and run.ended and not (tags.get(REUSED) or tags.get(RESTORED)):
@@ -162,15 +163,8 @@ def _cost(run: StoredRun, known: KnownRun | None) -> Cost:
     drops = [value for name, value in run.metrics.items() if name.startswith("export/") and name.endswith(".drop")]
     return Cost(
         seconds,
-        _float(tags.get("bakeoff.peak_memory_bytes")),
+        as_number(tags.get("bakeoff.peak_memory_bytes")),
         run.metrics.get("export/bytes"),
         run.metrics.get(LATENCY),
         max(drops, default=None),
     )
-
-
-def _float(text: str | None) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return None

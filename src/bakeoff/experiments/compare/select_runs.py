@@ -13,6 +13,7 @@ from bakeoff.experiments.compare.group_seeds import SweepConfiguration, add_conf
 from bakeoff.experiments.compare.load_runs import Gathered, contender_of_result, sweep_in
 from bakeoff.experiments.compare.run_row import Contender, choose_evaluation, names_in
 from bakeoff.foundation.errors import WorkspaceError, choices
+from bakeoff.foundation.formatting import as_number
 from bakeoff.foundation.workspace import RUN
 from bakeoff.tracking.resolve_name import candidates, require_one, unknown
 from bakeoff.tracking.results import git
@@ -150,7 +151,7 @@ class Condition:
                 f"got {text!r}"
             )
         condition = cls(*match.groups())
-        if condition.sign in ORDERED and _number(condition.value) is None:
+        if condition.sign in ORDERED and as_number(condition.value) is None:
             raise WorkspaceError(f"--filter: must compare with a number after {condition.sign}, got {text!r}")
         return condition
 
@@ -159,7 +160,7 @@ class Condition:
         value = contender.value(self.key)
         if value is None:
             return False
-        one, other = _number(value), _number(self.value)
+        one, other = as_number(value), as_number(self.value)
         if self.sign in ORDERED:
             return one is not None and other is not None and ORDERED[self.sign](one, other)
         same = one == other if one is not None and other is not None else str(value) == self.value
@@ -195,17 +196,10 @@ def require_known(option: str, key: str, contenders: Sequence[Contender]) -> Non
 def sort_best_first(contenders: Sequence[Contender], key: str) -> list[Contender]:
     """Put the best first, of what is neither good nor bad the highest, and those without a value last."""
     values = [contender.value(key) for contender in contenders]
-    numbers = [_number(value) for value in values]
+    numbers = [as_number(value) for value in values]
     if all(number is not None for number, value in zip(numbers, values, strict=True) if value is not None):
         sign = 1.0 if is_higher_better(key) is False else -1.0
         ranks: list[tuple[bool, Any]] = [(number is None, sign * (number or 0.0)) for number in numbers]
     else:
         ranks = [(value is None, str(value)) for value in values]
     return [contenders[at] for at in sorted(range(len(values)), key=ranks.__getitem__)]
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bakeoff.experiments.importance.trial import Trial
+from bakeoff.foundation.formatting import as_number
 from bakeoff.foundation.html.svg import Scale, Tick
 
 ABSENT = "–"  # the value of a kind that has no such key
@@ -35,7 +36,7 @@ class Axis:
     @classmethod
     def from_values(cls, key: str, values: Sequence[str | None]) -> "Axis":
         texts = [ABSENT if value is None else value for value in values]
-        numbers = {text: number for text in dict.fromkeys(texts) if (number := as_number(text)) is not None}
+        numbers = {text: number for text in dict.fromkeys(texts) if (number := find_number(text)) is not None}
         others = sorted({text for text in texts if text not in numbers})
         if not numbers or set(others) - {ABSENT, NOTHING}:
             return cls._from_names(key, texts)
@@ -76,12 +77,10 @@ class Group:
     spread: float | None  # the standard deviation over its configurations
 
 
-def as_number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+def find_number(text: str) -> float | None:
+    """Return the number that a text stands for, if that has a place on an axis."""
+    number = as_number(text)
+    return number if number is not None and math.isfinite(number) else None
 
 
 def name_value(value: str) -> str:
@@ -93,7 +92,7 @@ def group_configurations(axis: Axis, configurations: Sequence[Trial]) -> list[Gr
     members: dict[str | None, list[int]] = {}
     for index, configuration in enumerate(configurations):
         members.setdefault(configuration.values.get(axis.key), []).append(index)
-    numbers = {value: as_float for value in members if value and (as_float := as_number(value)) is not None}
+    numbers = {value: as_float for value in members if value and (as_float := find_number(value)) is not None}
     if not axis.is_numeric or len(numbers) <= MOST_VALUES:
         numbers = {}
     named = [

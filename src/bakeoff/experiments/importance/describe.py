@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bakeoff.experiments.importance.axis import Axis, Group, as_number, group_configurations
+from bakeoff.experiments.importance.axis import Axis, Group, find_number, group_configurations
 from bakeoff.experiments.importance.trial import SEED, Question, Trial
 from bakeoff.experiments.importance.variance_explained import Share, find_shares
 
@@ -59,7 +59,7 @@ def _find_trend(key: str, axis: Axis, configurations: Sequence[Trial]) -> float 
     pairs = [
         (number, configuration.number)
         for configuration in configurations
-        if (number := as_number(configuration.values.get(key, ""))) is not None
+        if (number := find_number(configuration.values.get(key, ""))) is not None
     ]
     if not axis.is_numeric or len({value for value, _ in pairs}) < 3 or len({number for _, number in pairs}) < 2:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bakeoff.experiments.importance.axis import Group, as_number
+from bakeoff.experiments.importance.axis import Group, find_number
 from bakeoff.experiments.importance.trial import Trial, seed_deviation
 
 FEW = 5  # with fewer degrees of freedom left over by the keys, the spread over seeds counts too
@@ -126,7 +126,7 @@ def _columns(key: str, configurations: Sequence[Trial], dummies: Matrix) -> Matr
     """
     from scipy.stats import rankdata
 
-    numbers = [as_number(configuration.values.get(key, "")) for configuration in configurations]
+    numbers = [find_number(configuration.values.get(key, "")) for configuration in configurations]
     if any(number is None for number in numbers) or dummies.shape[1] <= 3:
         return dummies
     return rankdata(numbers)[:, None]

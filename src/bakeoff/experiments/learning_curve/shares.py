@@ -10,8 +10,6 @@ from bakeoff.experiments.planning.time_estimate import steps_between_validations
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.input.subset import count_share
 
-SHARES, SEEDS = (0.12, 0.25, 0.5, 1.0), 3
-STEPS, EPOCHS = "steps", "epochs"  # the length that is the same for all shares
 LEAST_EXAMPLES = 20
 
 
@@ -38,7 +36,7 @@ def make_overrides(run: Run, shares: Sequence[float], seeds: int, same: str) -> 
     first = run.seed
     numbers = ",".join(str(first + number) for number in range(seeds))
     overrides = [f"{SHARE}={','.join(f'{share:g}' for share in shares)}", f"{SEED}={numbers}"]
-    return [*overrides, *(fix_steps(run) if same == STEPS else ())]
+    return [*overrides, *(fix_steps(run) if same == "steps" else ())]
 
 
 def require_enough(run: Run, smallest: float) -> None:

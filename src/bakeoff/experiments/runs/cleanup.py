@@ -12,12 +12,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bakeoff.experiments.runs.free_resources import bytes_below
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.experiments.runs.minutes_used import keep_spent
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import bytes_below
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
 from bakeoff.tracking.journal.journal_folder import is_held
 from bakeoff.tracking.results import git

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from bakeoff.foundation import machine
-from bakeoff.foundation.errors import BakeoffError, is_disk_full
+from bakeoff.foundation.errors import BakeoffError, is_out_of_memory
+from bakeoff.foundation.formatting import format_size
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.input.memory_budget import Parts
 from bakeoff.learning.plan.phases import Derived
@@ -67,21 +68,14 @@ def warning(peaks: Mapping[str, int], peak: int, budget: int, parts: Parts) -> s
         growths.append((reached - before - estimate, reached - before, estimate, of))
         before = reached
     _, grown, estimate, of = max(growths)
-    course = ", ".join(f"{_gb(reached)} after {moment}" for moment, reached in moments)
+    course = ", ".join(f"{format_size(reached)} after {moment}" for moment, reached in moments)
     return (
-        f"peak memory {_gb(peak)} is {peak / budget - 1:.0%} over memory.budget, {_gb(budget)}: {course}. "
-        f"Most above the estimate: {of} took {_gb(grown)}, estimated {_gb(estimate)}; "
+        f"peak memory {format_size(peak)} is {peak / budget - 1:.0%} over memory.budget, {format_size(budget)}: "
+        f"{course}. Most above the estimate: {of} took {format_size(grown)}, estimated {format_size(estimate)}; "
         "lower train.batch_size or raise memory.budget"
     )
 
 
-def _gb(size: int) -> str:
-    return f"{size / 1e9:.2f} GB"
-
-
-REFUSED = re.compile(  # said where TensorFlow has no class of its own for it
-    r"OOM when allocating|out of memory|OUT_OF_MEMORY|Dst tensor is not initialized|bad_alloc", re.IGNORECASE
-)
 SIZE_IN_MESSAGE = re.compile(
     r"OOM when allocating tensor with shape\[[^]]*\] and type \w+ on \S+|Unable to allocate [^\n]*|CUDA_ERROR\w+"
 )
@@ -100,7 +94,7 @@ class Shortage:
 
     def explain(self, error: Exception, key: str, batch_size: int) -> None:
         """Raise an error with the remedy, if this one means that memory ran out in work on batches of that size."""
-        if is_refusal(error):
+        if is_out_of_memory(error):
             raise OutOfMemory(self._message(key, batch_size, error)) from error
 
     def largest_fitting(self, failed: int) -> int:
@@ -114,7 +108,8 @@ class Shortage:
     def _message(self, key: str, batch_size: int, error: BaseException) -> str:
         known = SIZE_IN_MESSAGE.search(str(error))
         reason = known[0] if known else type(error).__name__
-        numbers = f"{self.estimate(batch_size) / 1e9:.2f} GB were estimated, {self.left() / 1e9:.2f} GB are there"
+        estimated, left = format_size(self.estimate(batch_size)), format_size(self.left())
+        numbers = f"{estimated} were estimated, {left} are there"
         fits = self.largest_fitting(batch_size)
         remedy = f"{fits} is the largest that is expected to fit (accumulate_batches keeps the examples of a step)"
         if not fits:
@@ -142,14 +137,3 @@ def memory_left(devices: int) -> int:
     if limits:
         return sum(limits[:devices])
     return machine.resident_memory() + machine.available_memory()
-
-
-def is_refusal(error: BaseException) -> bool:
-    """Tell whether an error means that there was no memory."""
-    import tensorflow as tf
-
-    if is_disk_full(error):  # a full disk is an exhausted resource to TensorFlow as well
-        return False
-    if isinstance(error, (MemoryError, tf.errors.ResourceExhaustedError)):
-        return True
-    return isinstance(error, (tf.errors.OpError, SystemError)) and REFUSED.search(str(error)) is not None

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.foundation import workspace
+from bakeoff.foundation.files import append_line
 from bakeoff.tracking.results.results import parse_json, read_text
 
 
@@ -29,9 +30,7 @@ def spent_by(run: KnownRun) -> Spent | None:
 def keep_spent(run: KnownRun) -> None:
     """Note what a run has spent, before it is removed."""
     if (spent := spent_by(run)) is not None:
-        workspace.spent().parent.mkdir(parents=True, exist_ok=True)
-        with workspace.spent().open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(spent)) + "\n")
+        append_line(workspace.spent(), json.dumps(asdict(spent)))
 
 
 def read_spent() -> Iterator[Spent]:

@@ -29,7 +29,7 @@ from bakeoff.experiments.runs.run_status import (
 )
 from bakeoff.experiments.runs.time_left import Stretch, TimeLeft
 from bakeoff.foundation import machine
-from bakeoff.foundation.errors import TryAgainLater, is_disk_full, one_line
+from bakeoff.foundation.errors import TryAgainLater, is_disk_full, is_out_of_memory, one_line
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.training.callbacks import Callback
 
@@ -45,21 +45,11 @@ NO_ROOM = "no room"  # the failure of a run that did not start
 MOST = 1000  # characters of a message
 
 KIND_OF = {
-    "MemoryError": OUT_OF_MEMORY,
-    "OutOfMemory": OUT_OF_MEMORY,  # training's own word for it
-    "ResourceExhaustedError": OUT_OF_MEMORY,  # TensorFlow's
     "DataError": BAD_DATA,
     "DataLossError": BAD_DATA,  # TensorFlow raises it for a file that does not fit its checksum
     "Diverged": DIVERGED,
     "TryAgainLater": NO_ROOM,
 }
-MEMORY_MESSAGES = (  # in errors of other classes: an allocator's, CUDA's, the system's
-    "OOM when allocating",
-    "CUDA_ERROR_OUT_OF_MEMORY",
-    "RESOURCE_EXHAUSTED: Out of memory",
-    "std::bad_alloc",
-    "Cannot allocate memory",
-)
 
 Tags = Callable[[Mapping[str, str]], object]
 
@@ -256,10 +246,9 @@ def failure_of(error: BaseException) -> Failure:
 def _kind(error: BaseException) -> str | None:
     if is_disk_full(error):  # first: TensorFlow calls a full disk an exhausted resource
         return DISK
-    known = [KIND_OF[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in KIND_OF]
-    if known:
-        return known[0]
-    return OUT_OF_MEMORY if any(message in str(error) for message in MEMORY_MESSAGES) else None
+    if is_out_of_memory(error):
+        return OUT_OF_MEMORY
+    return next((KIND_OF[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in KIND_OF), None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
