@@ -14,7 +14,6 @@ from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
     from bakeoff.experiments.compare.comparison_table import ComparisonTable
-    from bakeoff.experiments.compare.group_seeds import SweepConfiguration
     from bakeoff.experiments.compare.load_runs import Gathered
     from bakeoff.experiments.compare.run_row import Contender
     from bakeoff.tracking.store.read_runs import Wanted
@@ -182,12 +181,12 @@ def _name_a_sweep(arguments: argparse.Namespace) -> None:
         arguments.which = []
 
 
-def _list_configurations(sweep: str) -> tuple[list["SweepConfiguration"], str | None]:
-    """Return a sweep's configurations as its manifest has them, and what its search was asked to make better.
+def _list_configurations(sweep: str) -> tuple[list["Contender"], str | None]:
+    """Return a sweep's configurations as its manifest plans them, and what its search was asked to make better.
 
     There are none of a sweep of another workspace.
     """
-    from bakeoff.experiments.compare.group_seeds import SweepConfiguration
+    from bakeoff.experiments.compare.run_row import Contender
     from bakeoff.experiments.sweep.sweep_manifest import JobState, all_ids, load_manifest
 
     if sweep not in all_ids():
@@ -200,10 +199,11 @@ def _list_configurations(sweep: str) -> tuple[list["SweepConfiguration"], str | 
             for key, value in job.varied.items()
         }
         configurations.append(
-            SweepConfiguration(
-                job.experiment, job.variant, states.get(job.state, job.state.upper()), values, job.run_id
+            Contender(
+                job.run_id or "", job.variant, states.get(job.state, job.state.upper()), values, {},
+                experiment=job.experiment, sweep=sweep, is_planned=True,
             )
-        )
+        )  # fmt: skip
     return configurations, manifest.search.metric if manifest.search else None
 
 

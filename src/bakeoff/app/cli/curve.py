@@ -93,13 +93,7 @@ def _show(manifest: "SweepManifest", arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(_as_tree(manifest, measurements, statement), indent=1))
         return
-    measure = measurements.measure
-    rows = [
-        (f"{level.examples:,}", str(len(level.errors)), f"{measure.value(level.mean):.3f}",
-         f"{min(values):.3f} to {max(values):.3f}" if len(values) > 1 else "–")
-        for level in measurements.levels if (values := [measure.value(error) for error in level.errors])
-    ]  # fmt: skip
-    print_columns([("training examples", "seeds", measure.name, "of the seeds"), *rows])
+    print_columns([("training examples", "seeds", measurements.measure.name, "of the seeds"), *measurements.rows])
     for sentence in statement.sentences:
         print_wrapped(sentence)
     for remark in remarks:

@@ -3,8 +3,8 @@
 A spread is the standard deviation over the seeds, so at least two of them are needed.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from bakeoff.experiments.compare.run_row import DERIVED, SEED, SUCCEEDED, Contender, Cost
 
@@ -61,32 +61,21 @@ def _as_number(text: str) -> tuple[int, str]:
     return (int(text), "") if text.isdigit() else (0, text)
 
 
-@dataclass(frozen=True)
-class SweepConfiguration:
-    experiment: str
-    variant: str
-    state: str  # empty if the state of its run is more precise
-    values: Mapping[str, str]  # the requested values, by the name of the param
-    run_id: str | None = None
+def add_configurations(contenders: Sequence[Contender], planned: Sequence[Contender]) -> list[Contender]:
+    """Return each planned configuration once, done ones first: its last attempt, or itself where it has no run.
 
-
-def add_configurations(
-    contenders: Sequence[Contender], configurations: Sequence[SweepConfiguration], sweep: str
-) -> list[Contender]:
-    """Return each configuration once: its last attempt, with the state that the sweep has it in; done ones first."""
+    The state is that of the sweep, unless that is empty because the state of the run is more precise.
+    """
     by_experiment: dict[str | None, list[Contender]] = {}
     for contender in contenders:
         by_experiment.setdefault(contender.experiment, []).append(contender)
     rows = []
-    for configuration in configurations:
-        own = by_experiment.pop(configuration.experiment, [])
-        last = max(own, key=lambda one: (one.run_id == configuration.run_id, one.began or 0), default=None)
-        if last is None:
-            last = Contender(
-                "", configuration.variant, configuration.state, configuration.values, {},
-                experiment=configuration.experiment, sweep=sweep, is_planned=True,
-            )  # fmt: skip
-        rows.append(replace(last, state=configuration.state or last.state))
+    for one in planned:
+        attempts = by_experiment.pop(one.experiment, [])
+        last = max(
+            attempts, key=lambda run: (run.run_id == one.run_id, run.began or 0), default=replace(one, run_id="")
+        )
+        rows.append(replace(last, state=one.state or last.state))
     rows += [contender for own in by_experiment.values() for contender in own]
     return put_done_first(rows)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.evaluation.metric_meanings import is_higher_better
-from bakeoff.experiments.compare.group_seeds import SweepConfiguration, add_configurations
+from bakeoff.experiments.compare.group_seeds import add_configurations
 from bakeoff.experiments.compare.load_runs import Gathered, contender_of_result, sweep_in
 from bakeoff.experiments.compare.run_row import Contender, choose_evaluation, names_in
 from bakeoff.foundation.errors import WorkspaceError, choices
@@ -43,15 +43,15 @@ def select_named(gathered: Gathered, names: Sequence[str], wanted: Wanted = is_o
 
 
 def select_sweep(
-    gathered: Gathered, name: str, configurations: Sequence[SweepConfiguration] = (), wanted: Wanted = is_of_all_classes
+    gathered: Gathered, name: str, planned: Sequence[Contender] = (), wanted: Wanted = is_of_all_classes
 ) -> list[Contender]:
-    """Find the runs of a sweep, those that DVC's cache gave, and those of `configurations` without a run."""
+    """Find the runs of a sweep, those that DVC's cache gave, and those of the `planned` ones without a run."""
     own = gathered.project_runs()
     runs = [run for run in own if sweep_in(run) == name]
-    if not runs and not configurations:
+    if not runs and not planned:
         sweeps = {sweep for run in own if (sweep := sweep_in(run))}
         raise WorkspaceError(f"--sweep: no sweep {name!r} has runs; {choices(name, sweeps)}")
-    return add_configurations(gathered.fill(runs[::-1], wanted), configurations, name)
+    return add_configurations(gathered.fill(runs[::-1], wanted), planned)
 
 
 def select_recent(gathered: Gathered, number: int | None, wanted: Wanted = is_of_all_classes) -> list[Contender]:

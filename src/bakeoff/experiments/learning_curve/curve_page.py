@@ -6,20 +6,8 @@ from pathlib import Path
 from bakeoff.experiments.learning_curve.errors_by_size import Measure, Measurements
 from bakeoff.experiments.learning_curve.fit import Curves, Interval
 from bakeoff.experiments.learning_curve.statement import Statement, format_range
-from bakeoff.foundation.html import template
-from bakeoff.foundation.html.svg import (
-    Element,
-    Frame,
-    Scale,
-    draw,
-    draw_across,
-    draw_below,
-    draw_dots,
-    draw_line,
-    draw_polyline,
-    draw_svg,
-    draw_text,
-)
+from bakeoff.foundation.html import svg, template
+from bakeoff.foundation.html.svg import Element, Frame, Scale
 
 FRAME = Frame(760, 380, left=56, right=24, top=20, bottom=48)
 STEPS = 60  # pieces of the drawn curve
@@ -29,22 +17,14 @@ ROOM = 0.06  # free space above and below, as a share of the range of numbers
 def write_page(file: Path, name: str, measurements: Measurements, statement: Statement, remarks: Sequence[str]) -> None:
     measure, last = measurements.measure, measurements.levels[-1]
     twice = 2 * last.examples
-    rows = [
-        (
-            level.examples,
-            len(level.errors),
-            measure.value(level.mean),
-            _format_spread(list(map(measure.value, level.errors))),
-        )
-        for level in measurements.levels
-    ]
     curves, predicted = statement.curves, statement.predicted
     template.write_page(
         file, "learning_curve.html.jinja",
         title=f"{measure.name} by training examples", name=name, metric=measure.name,
         now=f"{measure.value(last.mean):.3f}", examples=last.examples, twice=twice,
         then=format_range(curves.predict(twice), measure) if curves else None,
-        sentences=statement.sentences, remarks=remarks, rows=rows, drawing=draw_curve(measurements, curves),
+        sentences=statement.sentences, remarks=remarks,
+        rows=measurements.rows, drawing=draw_curve(measurements, curves),
         check=_describe_check(predicted, measurements, measure) if predicted else None,
     )  # fmt: skip
 
@@ -65,22 +45,22 @@ def draw_curve(measurements: Measurements, curves: Curves | None) -> Element:
 
     ticks = [(across.share(level.examples), f"{level.examples:,}") for level in levels]
     ticks += [(1.0, f"{most:,}")] if curves else []
-    rows = [*draw_across(FRAME, up.ticks()), *draw_below(FRAME, ticks, "training examples", grid=True)]
+    rows = [*svg.draw_across(FRAME, up.ticks()), *svg.draw_below(FRAME, ticks, "training examples", grid=True)]
     if predictions:
         upper = [place(examples, measure.value(one.high)) for examples, one in predictions]
         lower = [place(examples, measure.value(one.low)) for examples, one in predictions]
         outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*upper, *lower[::-1]])
-        rows.append(draw("polygon", points=outline, class_="band"))
+        rows.append(svg.draw("polygon", points=outline, class_="band"))
         middle = [place(examples, measure.value(one.middle)) for examples, one in predictions]
-        rows.append(draw_polyline(middle, class_="line strong"))
+        rows.append(svg.draw_polyline(middle, class_="line strong"))
         now = FRAME.x(across.share(levels[-1].examples))
-        rows.append(draw_line(now, FRAME.y(0), now, FRAME.y(1), class_="tick"))
-        rows.append(draw_text(now + 6, FRAME.y(1) + 12, "predicted"))
-    rows.append(draw_dots([place(one.examples, one.value) for one in measurements.points], class_="dots"))
+        rows.append(svg.draw_line(now, FRAME.y(0), now, FRAME.y(1), class_="tick"))
+        rows.append(svg.draw_text(now + 6, FRAME.y(1) + 12, "predicted"))
+    rows.append(svg.draw_dots([place(one.examples, one.value) for one in measurements.points], class_="dots"))
     means = [place(level.examples, measure.value(level.mean)) for level in levels]
-    rows.append(draw_dots(means, class_="dots first"))
+    rows.append(svg.draw_dots(means, class_="dots first"))
     described = ", ".join(f"{measure.value(level.mean):.3f} at {level.examples:,}" for level in levels)
-    return draw_svg(FRAME, *rows, class_="effect", label=f"{measure.name} by training examples: {described}")
+    return svg.draw_svg(FRAME, *rows, class_="effect", label=f"{measure.name} by training examples: {described}")
 
 
 def _predict(curves: Curves, across: Scale, most: int) -> list[tuple[float, Interval]]:
@@ -96,7 +76,3 @@ def _describe_check(predicted: Interval, measurements: Measurements, measure: Me
         f"The smaller shares alone predict {measure.name} {format_range(predicted, measure)} of {last.examples:,} "
         f"examples, an interval that {holds} the {measure.value(last.mean):.3f} that they gave."
     )
-
-
-def _format_spread(values: Sequence[float]) -> str:
-    return f"{min(values):.3f} to {max(values):.3f}" if len(values) > 1 else "–"

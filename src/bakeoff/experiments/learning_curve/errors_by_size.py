@@ -75,6 +75,16 @@ class Measurements:
             for by_seed in by_share.values()
         ]
 
+    @property
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Return a row of a table for each share: its examples, its seeds, the mean, and the ends of the seeds."""
+        levels = [(one, [self.measure.value(error) for error in one.errors]) for one in self.levels if one.errors]
+        return [
+            (f"{level.examples:,}", str(len(values)), f"{self.measure.value(level.mean):.3f}",
+             f"{min(values):.3f} to {max(values):.3f}" if len(values) > 1 else "–")
+            for level, values in levels
+        ]  # fmt: skip
+
 
 def gather_measurements(manifest: SweepManifest, gathered: Gathered, metric: str | None) -> Measurements:
     """Return the numbers of the runs of a sweep over `train.share`.
