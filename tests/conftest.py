@@ -25,6 +25,7 @@ from support.memory_folder import choose_root
 
 if TYPE_CHECKING:
     from bakeoff.learning.input.record_reader import RecordReader
+    from support.run_journals import Bakeoff
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,8 +54,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _outside_of_the_workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests run in an empty folder, unless they go elsewhere."""
     with fence.put_up(), pytest.MonkeyPatch.context() as patch:
-        patch.delenv("DVC_ROOT", raising=False)
-        patch.delenv("COLUMNS", raising=False)  # of the terminal that tests are started from
+        for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI", "COLUMNS"):  # of what starts the tests
+            patch.delenv(name, raising=False)
         patch.chdir(tmp_path_factory.mktemp("nowhere"))
         yield
 
@@ -65,6 +66,27 @@ def _sees_no_workspace() -> Iterator[None]:
     crossed = fence.crossed.copy()
     fence.crossed.clear()
     assert crossed == [], "the test sees the workspace that it is run in"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder, which is a workspace that holds no results yet."""
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "conf").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def bakeoff(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Bakeoff":
+    """Run the bakeoff command in the workspace."""
+    from support.commands import run_bakeoff
+    from support.run_journals import CommandOutput
+
+    def run(*arguments: str) -> CommandOutput:
+        return CommandOutput(*run_bakeoff(monkeypatch, capsys, *arguments))
+
+    return run
 
 
 @dataclass(frozen=True)
@@ -140,7 +162,6 @@ def deterministic_operations() -> Iterator[None]:
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     """Builds one dataset, or several by name, with one worker unless told otherwise."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
 
     def made(*datasets: Dataset, workers: int = 1, out: str = "records", **named: Dataset) -> Built:
         parts = [Part(name, dataset) for name, dataset in named.items()] or [

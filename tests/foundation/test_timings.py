@@ -13,7 +13,6 @@ from bakeoff.foundation.timings import COMMAND, begin_command, end_command, keep
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.delenv(COMMAND, raising=False)
     return tmp_path
 

@@ -13,7 +13,5 @@ def commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Of the workspace that the test stands in; DVC, which takes a second to say where its cache is, is not asked."""
     (tmp_path / "clone").mkdir()
     monkeypatch.chdir(tmp_path / "clone")
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(dvc, "answer", lambda *words, folder: str(folder / ".dvc/cache"))
     return repository_in(Path.cwd())

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import time
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.errors import WorkspaceError
 from support.made_runs import NOBODY, made
-from support.workspace_copy import environment
+from support.repository import git
 
 DAY = 86400.0
 
@@ -24,7 +23,6 @@ DAY = 86400.0
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of a workspace, in which one stands."""
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / ".bakeoff/runs"
     made(folder, "going", State.RUNNING)
@@ -146,13 +144,6 @@ def test_another_age_is_refused(age: str) -> None:
 # Results, from dvc.lock of every branch and experiment, and DVC's cache.
 
 
-def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=folder, env=environment(), capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
 def cached(folder: Path, content: str, ending: str = "") -> str:
     digest = hashlib.md5(content.encode()).hexdigest() + ending
     path = folder / ".dvc/cache/files/md5" / digest[:2] / digest[2:]
@@ -173,29 +164,28 @@ def trained(folder: Path, fingerprint: str) -> str:
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    git("init", "--quiet", "--initial-branch=main")
     (tmp_path / ".gitignore").write_text(".dvc\n", encoding="utf-8")
-    git(tmp_path, "add", "--all")
-    git(tmp_path, "commit", "--quiet", "--message", "before any training")
-    git(tmp_path, "tag", "start")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "before any training")
+    git("tag", "start")
     return tmp_path
 
 
-def commit(folder: Path) -> None:
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "trained")
+def commit() -> None:
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "trained")
 
 
 def test_branches_and_experiments_name_the_runs_that_they_came_from(clone: Path) -> None:
     trained(clone, "1111")
-    commit(clone)
-    git(clone, "branch", "same")
-    git(clone, "checkout", "--quiet", "-b", "other")
+    commit()
+    git("branch", "same")
+    git("checkout", "--quiet", "-b", "other")
     trained(clone, "2222")
-    commit(clone)
-    git(clone, "update-ref", "refs/exps/ab/cdef/tall-kite", "other")
+    commit()
+    git("update-ref", "refs/exps/ab/cdef/tall-kite", "other")
     named = {fingerprint: sorted(names) for fingerprint, names in named_by().items()}
     assert named == {"1111": ["main", "same"], "2222": ["other", "tall-kite"]}
 
@@ -208,11 +198,11 @@ def test_the_workspace_names_the_run_that_its_results_came_from(clone: Path) -> 
 
 def test_what_dvc_no_longer_has_or_git_holds_damaged_names_nothing(clone: Path) -> None:
     trained(clone, "1111")
-    commit(clone)
+    commit()
     for file in (clone / ".dvc/cache").rglob("*"):
         if file.is_file():
             file.unlink()
-    git(clone, "checkout", "--quiet", "-b", "odd")
+    git("checkout", "--quiet", "-b", "odd")
     (clone / "dvc.lock").write_text("stages: [\n", encoding="utf-8")
-    commit(clone)
+    commit()
     assert named_by() == {}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -22,9 +23,9 @@ from bakeoff.learning.checkpoints.run_state import Position, RunState
 from support.made_runs import NOBODY, made
 
 
-def opened(folder: Path, *, has_checkpoint: bool = True) -> StatusReport:
+def opened(folder: Path, *, has_checkpoint: bool = True, **more: Any) -> StatusReport:
     folder.mkdir(parents=True, exist_ok=True)
-    return StatusReport(folder, "ssd_tiny", 200, memory_estimate_bytes=10**9, can_resume=lambda: has_checkpoint)
+    return StatusReport(folder, "ssd_tiny", 200, memory_estimate_bytes=10**9, can_resume=lambda: has_checkpoint, **more)
 
 
 def start(report: StatusReport, step: int, seconds: float, *, is_over: bool = False) -> None:
@@ -38,17 +39,12 @@ def end(report: StatusReport, by: str, step: int) -> None:
 
 
 def ended(
-    folder: Path,
-    error: BaseException | None,
-    *,
-    has_checkpoint: bool = True,
-    stopped_at: int = 0,
-    ended_by: str = "stop",
+    folder: Path, error: BaseException | None, *, has_checkpoint: bool = True, stopped_at: int = 0, by: str = "stop"
 ) -> Status:
     with suppress(BaseException), opened(folder, has_checkpoint=has_checkpoint) as report:
         start(report, 0, 0.0)
         if stopped_at:
-            end(report, ended_by, stopped_at)
+            end(report, by, stopped_at)
         if error:
             raise error
     return read_status(folder)
@@ -83,72 +79,55 @@ def test_lines_are_written_by_a_thread_without_being_waited_for(tmp_path: Path, 
         report.on_log(LogLine(50, {"train/loss": 0.5, "learning_rate": 0.1, "examples_per_second": 80.0}, "head"))
         report.on_log(LogLine(50, {"validation/mAP": 0.25, "validation/odd": float("nan")}, "head"))
         status = awaited(tmp_path, State.RUNNING)
-    assert (status.steps_done, status.phase, status.learning_rate, status.examples_per_second) == (
-        50,
-        "head",
-        0.1,
-        80.0,
-    )
+    assert (status.steps_done, status.phase) == (50, "head")
+    assert (status.learning_rate, status.examples_per_second) == (0.1, 80.0)
     assert status.metrics == {"train/loss": 0.5, "validation/mAP": 0.25}
     assert 30 <= status.training_seconds < 90
 
 
-def test_time_left_is_that_of_the_steps_since_the_first_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """10 steps in 4 seconds; 140 are left. What came before the first line, compilation, does not count."""
-    now = [1000.0]
-    with opened(tmp_path) as report:
-        with monkeypatch.context() as patched:
-            patched.setattr(module.time, "monotonic", lambda: now[0])
-            for step, then in ((50, 1300.0), (60, 1304.0)):
-                now[0] = then
-                report.on_log(LogLine(step, {"train/loss": 0.5}, None))
-                left = report._status.seconds_left
-                assert left is None if step == 50 else left == pytest.approx(56.0)
-
-
-def test_a_time_limit_ends_before_the_steps_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """30 seconds were trained before and 20 now, of 60; 140 steps of 0.4 seconds would take 56."""
-    report = StatusReport(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, max_minutes=1)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that the report believes it to be."""
     now = [1000.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
-    start(report, 0, 30.0)
-    for step, then in ((50, 1016.0), (60, 1020.0)):
-        now[0] = then
+    return now
+
+
+def log(report: StatusReport, clock: list[float], *lines: tuple[int, float]) -> None:
+    """Log steps, each at its time."""
+    for step, clock[0] in lines:
         report.on_log(LogLine(step, {"train/loss": 0.5}, None))
-    assert report._status.seconds_left == pytest.approx(10.0)
+
+
+def test_a_time_limit_ends_before_the_steps_do(tmp_path: Path, clock: list[float]) -> None:
+    """30 seconds were trained before and 20 now, of 60; 140 steps of 0.4 seconds would take 56."""
+    for minutes, left in ((1, 10.0), (None, 56.0)):
+        clock[0] = 1000.0
+        report = opened(tmp_path, max_minutes=minutes)
+        start(report, 0, 30.0)
+        log(report, clock, (50, 1016.0), (60, 1020.0))
+        assert report._status.seconds_left == pytest.approx(left)
 
 
 def test_time_that_was_taken_over_is_not_spent_and_time_that_a_kill_took_back_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, clock: list[float]
 ) -> None:
     """A run takes 100 seconds over and trains 30. It is killed, and resumes from the checkpoint at 110 for 5."""
-    now = [1000.0]
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
-
-    def train(at: float, seconds: float) -> None:
-        with StatusReport(
-            tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, max_minutes=4
-        ) as report:
-            start(report, 0, at)
-            now[0] += seconds
-
     for at, seconds, spent in ((100.0, 30.0, 30.0), (110.0, 5.0, 35.0)):
-        train(at, seconds)
+        with opened(tmp_path, max_minutes=4) as report:
+            start(report, 0, at)
+            clock[0] += seconds
         status = read_status(tmp_path)
         assert (status.training_seconds, status.spent, status.longest_seconds) == (at + seconds, spent, 240)
 
 
-def test_the_seconds_left_shrink_between_two_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now, stretches = [1000.0], [Stretch(60), Stretch(200, 2.0)]
-    report = StatusReport(tmp_path, "ssd", 200, memory_estimate_bytes=1, can_resume=lambda: True, stretches=stretches)
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
+def test_the_seconds_left_shrink_between_two_lines(tmp_path: Path, clock: list[float]) -> None:
+    report = opened(tmp_path, stretches=[Stretch(60), Stretch(200, 2.0)])
     assert report.seconds_left() is None
-    for step, then in ((50, 1016.0), (55, 1020.0)):
-        now[0] = then
-        report.on_log(LogLine(step, {"train/loss": 0.5}, None))
-    now[0] = 1023.0
+    log(report, clock, (50, 1016.0), (55, 1020.0))
+    clock[0] = 1023.0
     assert report.seconds_left() == pytest.approx(5 * 0.8 + 140 * 2.0 - 3)
-    now[0] = 9999.0
+    clock[0] = 9999.0
     assert report.seconds_left() == 0.0
 
 
@@ -214,7 +193,7 @@ def test_every_way_to_end_has_its_state(
 
 @pytest.mark.parametrize("by", ["steps", "max_minutes", "early_stopping"])
 def test_a_run_that_ends_by_its_own_settings_succeeded_and_says_by_which(tmp_path: Path, by: str) -> None:
-    status = ended(tmp_path, None, stopped_at=120, ended_by=by)
+    status = ended(tmp_path, None, stopped_at=120, by=by)
     assert (status.state, status.ended_by, status.steps_done) == (State.SUCCEEDED, by, 120)
 
 
