@@ -10,8 +10,10 @@ fit([Level(96, (0.31, 0.28, 0.33)), Level(200, (0.22, 0.25, 0.21)), …]).predic
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 
 import numpy as np
+from scipy import stats
 
 LEAST_LEVELS = 3  # sizes
 ENDS = (2.5, 97.5)  # percent
@@ -48,6 +50,13 @@ class Interval:
     @property
     def holds_zero(self) -> bool:
         return self.low <= 0 <= self.high
+
+
+def find_mean(values: Sequence[float], tried: int = 1) -> Interval:
+    """Return the mean and its 95 % interval by Student's t, which is that of the best of so many that were tried."""
+    middle = fmean(values)
+    half = float(stats.t.ppf(1 - 0.025 / tried, len(values) - 1) * stats.sem(values))
+    return Interval(middle, middle - half, middle + half)
 
 
 @dataclass(frozen=True)

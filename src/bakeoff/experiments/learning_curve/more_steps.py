@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 
-import numpy as np
 from scipy import stats
 
 from bakeoff.experiments.compare.run_row import VALIDATION
 from bakeoff.experiments.learning_curve.errors_by_size import Measure, Measurements
-from bakeoff.experiments.learning_curve.fit import Interval
+from bakeoff.experiments.learning_curve.fit import Interval, find_mean
 from bakeoff.foundation import workspace
 from bakeoff.tracking.journal.entries import MetricsEntry
 from bakeoff.tracking.journal.journal import entries_of
 
 LEAST_PASSES = 4  # in the second half of a run
-QUANTILE = 0.975
 History = list[tuple[int, float]]  # step, value
 
 
@@ -65,8 +62,6 @@ def measure_rise(histories: Sequence[History], steps: int, measure: Measure) -> 
     sign = 1 if measure.is_share else -1
     slopes = [sign * line.slope * steps / 2 for line in lines]
     if seeds > 1:
-        half = stats.t.ppf(QUANTILE, seeds - 1) * stdev(slopes) / np.sqrt(seeds)
-    else:
-        half = stats.t.ppf(QUANTILE, len(late[0]) - 2) * lines[0].stderr * steps / 2
-    middle = fmean(slopes)
-    return Rise(steps, seeds, Interval(middle, float(middle - half), float(middle + half)))
+        return Rise(steps, seeds, find_mean(slopes))
+    half = float(stats.t.ppf(0.975, len(late[0]) - 2) * lines[0].stderr * steps / 2)
+    return Rise(steps, seeds, Interval(slopes[0], slopes[0] - half, slopes[0] + half))

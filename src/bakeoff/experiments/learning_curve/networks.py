@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
-
-import numpy as np
-from scipy.special import stdtrit
 
 from bakeoff.experiments.compare.load_runs import Gathered
 from bakeoff.experiments.compare.run_row import SUCCEEDED, Contender
 from bakeoff.experiments.learning_curve.errors_by_size import SEED, SHARE, Measurements, Point
-from bakeoff.experiments.learning_curve.fit import Interval
+from bakeoff.experiments.learning_curve.fit import Interval, find_mean
 
 NEWEST = 300  # runs that are read
 MODEL, STEPS = "model.", "derived.steps"
@@ -70,11 +66,8 @@ def _compare(runs: Sequence[Contender], whole: Sequence[Point], measurements: Me
     difference = None
     if len(both) >= LEAST_SEEDS:
         sign = 1 if measurements.measure.is_share else -1
-        differences = [sign * (theirs[seed] - ours[seed]) for seed in both]
-        middle = fmean(differences)
         # Only the best network is shown. Among many networks, chance makes one look good, so the interval is wider.
-        half = stdtrit(len(both) - 1, 1 - 0.025 / tried) * stdev(differences) / np.sqrt(len(both))
-        difference = Interval(middle, float(middle - half), float(middle + half))
+        difference = find_mean([sign * (theirs[seed] - ours[seed]) for seed in both], tried)
     return OtherNetwork(runs[0].params.get("model.use", "?"), difference, len(both), tried, differs)
 
 
