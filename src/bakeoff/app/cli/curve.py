@@ -11,7 +11,6 @@ from bakeoff.app.cli.internal_sweep import add_sweep_options, train_or_resume
 from bakeoff.app.cli.predict import from_here
 from bakeoff.app.cli.terminal import print_columns
 from bakeoff.app.cli.terminal_table import print_wrapped
-from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.progress import print_line
 
@@ -68,9 +67,7 @@ def _make_overrides(arguments: argparse.Namespace) -> list[str]:
     from bakeoff.experiments.learning_curve.shares import make_overrides, read_shares
 
     shares = read_shares(arguments.shares)
-    variant = read_variant(
-        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=arguments.overrides
-    )
+    variant = read_variant(overrides=arguments.overrides)
     return make_overrides(variant.whole(), shares, arguments.seeds, arguments.same)
 
 

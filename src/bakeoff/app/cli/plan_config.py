@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from bakeoff.foundation.formatting import format_duration, format_names, format_
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.config.compose.variant import ResolvedVariant
     from bakeoff.experiments.planning.plan import Plan, PlannedPhase
 
 CLASSES_SHOWN = 12
@@ -46,7 +46,7 @@ def show_plan(arguments: argparse.Namespace) -> None:
 
         plan = make_plan(arguments.overrides, probe=arguments.probe, known=known)
     if arguments.json:
-        print(json.dumps(plan.as_json() | shown, indent=1))
+        print(json.dumps(asdict(plan) | shown, indent=1))
         return
     print_folded([*_plan_rows(plan), *shown.items()])
     for warning in plan.warnings:
@@ -54,9 +54,9 @@ def show_plan(arguments: argparse.Namespace) -> None:
 
 
 def _draw_examples(overrides: list[str], file: str) -> dict[str, str]:
-    from bakeoff.experiments.planning.augmentation_preview import FILE, draw_sheet
+    from bakeoff.experiments.planning.plan import SHEET, draw_sheet
 
-    path = Path(file) if file else FILE
+    path = Path(file) if file else SHEET
     draw_sheet(overrides, path)
     return {"shown": path.as_posix()}
 
@@ -142,9 +142,9 @@ def show_config(arguments: argparse.Namespace) -> None:
 
 
 def _show_values(overrides: list[str], *, as_json: bool) -> None:
-    from bakeoff.config.compose.variant import values_of
+    from bakeoff.config.compose.variant import read_variant, values_of
 
-    variant = _read_variant(overrides)
+    variant = read_variant(overrides=overrides)
     values = values_of(variant.whole(), variant.draft, variant.composed)
     if as_json:
         print(json.dumps({value.key: {"value": value.value, "from": value.origin} for value in values}, indent=1))
@@ -153,6 +153,7 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 
 
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
+    from bakeoff.config.compose.variant import read_variant
     from bakeoff.config.compose.whole_run import as_tree
     from bakeoff.learning.run_file.parse import differences
 
@@ -160,7 +161,7 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
         raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")
     trees = [_load_run_yaml(name) for name in names]
     if len(names) == 1:
-        trees.append(as_tree(_read_variant(overrides).whole()))
+        trees.append(as_tree(read_variant(overrides=overrides).whole()))
         names = [*names, "workspace"]
     pairs = differences(*trees)
     if as_json:
@@ -170,13 +171,6 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
         print_line(f"{names[0]} and {names[1]} are the same variant")
         return
     print_columns([("", *names), *((pair.key, _as_text(pair.one), _as_text(pair.other)) for pair in pairs)])
-
-
-def _read_variant(overrides: list[str]) -> "ResolvedVariant":
-    from bakeoff.config.compose.variant import read_variant
-
-    facts = workspace.facts()
-    return read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=facts, overrides=overrides)
 
 
 def _as_text(value: Any) -> str:

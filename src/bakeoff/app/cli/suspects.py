@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.app.cli.internal_sweep import add_sweep_options, train_or_resume
 from bakeoff.app.cli.terminal import RUN
 from bakeoff.app.cli.terminal_table import print_fitted
-from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.progress import print_line
 
@@ -90,9 +89,7 @@ def _make_overrides(arguments: argparse.Namespace) -> list[str]:
     from bakeoff.experiments.sweep.folds import make_overrides
 
     words = make_overrides(arguments.folds)
-    variant = read_variant(
-        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=arguments.which
-    )
+    variant = read_variant(overrides=arguments.which)
     if variant.draft.data is not None and "split" not in variant.draft.data:
         use = variant.composed.tree["data"].get("kind")
         raise WorkspaceError(f"--folds: must be for data with data.split, the variant has {use}")

@@ -193,8 +193,7 @@ def _describe(wanted: Wanted) -> str:
     overrides = [f"data={wanted.data}", *wanted.overrides] if wanted.data != chosen_data() else wanted.overrides
     with _one_at_a_time:
         plan = make_plan(overrides)
-        places = workspace.PARAMS, workspace.CONF, workspace.RECORDS
-        run = read_variant(*places, facts=workspace.facts(), overrides=overrides).whole()
+        run = read_variant(overrides=overrides).whole()
     require_minutes([run.train.max_minutes] if plan.stages[TRAIN] == RUNS else [], wanted.person)
     estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes
     seconds = sum(plan.stage_seconds.values())

@@ -16,6 +16,7 @@ from bakeoff.config.compose.tile_cost import read_sizes
 from bakeoff.config.compose.whole_run import GROUPS, Draft, Run, as_tree, parse_draft
 from bakeoff.dataset.records.manifest import Manifest, read_boxes, read_manifest
 from bakeoff.dataset.sources import SOURCES
+from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.run_file.parse import ABSENT, Problems, flat
@@ -41,12 +42,14 @@ class ResolvedVariant:
 
 
 def read_variant(
-    params: Path, conf: Path, records: Path, *, facts: Path, overrides: Sequence[str] = ()
-) -> ResolvedVariant:
+    params: Path = workspace.PARAMS, conf: Path = workspace.CONF, records: Path = workspace.RECORDS, *,
+    facts: Path | None = None, overrides: Sequence[str] = (),
+) -> ResolvedVariant:  # fmt: skip
     """Resolve the workspace's variant, changed by Hydra's `overrides`.
 
-    `facts` is the folder that keeps what is known of networks and of this machine.
+    `facts` is the folder that keeps what is known of networks and of this machine, if it is not the workspace's own.
     """
+    kept_in = facts or workspace.facts()
     composed = compose(params, conf, overrides=overrides)
     problems = composed.problems
     draft = parse_variant(composed.tree, problems)
@@ -55,10 +58,10 @@ def read_variant(
         draft,
         records_read,
         problems,
-        facts_of=lambda network, num_classes: facts_of(network, num_classes, facts),
+        facts_of=lambda network, num_classes: facts_of(network, num_classes, kept_in),
         is_set=lambda key: composed.layer_of(key) is not None,
-        limits_of=lambda memory: limits_on_this_machine(memory, facts, partial(problems.warn, "memory.budget")),
-        largest_batch=lambda smallest, load, limits: largest_batch(smallest, load, limits, records, facts),
+        limits_of=lambda memory: limits_on_this_machine(memory, kept_in, partial(problems.warn, "memory.budget")),
+        largest_batch=lambda smallest, load, limits: largest_batch(smallest, load, limits, records, kept_in),
     )
     if problems.lines and records_read.manifest and _is_of_other_data(records_read.manifest, draft):
         remedy = "write this data into params.yaml and run `dvc repro build_records` first"

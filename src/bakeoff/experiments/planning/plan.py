@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from bakeoff.config.compose.network_facts import Facts, facts_of
@@ -11,15 +12,21 @@ from bakeoff.config.compose.tile_cost import TilePrice, read_sizes
 from bakeoff.config.compose.variant import ResolvedVariant, read_variant
 from bakeoff.config.compose.whole_run import Run, as_tree
 from bakeoff.dataset.records.manifest import read_manifest
+from bakeoff.dataset.records.record import TRAIN as TRAIN_SPLIT
 from bakeoff.experiments.planning.device_estimate import look_ahead
 from bakeoff.experiments.planning.estimate import OnDisk
 from bakeoff.experiments.planning.stage_status import UNCHANGED, DvcState, reading_known, stages_ahead
 from bakeoff.experiments.planning.time_estimate import BEFORE, TRAIN, Pace, Whole, known_pace, measure_pace, seconds_of
 from bakeoff.foundation import workspace
-from bakeoff.foundation.errors import choices
+from bakeoff.foundation.errors import ConfigError, choices
+from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.metrics.names import choose_judgement
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
+
+SHEET = Path(workspace.IN_FLIGHT) / "augmented.jpg"
+SHEET_KINDS = (".jpg", ".jpeg", ".png")
+SHEET_EXAMPLES = 12
 
 
 @dataclass(frozen=True)
@@ -61,9 +68,6 @@ class Plan:
     device: dict[str, Any] | None = None  # what export.device makes of the network; None: none is named
     tiles: str | None = None  # what looking at pictures in tiles costs
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[[], DvcState] | None = None) -> Plan:
     """Plan the workspace's variant, changed by the overrides; a probe takes a few steps of it.
@@ -72,7 +76,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
     """
     kept_in = workspace.facts()
     with reading_known() if known is None else nullcontext(known) as read_known:
-        variant = read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=kept_in, overrides=overrides)
+        variant = read_variant(overrides=overrides)
         check_best_by(variant)
         run = variant.whole()
         params = variant.composed.changed_params()
@@ -101,6 +105,23 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
         device=asdict(outlook) if outlook else None,
         tiles=str(TilePrice.of(tiles, read_sizes(workspace.RECORDS, manifest))) if tiles else None,
     )  # fmt: skip
+
+
+def draw_sheet(overrides: Sequence[str], file: Path) -> None:
+    """Draw the first examples of a training of the workspace's variant, changed by the overrides."""
+    if file.suffix.lower() not in SHEET_KINDS:
+        rule = f"must be a file that ends in {', '.join(SHEET_KINDS)}, got {file.as_posix()!r}"
+        raise ConfigError(f"--show: {rule}; changes of the variant stand before it")
+    variant = read_variant(overrides=overrides)
+    run, manifest = variant.whole(), read_manifest(workspace.RECORDS)
+    load_tensorflow()
+    from bakeoff.evaluation.augmented_samples import draw_augmented
+    from bakeoff.learning.input.record_reader import RecordReader
+
+    store = RecordReader(workspace.RECORDS, manifest.splits[TRAIN_SPLIT], run.memory.on_bad_record)
+    sheet = draw_augmented(run, store, manifest.classes, SHEET_EXAMPLES)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    sheet.save(file, quality=90)
 
 
 def check_best_by(variant: ResolvedVariant) -> None:

@@ -275,9 +275,7 @@ class Multirun:
 
 
 def _compose_run(overrides: Sequence[str]) -> dict[str, Any]:
-    variant = read_variant(
-        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=overrides
-    )
+    variant = read_variant(overrides=overrides)
     return as_tree(variant.whole())
 
 

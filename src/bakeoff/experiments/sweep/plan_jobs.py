@@ -108,9 +108,7 @@ def _estimate(jobs: Sequence[PlannedJob], known: DvcState, cores: int | None) ->
 def _plan_job(
     number: int, configuration: Configuration, now: dict[str, Any], known: DvcState, until: str | None, folds: bool
 ) -> PlannedJob:
-    variant = read_variant(
-        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=configuration.overrides
-    )
+    variant = read_variant(overrides=configuration.overrides)
     wanted = variant.composed.changed_params()
     data, current = wanted.get("data"), now.get("data")
     if data != current and not (folds and find_fold(data) and is_same_data(data, current)):
