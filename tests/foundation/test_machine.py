@@ -2,11 +2,13 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from bakeoff.foundation import machine
-from bakeoff.foundation.machine import Gpu, available_memory, free_on_gpus, list_gpus, oom_kills, total_memory
+from bakeoff.foundation.machine import Gpu, available_memory, list_gpus, oom_kills, total_memory
 
 GB = 10**9
 
@@ -16,7 +18,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine on which 8 GiB are available."""
     monkeypatch.setattr(machine, "PROC", tmp_path / "proc")
     monkeypatch.setattr(machine, "CGROUPS", tmp_path / "cgroup")
-    write(tmp_path / "proc/meminfo", f"MemTotal: 99 kB\nMemAvailable: {8 * 2**20} kB\nHugePages_Total: 0\n")
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=8 * 2**30, total=16 * 2**30))
     return tmp_path
 
 
@@ -87,20 +89,6 @@ def test_figures_of_this_machine_are_sensible(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
-def test_free_memory_of_gpus_is_what_nvidias_tool_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,2")
-    tool = tmp_path / "nvidia-smi"
-    tool.write_text('#!/bin/sh\n[ "$3" = "--id=1,2" ] && printf "24000\\n1024\\n"\n', encoding="ascii")
-    tool.chmod(0o755)
-    assert free_on_gpus() == [24000 * 2**20, 2**30]
-    tool.write_text("#!/bin/sh\nexit 9\n", encoding="ascii")
-    assert free_on_gpus() is None
-    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    assert free_on_gpus() is None
-
-
-@pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
 def test_gpus_are_listed_with_driver_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -110,5 +98,15 @@ def test_gpus_are_listed_with_driver_and_memory(tmp_path: Path, monkeypatch: pyt
     assert list_gpus() == [Gpu("GPU-5a", "Tesla T4", "550.54.15", 15360 * 2**20, 15000 * 2**20)]
     tool.write_text('#!/bin/sh\necho "GPU-5a, Tesla T4, 550.54.15, [N/A], [N/A]"\n', encoding="ascii")
     assert list_gpus() == []
+    tool.write_text("#!/bin/sh\nexit 9\n", encoding="ascii")
+    assert list_gpus() == []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,2")
+    tool.write_text(
+        '#!/bin/sh\n[ "$3" = "--id=1,2" ] && echo "GPU-5b, A10, 550.54.15, 23028, 1024"\n', encoding="ascii"
+    )
+    assert [(gpu.name, gpu.free_bytes) for gpu in list_gpus()] == [("A10", 2**30)]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert list_gpus() == []
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert list_gpus() == []

@@ -16,7 +16,9 @@ VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"  # by which NVIDIA's libraries hide some; 
 
 def available_memory() -> int:
     """Return the bytes that a process can take without pushing another one out."""
-    return max(0, min((_available_to_the_system(), *(limit - taken for limit, taken in _cgroups()))))
+    import psutil  # takes 20 ms, and mostly nobody asks
+
+    return max(0, min((psutil.virtual_memory().available, *(limit - taken for limit, taken in _cgroups()))))
 
 
 def total_memory() -> int:
@@ -27,13 +29,9 @@ def total_memory() -> int:
 
 def resident_memory() -> int:
     """Return the bytes of memory that this process takes."""
-    try:
-        pages = (PROC / "self/statm").read_text(encoding="ascii").split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import psutil
+    import psutil
 
-        return int(psutil.Process().memory_info().rss)
+    return int(psutil.Process().memory_info().rss)
 
 
 def cores() -> int:
@@ -53,14 +51,6 @@ def oom_kills() -> int | None:
     the system does not count them.
     """
     return _figures(PROC / "vmstat").get("oom_kill")
-
-
-def free_on_gpus() -> list[int] | None:
-    """Return the free bytes of each GPU that a program may see; None where NVIDIA's own tool does not answer."""
-    try:
-        return [int(line) * 2**20 for line in _ask_gpus("memory.free")]
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return None
 
 
 def gpu_names() -> list[str]:
@@ -104,15 +94,6 @@ def _ask_gpus(what: str) -> list[str]:
     command = ["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader,nounits", *chosen]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_FOR_GPUS, check=True)
     return [line.strip() for line in done.stdout.splitlines() if line.strip()]
-
-
-def _available_to_the_system() -> int:
-    figures = _figures(PROC / "meminfo")
-    if "MemAvailable:" in figures:
-        return figures["MemAvailable:"] * 1024
-    import psutil
-
-    return int(psutil.virtual_memory().available)
 
 
 def _cgroups() -> Iterator[tuple[int, int]]:

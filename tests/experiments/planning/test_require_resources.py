@@ -1,6 +1,6 @@
 """Whether a run may start: only if memory and disk are left for it, or somebody insists."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from bakeoff.experiments.planning import require_resources
 from bakeoff.experiments.planning.require_resources import require_gpu_room, require_room
 from bakeoff.foundation.errors import TryAgainLater
 from bakeoff.foundation.files import bytes_below
+from bakeoff.foundation.machine import Gpu
 
 GB = 10**9
 
@@ -18,10 +19,10 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Says what is left."""
     monkeypatch.delenv("BAKEOFF_START_ANYWAY", raising=False)
 
-    def set_room(memory: int = 100 * GB, disk: int | None = 100 * GB, gpus: list[int] | None = None) -> None:
+    def set_room(memory: int = 100 * GB, disk: int | None = 100 * GB, gpus: Sequence[int] = ()) -> None:
         monkeypatch.setattr(require_resources, "available_memory", lambda: memory)
         monkeypatch.setattr(require_resources, "disk_free", lambda folder: disk)
-        monkeypatch.setattr(require_resources, "free_on_gpus", lambda: gpus)
+        monkeypatch.setattr(require_resources, "list_gpus", lambda: [Gpu("", "", "", 0, free) for free in gpus])
 
     return set_room
 
@@ -64,7 +65,7 @@ def test_a_full_gpu_is_named(left: Callable[..., None]) -> None:
     message = r"^memory of GPU 1: 1 GB .*\b4 GB\b.*\b40% "
     with pytest.raises(TryAgainLater, match=message):
         require_gpu_room(4 * GB, devices=2)
-    left(gpus=None)
+    left()
     require_gpu_room(4 * GB, devices=2)
 
 

@@ -109,7 +109,7 @@ def inspect_machine() -> MachineResources:
         free_bytes=machine.available_memory(),
         total_bytes=machine.total_memory(),
         cores=machine.cores(),
-        device_free_bytes=min(machine.free_on_gpus() or [0]),
+        device_free_bytes=min((gpu.free_bytes for gpu in machine.list_gpus()), default=0),
     )
 
 

@@ -14,7 +14,7 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import TryAgainLater
 from bakeoff.foundation.files import bytes_below
 from bakeoff.foundation.formatting import format_size
-from bakeoff.foundation.machine import available_memory, disk_free, free_on_gpus
+from bakeoff.foundation.machine import available_memory, disk_free, list_gpus
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.tracking.store.target import takes_checkpoints_here
 
@@ -65,11 +65,9 @@ def require_room(*, memory_bytes: int, disk_bytes: Mapping[Path, int]) -> None:
 
 def require_gpu_room(memory_bytes: int, devices: int) -> None:
     """Raise TryAgainLater if the run's memory is not free on each of the first `devices` GPUs."""
-    left = free_on_gpus()
-    if left is None or _is_sure():
-        return
-    for number, free in enumerate(left[:devices]):  # in the order in which TensorFlow takes them
-        _require_memory(f"memory of GPU {number}", free, memory_bytes, "end what uses it (`nvidia-smi` lists it)")
+    remedy = "end what uses it (`nvidia-smi` lists it)"
+    for number, gpu in enumerate([] if _is_sure() else list_gpus()[:devices]):  # in TensorFlow's order
+        _require_memory(f"memory of GPU {number}", gpu.free_bytes, memory_bytes, remedy)
 
 
 def _require_memory(which: str, left: int, wanted: int, remedy: str) -> None:
