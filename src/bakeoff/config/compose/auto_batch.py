@@ -8,13 +8,12 @@ megabytes more or less rarely change the choice. It is kept for the next time: s
 import hashlib
 import json
 import platform
-import queue
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -171,7 +170,7 @@ class ChildTries:
         self._variant = Path(self._folder.name) / "run.yaml"
         write(run, self._variant)
         self._child: subprocess.Popen[str] | None = None
-        self._answers: queue.Queue[str] = queue.Queue()
+        self._reader = ThreadPoolExecutor(1)  # waits for the child's next line
         self._largest = 0
 
     def __enter__(self) -> Self:
@@ -179,6 +178,7 @@ class ChildTries:
 
     def __exit__(self, *error: object) -> None:
         self._end()
+        self._reader.shutdown()
         self._folder.cleanup()
 
     def peak(self, batch_size: int) -> int | None:
@@ -186,14 +186,14 @@ class ChildTries:
             self._end()
         self._largest = batch_size
         child = self._child or self._start()
-        assert child.stdin is not None
+        assert child.stdin is not None and child.stdout is not None
         try:
             child.stdin.write(f"{batch_size}\n")
             child.stdin.flush()
         except BrokenPipeError:
             self._end()
             return None
-        answer = self._answer(child)
+        answer = self._await(self._reader.submit(child.stdout.readline), child.pid)
         if answer is None:
             self._end()
         too_much = f"more than {self._budget / 1e9:.2f} GB, or an error"
@@ -206,26 +206,19 @@ class ChildTries:
         self._child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        self._answers = queue.Queue()
-        threading.Thread(target=self._listen, args=(self._child, self._answers), daemon=True).start()
         return self._child
 
-    @staticmethod
-    def _listen(child: "subprocess.Popen[str]", answers: "queue.Queue[str]") -> None:
-        assert child.stdout is not None
-        for line in child.stdout:
-            answers.put(line)
-
-    def _answer(self, child: "subprocess.Popen[str]") -> int | None:
-        """Return the peak; None if it died, was ended, or said that the device was too small."""
+    def _await(self, line: Future[str], pid: int) -> int | None:
+        """Return the peak; None if the child died, was ended, or said that the device was too small."""
         import psutil  # takes 20 ms, and mostly the size of a batch is stated
 
         deadline = time.monotonic() + MOST_SECONDS
         while time.monotonic() < deadline:
-            with suppress(queue.Empty):
-                return json.loads(self._answers.get(timeout=POLL_SECONDS))["peak_bytes"]
+            with suppress(TimeoutError):
+                text = line.result(timeout=POLL_SECONDS)
+                return json.loads(text)["peak_bytes"] if text else None
             try:
-                if child.poll() is not None or psutil.Process(child.pid).memory_info().rss > OVER * self._budget:
+                if psutil.Process(pid).memory_info().rss > OVER * self._budget:
                     return None
             except psutil.NoSuchProcess:
                 return None
