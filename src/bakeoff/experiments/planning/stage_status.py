@@ -11,20 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.learning.run_file.yaml_file import BARE_EXPONENT, FLOAT_TAG
+from bakeoff.tracking.results.results import read_yaml
 
 RUNS, CACHED, UNCHANGED = "runs", "from the cache", "unchanged"
-
-
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the compiled one is much faster
-    """Of DVC's own files, in which `1e-07` without a dot is a number."""
-
-
-Loader.add_implicit_resolver(FLOAT_TAG, BARE_EXPONENT, list("-+0123456789"))
 
 
 @dataclass(frozen=True)
@@ -129,25 +120,17 @@ def _read_known(status: Callable[[], Mapping[str, Any]]) -> DvcState:
     for stage in locked.values():
         if not (_is_entry(stage) and isinstance(stage.get("params", {}), dict)):
             raise WorkspaceError(f"{lock}: must hold what DVC writes, got something else; {again}")
-    cached = [entry for file in dvc.cached_runs() if _is_entry(entry := _read_yaml(file)) and "cmd" in entry]
+    runs = (read_yaml(file.read_text("utf-8", "replace")) for file in dvc.cached_runs())
+    cached = [entry for entry in runs if _is_entry(entry) and "cmd" in entry]
     return DvcState(stages, locked, _changed(status()), cached)
 
 
 def _read_stages(file: Path, remedy: str) -> dict[str, dict[str, Any]]:
-    tree = _read_yaml(file)
+    tree = read_yaml(file.read_text("utf-8", "replace"))
     stages = tree.get("stages", {}) if isinstance(tree, dict) else None
     if not isinstance(stages, dict) or not all(isinstance(stage, dict) for stage in stages.values()):
         raise WorkspaceError(f"{file}: must hold what DVC reads, got something else; {remedy}")
     return stages
-
-
-def _read_yaml(file: Path) -> Any:
-    """Return what the file holds; its text, if that is no YAML."""
-    text = file.read_text("utf-8", "replace")
-    try:
-        return yaml.load(text, Loader)
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError, yaml.YAMLError):  # of what tags promise
-        return text
 
 
 def _is_entry(tree: Any) -> bool:

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def _is_trained(lock: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
     """Return whether the last training is of this variant. An experiment may have ended before its training."""
     stage = _stage(lock, "train")
     trained = _mapping(_mapping(stage.get("params")).get(RUN.as_posix()))
-    return bool(stage) and all(_comparable(value) == _comparable(variant.get(key)) for key, value in trained.items())
+    return bool(stage) and all(value == variant.get(key) for key, value in trained.items())
 
 
 def _is_evaluated(lock: Mapping[str, Any]) -> bool:
@@ -158,20 +159,6 @@ def _stage(lock: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _comparable(value: Any) -> Any:
-    """Return the value with its texts of numbers as numbers. DVC writes `1e-07`, which this reader of YAML takes for a
-    text.
-    """
-    if isinstance(value, dict):
-        return {key: _comparable(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_comparable(part) for part in value]
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 def _read_cached(digest: str | None) -> str | None:
@@ -200,13 +187,29 @@ def parse_json(text: str | bytes | None) -> dict[str, Any]:
 
 def parse_yaml(text: str | bytes | None) -> dict[str, Any]:
     """Return a mapping; an empty one of anything else."""
+    return _mapping(read_yaml(text or ""))
+
+
+def read_yaml(text: str | bytes) -> Any:
+    """Return what the text holds; the text itself, if that is no YAML."""
     import yaml
 
-    try:  # in C where PyYAML has it: dvc.lock is long
-        tree = yaml.load(text or "", getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    try:
+        return yaml.load(text, _yaml_loader())
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError, yaml.YAMLError):  # of what tags promise
-        return {}
-    return _mapping(tree)
+        return text
+
+
+@cache
+def _yaml_loader() -> Any:
+    """Return a reader of DVC's own files, in which `1e-07` without a dot is a number; in C where PyYAML has it."""
+    import yaml
+
+    from bakeoff.learning.run_file.yaml_file import BARE_EXPONENT, FLOAT_TAG
+
+    loader: Any = type("Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
+    loader.add_implicit_resolver(FLOAT_TAG, BARE_EXPONENT, list("-+0123456789"))
+    return loader
 
 
 # The ledger.
