@@ -176,9 +176,8 @@ def _param_cell(text: str | None) -> Cell:
 
 def _of_metric(name: str, rank: int, contenders: Sequence[Contender]) -> Column:
     numbers = [contender.number(name) for contender in contenders]
-    higher = is_higher_better(name)
     cells = [Cell(format_number(number), number.value, number) if number else Cell() for number in numbers]
-    return Column(name, METRIC, _mark_best(cells, higher, _counting(contenders)), rank, higher)
+    return _of_numbers(name, METRIC, cells, rank, is_higher_better(name), contenders)
 
 
 def _of_cost(
@@ -188,44 +187,38 @@ def _of_cost(
     if all(value is None for value in values):
         return None
     cells = [Cell() if value is None else Cell(text_of(value), value) for value in values]
-    return Column(name, COST, _mark_best(cells, False, _counting(contenders)), rank, False)
+    return _of_numbers(name, COST, cells, rank, False, contenders)
 
 
 def _of_devices(contenders: Sequence[Contender]) -> list[Column]:
     """Return a column for each machine and file that `bakeoff measure` timed."""
-    names = sorted({name for one in contenders for name in one.metrics if ON_A_DEVICE.fullmatch(name)})
     columns = []
-    for name in names:
-        values = [one.metrics.get(name) for one in contenders]
-        cells = [Cell() if value is None else Cell(f"{value:.1f}", value) for value in values]
-        device, file = ON_A_DEVICE.fullmatch(name).groups()  # type: ignore[union-attr]
-        title = f"frames a second on {device} ({file})"
-        columns.append(Column(title, COST, _mark_best(cells, True, _counting(contenders)), 502, True))
+    for name in sorted({name for one in contenders for name in one.metrics}):
+        if match := ON_A_DEVICE.fullmatch(name):
+            values = [one.metrics.get(name) for one in contenders]
+            cells = [Cell() if value is None else Cell(f"{value:.1f}", value) for value in values]
+            title = f"frames a second on {match[1]} ({match[2]})"
+            columns.append(_of_numbers(title, COST, cells, 502, True, contenders))
     return columns
 
 
-def _counting(contenders: Sequence[Contender]) -> list[bool]:
-    return [contender.state not in CUT_SHORT for contender in contenders]
-
-
-def _mark_best(cells: Sequence[Cell], higher: bool | None, counts: Sequence[bool]) -> tuple[Cell, ...]:
+def _of_numbers(
+    name: str, kind: str, cells: Sequence[Cell], rank: int, higher: bool | None, contenders: Sequence[Contender]
+) -> Column:
     """Mark the best of those that count, with all that look the same; none where there is nothing to choose from."""
     values_by_text = {
         cell.text.partition(" (")[0]: float(cell.value)
-        for cell, does in zip(cells, counts, strict=True)
-        if does and cell.value is not None
+        for cell, one in zip(cells, contenders, strict=True)
+        if one.state not in CUT_SHORT and cell.value is not None
     }
     if higher is None or len(values_by_text) < 2:
-        return tuple(cells)
-    best = (
-        max(values_by_text, key=values_by_text.__getitem__)
-        if higher
-        else min(values_by_text, key=values_by_text.__getitem__)
+        return Column(name, kind, tuple(cells), rank, higher)
+    best = (max if higher else min)(values_by_text, key=values_by_text.__getitem__)
+    marked = (
+        replace(cell, is_best=one.state not in CUT_SHORT and cell.text.partition(" (")[0] == best)
+        for cell, one in zip(cells, contenders, strict=True)
     )
-    return tuple(
-        replace(cell, is_best=True) if does and cell.text.partition(" (")[0] == best else cell
-        for cell, does in zip(cells, counts, strict=True)
-    )
+    return Column(name, kind, tuple(marked), rank, higher)
 
 
 def _state(contender: Contender) -> str:
