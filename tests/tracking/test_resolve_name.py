@@ -136,4 +136,4 @@ def test_of_several_attempts_the_newest_is_meant_and_whole_names_win(names: dict
     assert candidates("f1", runs) == candidates("try", runs) == [again]
     assert candidates("cos", runs) == [other] and candidates("cosine", runs) == [again, first]
     assert candidates("aaaa", runs) == [other, first] and candidates("aaa", runs) == []
-    assert candidates("try-", runs) == [other]
+    assert candidates("try-", runs) == [other] and candidates("cosi", runs) == [again, first]

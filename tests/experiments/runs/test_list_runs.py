@@ -138,22 +138,6 @@ def test_those_under_way_come_first_then_those_that_wait_in_their_order(folder: 
     assert [run.fingerprint for run in known_runs()] == ["going", "sweep-2", "sweep-3", "new", "old"]
 
 
-def test_a_run_is_named_by_fingerprint_variant_or_experiment(folder: Path) -> None:
-    made(folder, "5d1c9a3e", name="ssd_tiny · cosine", experiment="tall-kite")
-    made(folder, "5d77aaaa", name="ssd_small · cosine")
-    runs = known_runs()
-    for name, fingerprint in {
-        "5d1c": "5d1c9a3e", "5d1c9a3e": "5d1c9a3e", "tall": "5d1c9a3e", "ssd_t": "5d1c9a3e", "ssd_small": "5d77aaaa",
-    }.items():  # fmt: skip
-        assert resolve(name, runs).fingerprint == fingerprint
-
-
-def test_a_whole_name_wins_over_the_beginning_of_another(folder: Path) -> None:
-    made(folder, "aaaa", name="ssd")
-    made(folder, "bbbb", name="ssd_tiny")
-    assert resolve("ssd", known_runs()).fingerprint == "aaaa"
-
-
 def test_a_name_of_several_runs_and_one_of_none_are_refused(folder: Path) -> None:
     made(folder, "5d1c9a3e00", State.RUNNING, name="ssd")
     made(folder, "5d77aaaa00", State.SUCCEEDED, name="ssd")
