@@ -45,7 +45,7 @@ class ComparisonVerdict:
             "numbers": {name: _tree(one) for name, one in self.differences.numbers.items()},
             "by_class": {label: _tree(one) for label, one in self.by_class.items()},
             "too_few_examples": list(self.too_few),
-            "slices": self.setbacks.tree if self.setbacks else None,
+            "slices": asdict(self.setbacks) if self.setbacks else None,
         }  # fmt: skip
 
 

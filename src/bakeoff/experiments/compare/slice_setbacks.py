@@ -4,8 +4,7 @@ Better by mAP_50 0.835 to 0.801 on the whole, worse where brightness is under 63
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class Setbacks:
     metric: str
     examples: int
     comparisons: int
-    rows: Sequence[Setback]  # the surest first
+    worse: Sequence[Setback]  # the surest first
 
     def describe(self, better: str, other: str) -> list[str]:
         """Return lines; `better` and `other` are how both are called."""
@@ -47,26 +46,17 @@ class Setbacks:
             return [f"no statement about slices: {self.examples:,} examples, slices need {LEAST} or more"]
         if not self.comparisons:
             return []
-        if not self.rows:
+        if not self.worse:
             statement = f"and on none of {self.comparisons:,} slices worse than {other} beyond chance"
             return [f"{better} is better on the whole, {statement}"]
         first: dict[str, Setback] = {}
-        for row in self.rows:
+        for row in self.worse:
             first.setdefault(row.fact, row)
         lines = [f"{better} is better on the whole, but on these of {self.comparisons:,} slices worse than {other}:"]
         for row in list(first.values())[:SHOWN]:
             statement = f"{self.metric} {row.better:.2f} to {row.other:.2f} in {row.examples:,} examples"
             lines.append(f"  {row.fact} {row.slice}: {statement}, chance {row.chance:.4f}")
         return lines
-
-    @property
-    def tree(self) -> dict[str, Any]:
-        return {
-            "metric": self.metric,
-            "examples": self.examples,
-            "comparisons": self.comparisons,
-            "worse": [asdict(row) for row in self.rows],
-        }
 
 
 def has_facts(judged: Judged) -> bool:
