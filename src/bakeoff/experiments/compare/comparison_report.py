@@ -36,7 +36,11 @@ def write_page(file: Path, table: ComparisonTable, setbacks: Sequence[str] = ())
     template.write_page(
         file, "comparison.html.jinja",
         title=f"{number} {'run' if number == 1 else 'runs'} compared",
-        about=_explain(table), statistics=_explain_statistics(table),
+        keys=[column.name for column in table.columns if column.kind == KEY],
+        has_ranges=any(
+            cell.number and cell.number.low is not None for column in table.metrics for cell in column.cells
+        ),
+        has_seeds=any(contender.seeds for contender in table.contenders),
         cards=_cards(table),
         columns=table.columns,
         rows=[
@@ -71,28 +75,6 @@ def trials_of(table: ComparisonTable, question: Question) -> list[Trial]:
         numbers = tuple(number.value for number in measured if number)
         trials.append(Trial(one.label, values, numbers, one.state, one.state in (SUCCEEDED, "")))
     return trials
-
-
-def _explain(table: ComparisonTable) -> str:
-    keys = [column.name for column in table.columns if column.kind == KEY]
-    sentences = [f"They differ in {', '.join(keys)}." if keys else "They differ in no key that was chosen."]
-    sentences.append("The best of each number is bold; a click on a heading sorts.")
-    return " ".join(sentences)
-
-
-def _explain_statistics(table: ComparisonTable) -> list[str]:
-    """What ranges and scales say; nothing if there is none."""
-    sentences = []
-    if any(cell.number and cell.number.low is not None for column in table.metrics for cell in column.cells):
-        sentences.append("Ranges are 95 % intervals over the examples.")
-    if any(contender.seeds for contender in table.contenders):
-        sentences.append("± is the standard deviation over seeds.")
-    if sentences:
-        sentences.append(
-            "All rows of a column are drawn on one scale, whose ends stand below its heading; a run that was cut "
-            "short does not stretch it. Whether one of two runs whose intervals overlap is better, bakeoff better says."
-        )
-    return sentences
 
 
 def _cards(table: ComparisonTable) -> list[tuple[str, str, str, bool]]:

@@ -35,38 +35,17 @@ def draw_section(trials: Sequence[Trial], question: Question) -> "Markup | str":
         best=question.best(trials),
         undone=sum(not trial.is_done or trial.number is None for trial in trials),
         coordinates=draw_coordinates(trials, _choose_axes(keys, effects), question, shades),
-        about=_explain(configurations, effects, deviation),
+        configurations=len(configurations), deviation=deviation,
+        has_seeds=any(SEED in configuration.values for configuration in configurations),
         cards=[
             (effect, " ".join(describe_effect(effect, question, deviation)), draw_panel(effect, question))
             for effect in effects
         ],
         figure=format_figure,
-    )
+    )  # fmt: skip
 
 
 def _choose_axes(keys: Sequence[str], effects: Sequence[Effect]) -> list[str]:
     """Return the keys in the order of their axes: the one that explains most stands next to the number."""
     order = [effect.key for effect in effects][::-1]
     return [*(key for key in keys if key not in order), *order][-MOST_AXES:]
-
-
-def _explain(configurations: Sequence[Trial], effects: Sequence[Effect], deviation: float | None) -> str:
-    sentences = [
-        f"Keys are sorted by the share of the variation between the {len(configurations)} configurations that they "
-        "explain: one minus the variance among those with the same value over the variance of all (adjusted R²; "
-        "numbers of more than six values are put together in up to five ranges). Shares need not add up to 100 %: what "
-        "keys do only together is in none of them."
-    ]
-    if len(effects) > 1:
-        sentences.append(
-            f"With {len(effects)} keys looked at, one counts as shown if chance would do as much in less than "
-            f"{5 / len(effects):.2g} % of sweeps (5 % for all together)."
-        )
-    if deviation is not None:
-        sentences.append(
-            "The number of a configuration is the mean over its seeds; the seed alone moves a single run by "
-            f"± {format_figure(deviation)} (one standard deviation)."
-        )
-    elif any(SEED in configuration.values for configuration in configurations):
-        sentences.append("No configuration has several seeds, so what the seed alone does is not known.")
-    return " ".join(sentences)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bakeoff.experiments.learning_curve.errors_by_size import Measure, Measurements
+from bakeoff.experiments.learning_curve.errors_by_size import Measurements
 from bakeoff.experiments.learning_curve.fit import Curves, Interval
 from bakeoff.experiments.learning_curve.statement import Statement, format_range
 from bakeoff.foundation.html import svg, template
@@ -25,7 +25,8 @@ def write_page(file: Path, name: str, measurements: Measurements, statement: Sta
         then=format_range(curves.predict(twice), measure) if curves else None,
         sentences=statement.sentences, remarks=remarks,
         rows=measurements.rows, drawing=draw_curve(measurements, curves),
-        check=_describe_check(predicted, measurements, measure) if predicted else None,
+        predicted=format_range(predicted, measure) if predicted else None,
+        holds=predicted is not None and predicted.low <= last.mean <= predicted.high,
     )  # fmt: skip
 
 
@@ -67,12 +68,3 @@ def _predict(curves: Curves, across: Scale, most: int) -> list[tuple[float, Inte
     ratio = most / across.low
     sizes = [across.low * ratio ** (step / STEPS) for step in range(STEPS + 1)]
     return [(size, curves.predict(round(size))) for size in sizes]
-
-
-def _describe_check(predicted: Interval, measurements: Measurements, measure: Measure) -> str:
-    last = measurements.levels[-1]
-    holds = "holds" if predicted.low <= last.mean <= predicted.high else "does not hold"
-    return (
-        f"The smaller shares alone predict {measure.name} {format_range(predicted, measure)} of {last.examples:,} "
-        f"examples, an interval that {holds} the {measure.value(last.mean):.3f} that they gave."
-    )
