@@ -49,12 +49,9 @@ def _fold(group: Sequence[Contender]) -> Contender:
 
 
 def _mean(seeds: Sequence[Contender]) -> Cost:
-    means = {}
     trees = [seed.cost.tree for seed in seeds]
-    for name in trees[0]:
-        values = [value for tree in trees if (value := tree[name]) is not None]
-        means[name] = sum(values) / len(values) if values else None
-    return Cost(**means)
+    known = {name: [value for tree in trees if (value := tree[name]) is not None] for name in trees[0]}
+    return Cost(**{name: sum(values) / len(values) if values else None for name, values in known.items()})
 
 
 def _as_number(text: str) -> tuple[int, str]:

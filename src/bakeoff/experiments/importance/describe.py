@@ -119,17 +119,13 @@ def _describe_company(effect: Effect) -> list[str]:
     same = [key for key, together in share.others if together >= ALWAYS]
     often = [(key, together) for key, together in share.others if OFTEN <= together < ALWAYS]
     if same:
-        return [f"It changes only together with {_join(same)}: their effects cannot be told apart."]
+        return [f"It changes only together with {' and '.join(same)}: their effects cannot be told apart."]
     if often:
-        those = _join([f"{key} ({together:.2f} of 1)" for key, together in often[:3]])
+        those = " and ".join(f"{key} ({together:.2f} of 1)" for key, together in often[:3])
         return [f"It often changes together with {those}, so part of this may be theirs."]
     if not share.is_separable:
         return ["It follows from the other keys: its effect cannot be told from theirs."]
     return []
-
-
-def _join(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def format_figure(value: float) -> str:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from bakeoff.evaluation.metric_meanings import is_higher_better
 from bakeoff.experiments.compare.load_runs import Gathered
-from bakeoff.experiments.compare.run_row import SUCCEEDED, Contender, names_in
+from bakeoff.experiments.compare.run_row import SEED, SUCCEEDED, Contender, names_in
 from bakeoff.experiments.compare.select_runs import select_sweep
 from bakeoff.experiments.learning_curve.fit import Level
 from bakeoff.experiments.sweep.sweep_manifest import SweepManifest
 from bakeoff.foundation.errors import WorkspaceError, choices
 from bakeoff.learning.metrics.names import METRICS
 
-SHARE, SEED = "train.share", "seed"
+SHARE = "train.share"
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bakeoff.experiments.compare.load_runs import Gathered
-from bakeoff.experiments.compare.run_row import SUCCEEDED, Contender
-from bakeoff.experiments.learning_curve.errors_by_size import SEED, SHARE, Measurements, Point
+from bakeoff.experiments.compare.run_row import SEED, SUCCEEDED, Contender
+from bakeoff.experiments.learning_curve.errors_by_size import SHARE, Measurements, Point
 from bakeoff.experiments.learning_curve.fit import Interval, find_mean
 
 NEWEST = 300  # runs that are read
-MODEL, STEPS = "model.", "derived.steps"
+MODEL = "model."
 LEAST_SEEDS = 2
 ValuesBySeed = dict[int, float]  # by seed
 

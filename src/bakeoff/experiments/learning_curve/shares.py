@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bakeoff.config.compose.whole_run import Run
-from bakeoff.experiments.learning_curve.errors_by_size import SEED, SHARE
+from bakeoff.experiments.compare.run_row import SEED
+from bakeoff.experiments.learning_curve.errors_by_size import SHARE
 from bakeoff.experiments.learning_curve.fit import LEAST_LEVELS
 from bakeoff.experiments.planning.time_estimate import steps_between_validations
 from bakeoff.foundation.errors import WorkspaceError
