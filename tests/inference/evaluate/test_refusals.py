@@ -26,16 +26,6 @@ from support.messages import missing_in
 NO_RUN = Names("aaaa1111", variant="cnn · constant · low")
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "dvc.yaml").touch()
-    (tmp_path / "conf").mkdir()
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
 def build_three() -> None:
     for seed, side in enumerate(("train", "validation", "test")):
         write_images(Path("data/raw/set") / side, {"cat": 3}, first_seed=100 * seed)
