@@ -6,11 +6,12 @@ import shutil
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from typing import IO
 
 import h5py
 
@@ -22,14 +23,8 @@ STARTS = re.compile(r".*(\.index|\.ckpt|\.h5)")  # of which one must be there
 LARGEST = 2**34  # bytes, unpacked
 SHOWN = 5
 DAMAGE = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    gzip.BadGzipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-)
+    tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,40 +33,7 @@ class Member:
     size: int
     is_plain: bool  # a file or a folder, no link and no device
     is_folder: bool
-
-
-class Archive(Protocol):
-    def members(self) -> list[Member]: ...
-    def open(self, name: str) -> IO[bytes]: ...
-
-
-class _Tar:
-    def __init__(self, file: tarfile.TarFile) -> None:
-        self._file = file
-
-    def members(self) -> list[Member]:
-        return [Member(one.name, one.size, one.isreg() or one.isdir(), one.isdir()) for one in self._file.getmembers()]
-
-    def open(self, name: str) -> IO[bytes]:
-        content = self._file.extractfile(name)
-        assert content is not None
-        return content
-
-
-class _Zip:
-    def __init__(self, file: zipfile.ZipFile) -> None:
-        self._file = file
-
-    def members(self) -> list[Member]:
-        return [Member(one.filename, one.file_size, _is_plain(one), one.is_dir()) for one in self._file.infolist()]
-
-    def open(self, name: str) -> IO[bytes]:
-        return self._file.open(name)
-
-
-def _is_plain(member: zipfile.ZipInfo) -> bool:
-    kind = member.external_attr >> 28  # of the file's mode, where a Unix has packed it
-    return kind in (0, 0o10, 0o4)
+    open: Callable[[], IO[bytes] | None]  # None of what is not plain
 
 
 def unpack(file: Path, folder: Path) -> None:
@@ -80,8 +42,8 @@ def unpack(file: Path, folder: Path) -> None:
         shutil.copyfile(file, folder / "weights.h5")
         return
     try:
-        with _open_archive(file) as archive:
-            _unpack(archive, file.name, folder)
+        with _open_archive(file) as members:
+            _unpack(members, file.name, folder)
     except DataError:
         raise
     except DAMAGE as error:
@@ -90,21 +52,31 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _open_archive(file: Path) -> Iterator[Archive]:
+def _open_archive(file: Path) -> Iterator[list[Member]]:
     if tarfile.is_tarfile(file):
         with tarfile.open(file) as tar:
-            yield _Tar(tar)
+            yield [
+                Member(one.name, one.size, one.isreg() or one.isdir(), one.isdir(), partial(tar.extractfile, one))
+                for one in tar.getmembers()
+            ]
     elif zipfile.is_zipfile(file):
         with zipfile.ZipFile(file) as packed:
-            yield _Zip(packed)
+            yield [
+                Member(one.filename, one.file_size, _is_plain(one), one.is_dir(), partial(packed.open, one))
+                for one in packed.infolist()
+            ]
     else:
         with file.open("rb") as content:
             begin = content.read(16)
         raise DataError(f"{file.name}: is neither an archive nor HDF5, it begins with {begin!r}")
 
 
-def _unpack(archive: Archive, name: str, folder: Path) -> None:
-    members = archive.members()
+def _is_plain(member: zipfile.ZipInfo) -> bool:
+    kind = member.external_attr >> 28  # of the file's mode, where a Unix has packed it
+    return kind in (0, 0o10, 0o4)
+
+
+def _unpack(members: list[Member], name: str, folder: Path) -> None:
     for member in members:
         _require_safe(member, name)
     wanted = [one for one in members if not one.is_folder and WANTED.fullmatch(PurePosixPath(one.name).name)]
@@ -114,7 +86,9 @@ def _unpack(archive: Archive, name: str, folder: Path) -> None:
     for member in wanted:
         target = folder.joinpath(*_inner(member.name, [one.name for one in wanted]))
         target.parent.mkdir(parents=True, exist_ok=True)
-        with archive.open(member.name) as packed, target.open("wb") as unpacked:
+        packed = member.open()
+        assert packed is not None
+        with packed, target.open("wb") as unpacked:
             shutil.copyfileobj(packed, unpacked)
 
 
