@@ -10,7 +10,7 @@ from PIL import Image
 
 from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.foundation.errors import DataError
-from bakeoff.importing.datasets.layout import FILM
+from bakeoff.importing.datasets.tree import FILM
 from bakeoff.importing.datasets.video_frames import KeptFrames, name_film, take_frames
 from support.commands import run_bakeoff
 from support.drawing import encoded, pixels, write

@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
 def write_frames(arguments: argparse.Namespace) -> None:
     if not 0.001 <= arguments.every <= 86_400:
         raise ConfigError(f"--every: must be between 0.001 and 86400 seconds, got {arguments.every:g}")
-    from bakeoff.importing.datasets.layout import FILM
+    from bakeoff.importing.datasets.tree import FILM
     from bakeoff.importing.datasets.video_frames import name_film, take_frames
 
     film = name_film(arguments.video)

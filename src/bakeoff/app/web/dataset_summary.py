@@ -16,7 +16,7 @@ from bakeoff.dataset.records.record import SPLITS
 from bakeoff.dataset.sources.dataset import Corners
 from bakeoff.foundation.files import write_whole
 from bakeoff.importing.datasets.detect_format import UNSAID, Survey
-from bakeoff.importing.datasets.layout import Layout
+from bakeoff.importing.datasets.tree import Layout
 from bakeoff.tracking.results.results import parse_json, read_text
 
 FORMAT = 1  # of these files

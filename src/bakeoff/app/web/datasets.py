@@ -17,7 +17,7 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError
 from bakeoff.foundation.files import write_whole
 from bakeoff.importing.datasets.detect_format import UNSAID, Survey, judge_head, make_source, read_lists
-from bakeoff.importing.datasets.layout import Layout
+from bakeoff.importing.datasets.tree import Layout
 from bakeoff.learning.run_file.yaml_file import read_mapping, write_mapping
 
 FOLDER = workspace.CONF / "data"

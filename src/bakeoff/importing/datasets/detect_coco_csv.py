@@ -1,18 +1,17 @@
 """Layouts with one table of boxes for each side: COCO's JSON, and the CSV of the Object Detection API's tutorials."""
 
-import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
 from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
+from bakeoff.dataset.sources import SOURCES
 from bakeoff.dataset.sources.box_csv import COLUMNS
 from bakeoff.dataset.sources.coco import find_supercategories, read_coco
-from bakeoff.dataset.sources.paths import read_lines
+from bakeoff.dataset.sources.paths import read_lines, read_rows
 from bakeoff.foundation.errors import DataError
-from bakeoff.importing.datasets.layout import Layout
-from bakeoff.importing.datasets.tree import Tree
+from bakeoff.importing.datasets.tree import Layout, Tree
 
 MOST_TABLES = 40  # files of one kind; where there are more, each belongs to one image
 NAMES_READ = 200  # of a table, to find the images' folder
@@ -22,39 +21,39 @@ KEYS = {TRAIN: "annotations", VALIDATION: "validation_annotations", TEST: "test_
 
 def find_coco(tree: Tree) -> Layout | None:
     trees = {path: content for path in tree.find(".json")[:MOST_TABLES] if (content := _read_coco(tree, path))}
-    files = choose_sides(tree, [*trees])
-    if not files:
-        return None
+    files = _choose_sides(tree, trees)
     chosen = [trees[path] for path in files.values()]
-    name = _name_coco(files)
-    settings: dict[str, Any] = {KEYS[side]: path.as_posix() for side, path in files.items()}
     names = [str(row["file_name"]) for table in chosen for row in table["images"][:NAMES_READ]]
-    images = tree.find_images_folder(names)
-    if images is None:
-        return Layout("coco", name, settings, _lack_images(next(iter(files.values())), names))
-    settings |= {"images": images} if images else {}
-    if _has_empty_supercategories(chosen):
-        settings["skip_supercategories"] = True
-    return Layout("coco", name, _without_defaults(settings, annotations="annotations.json"))
+    has_empty = _has_empty_supercategories(chosen)
+    return _make_layout(tree, "coco", _name_coco(files), files, names, skip_supercategories=has_empty)
 
 
 def find_csv(tree: Tree) -> Layout | None:
-    tables = [path for path in tree.find(".csv")[:MOST_TABLES] if _is_box_table(tree, path)]
-    files = choose_sides(tree, tables)
+    files = _choose_sides(tree, [path for path in tree.find(".csv")[:MOST_TABLES] if _is_box_table(tree, path)])
+    is_roboflow = any(path.name == ROBOFLOW_CSV for path in files.values())
+    tables = [read_rows(tree.root, path.as_posix(), COLUMNS, "data.annotations") for path in files.values()]
+    names = [row["filename"] for table in tables for _, row in islice(table, NAMES_READ)]
+    return _make_layout(tree, "box_csv", "Roboflow's CSV" if is_roboflow else "CSV of boxes", files, names)
+
+
+def _make_layout(
+    tree: Tree, kind: str, name: str, files: Mapping[str, PurePosixPath], names: Sequence[str], **more: object
+) -> Layout | None:
+    """Return the layout of tables that list these names of images; None if there is no table."""
     if not files:
         return None
-    is_roboflow = any(path.name == ROBOFLOW_CSV for path in files.values())
-    name = "Roboflow's CSV" if is_roboflow else "CSV of boxes"
-    settings: dict[str, Any] = {KEYS[side]: path.as_posix() for side, path in files.items()}
-    names = [name for path in files.values() for name in islice(_list_names(tree, path), NAMES_READ)]
+    settings: dict[str, object] = {KEYS[side]: path.as_posix() for side, path in files.items()}
     images = tree.find_images_folder(names)
     if images is None:
-        return Layout("box_csv", name, settings, _lack_images(next(iter(files.values())), names))
-    settings["images"] = images
-    return Layout("box_csv", name, _without_defaults(settings, annotations="labels.csv", images="images"))
+        lack = "lists no image"
+        if names:
+            lack = f"lists {names[0]!r} and others that are not there; export the pictures, too, or put them beside it"
+        return Layout(kind, name, settings, f"{next(iter(files.values()))} {lack}")
+    settings |= {"images": images, **more}
+    return Layout(kind, name, {key: value for key, value in settings.items() if value != getattr(SOURCES[kind], key)})
 
 
-def choose_sides(tree: Tree, paths: list[PurePosixPath]) -> dict[str, PurePosixPath]:
+def _choose_sides(tree: Tree, paths: Iterable[PurePosixPath]) -> dict[str, PurePosixPath]:
     """Return a file for each side; under `train` also the only one of all, whatever its side."""
     files: dict[str, PurePosixPath] = {}
     for path in sorted(paths, key=lambda path: (not path.name.startswith("instances"), len(path.parts), path)):
@@ -104,18 +103,3 @@ def _is_box_table(tree: Tree, path: PurePosixPath) -> bool:
     except DataError:
         return False
     return {column.strip().lower() for column in first.split(",")} >= set(COLUMNS)
-
-
-def _list_names(tree: Tree, path: PurePosixPath) -> Iterator[str]:
-    for row in csv.DictReader(read_lines(tree.root, path.as_posix(), "data.annotations")):
-        yield next((value for key, value in row.items() if key and key.strip().lower() == "filename" and value), "")
-
-
-def _lack_images(table: PurePosixPath, names: list[str]) -> str:
-    if not names:
-        return f"{table} lists no image"
-    return f"{table} lists {names[0]!r} and others that are not there; export the pictures, too, or put them beside it"
-
-
-def _without_defaults(settings: dict[str, Any], **defaults: str) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if key not in defaults or value != defaults[key]}

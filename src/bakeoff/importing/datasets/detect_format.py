@@ -14,8 +14,7 @@ from bakeoff.foundation.errors import BakeoffError, DataError
 from bakeoff.importing.datasets.detect_class_folders import find_clips, find_image_folders
 from bakeoff.importing.datasets.detect_coco_csv import find_coco, find_csv
 from bakeoff.importing.datasets.detect_voc_yolo import find_voc, find_yolo
-from bakeoff.importing.datasets.layout import DAY, FILM, Layout
-from bakeoff.importing.datasets.tree import Tree
+from bakeoff.importing.datasets.tree import DAY, FILM, Layout, Tree
 from bakeoff.learning.run_file.parse import Problems, parse_kind
 
 UNSAID = "no side"

@@ -4,13 +4,11 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
-from bakeoff.dataset.sources.dataset import find_side
 from bakeoff.dataset.sources.parsing import parse_number, read_bytes, read_text
 from bakeoff.dataset.sources.paths import read_lines
 from bakeoff.dataset.sources.yolo import DARKNET, NAMES_IN
 from bakeoff.foundation.errors import DataError
-from bakeoff.importing.datasets.layout import Layout
-from bakeoff.importing.datasets.tree import Tree
+from bakeoff.importing.datasets.tree import Layout, Tree, below_side
 
 MOST_READ = 20  # files of a kind that are read to check that they are what their names promise
 LISTS = "ImageSets/Main"
@@ -20,7 +18,7 @@ NOTES = ("readme", "license", "licence", "notes", "requirements", "classes")
 
 
 def find_voc(tree: Tree) -> Layout | None:
-    files = [path for path in tree.find(".xml") if len(path.parts)]
+    files = tree.find(".xml")
     if not any(_is_voc(tree, path) for path in files[:MOST_READ]):
         return None
     folders = _find_pair(tree, files)
@@ -101,15 +99,11 @@ def _find_pair(tree: Tree, files: Iterable[PurePosixPath]) -> tuple[str, str] | 
         by_stem.setdefault(image.stem, []).append(image)
     for path in files:
         for image in sorted(by_stem.get(path.stem, ()), key=lambda image: image.parent != path.parent):
-            one, other = (_below_side(file.parts[:-1]) for file in (image, path))
+            one, other = below_side(image), below_side(path)
             while one and other and one[-1] == other[-1]:
                 one, other = one[:-1], other[:-1]
             return "/".join(one), "/".join(other)
     return None
-
-
-def _below_side(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return parts[1:] if parts and find_side(parts[0]) else parts
 
 
 def _find_lists(tree: Tree) -> dict[str, str]:

@@ -1,15 +1,29 @@
-"""The files of a folder by their names, as layouts are recognised by them."""
+"""The files of a folder by their names, as layouts are recognised by them, and what a recogniser finds in it."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from bakeoff.dataset.sources.dataset import find_side
 from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, list_files
 
 DATE = re.compile(r"(19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d(\D.*)?|[0-3]\d[-_.][01]\d[-_.](19|20)\d\d(\D.*)?")
+FILM = r"([^/]+)_\d+ms[._]"  # the names that `bakeoff frames` gives, also as exporters change them
+DAY = "^([^/]+)/"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Whose layout a folder has, and the settings by which a source reads it."""
+
+    kind: str  # of the source
+    name: str  # for people
+    settings: dict[str, Any] = field(default_factory=dict)  # that differ from the kind's defaults
+    lacks: str | None = None  # why it cannot be read, though it is there
 
 
 class Tree:
@@ -58,3 +72,9 @@ class Tree:
                     above = path.parts[: -len(plain.parts)]
                     folders["/".join(above[:-1] if above and find_side(above[-1]) else above)] += 1
         return min(folders, key=lambda folder: (-folders[folder], folder)) if folders else None
+
+
+def below_side(path: PurePosixPath) -> tuple[str, ...]:
+    """Return the folders that a file is in, without that of a side above them."""
+    folders = path.parts[:-1]
+    return folders[1:] if folders and find_side(folders[0]) else folders
