@@ -60,7 +60,7 @@ def propose_labels(arguments: argparse.Namespace) -> None:
     if model.task != "detection":
         raise DataError(f"{called}: must be a detector, is for {model.task}")
     place = LabelFolder(arguments.folder, arguments.format, model.labels)
-    with progress("propose", len(place.list_images()), "images") as bar:
+    with progress("propose", len(place.tree.images), "images") as bar:
         tally = propose(place, lambda image: _predict(model, image, arguments.min_score), called, bar.advance)
     for failure in tally.failures:
         print(f"{failure}: passed over", file=sys.stderr)
@@ -79,7 +79,7 @@ def propose_labels(arguments: argparse.Namespace) -> None:
 
 def _predict(model: "Model", path: Path, min_score: float) -> "ImageProposals":
     """Return the boxes that a model finds in a picture, from a score on, best first."""
-    from bakeoff.importing.datasets.pre_annotate import ImageProposals, Proposed
+    from bakeoff.importing.datasets.pre_annotate import ImageProposals, boxes_of_answer
     from bakeoff.inference.predict.output_formats import image_row, rows_of
     from bakeoff.inference.predict.read_images import read_image
 
@@ -88,10 +88,5 @@ def _predict(model: "Model", path: Path, min_score: float) -> "ImageProposals":
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}") from None
     image = image_row(1, path.name, pixels)
-    boxes = []
-    for row in rows_of(model.answer(pixels), model.labels, image):
-        left, top, width, height = row["bbox"]
-        if row["score"] >= min_score and width > 0 and height > 0:
-            right, bottom = round(left + width, 2), round(top + height, 2)
-            boxes.append(Proposed(row["category"], row["score"], left, top, right, bottom))
-    return ImageProposals(PurePosixPath(path.name), image["width"], image["height"], tuple(boxes))
+    boxes = boxes_of_answer(rows_of(model.answer(pixels), model.labels, image), min_score)
+    return ImageProposals(PurePosixPath(path.name), image["width"], image["height"], boxes)

@@ -1,7 +1,7 @@
 """The boxes of a picture: as a browser sends them, and as a Pascal VOC file holds them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
@@ -9,27 +9,9 @@ from xml.etree import ElementTree
 from bakeoff.app.web.safe_paths import CONTROL
 from bakeoff.dataset.sources.parsing import parse_xml
 from bakeoff.foundation.errors import DataError
-from bakeoff.importing.datasets.pre_annotate import MARK
+from bakeoff.importing.datasets.pre_annotate import MARK, SIDES, PixelBox, make_voc_object
 
 MOST_BOXES, LONGEST_CLASS = 1000, 100
-SIDES = ("xmin", "ymin", "xmax", "ymax")
-
-
-@dataclass(frozen=True)
-class PixelBox:
-    label: str
-    xmin: float
-    ymin: float
-    xmax: float
-    ymax: float
-    score: float | None = None  # of a proposal
-
-    @property
-    def corners(self) -> tuple[float, float, float, float]:
-        return self.xmin, self.ymin, self.xmax, self.ymax
-
-    def as_tree(self) -> dict[str, Any]:
-        return {"label": self.label, "score": self.score} | dict(zip(SIDES, self.corners, strict=True))
 
 
 def read_boxes(data: bytes) -> tuple[list[PixelBox], bool]:
@@ -97,7 +79,7 @@ def make_voc(before: bytes | None, frame: str, size: tuple[int, int], boxes: Seq
         ElementTree.SubElement(sides, key).text = str(value)
     for box in boxes:
         same = next((node for node in own if _is_same(node, box)), None)
-        root.append(_make_object(box) if same is None else same)
+        root.append(make_voc_object(replace(box, score=None)) if same is None else same)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -108,13 +90,3 @@ def _is_same(node: ElementTree.Element, box: PixelBox) -> bool:
     except ValueError:
         return False
     return there.score is None and there.label == box.label and there.corners == box.corners
-
-
-def _make_object(box: PixelBox) -> ElementTree.Element:
-    node = ElementTree.Element("object")
-    for key, text in (("name", box.label), ("pose", "Unspecified"), ("truncated", "0"), ("difficult", "0")):
-        ElementTree.SubElement(node, key).text = text
-    corners = ElementTree.SubElement(node, "bndbox")
-    for side, value in zip(SIDES, box.corners, strict=True):
-        ElementTree.SubElement(corners, side).text = f"{value:g}" if value < 1000 else str(value)
-    return node

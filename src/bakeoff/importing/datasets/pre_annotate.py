@@ -7,7 +7,7 @@ as they are, and a picture in which nothing was found gets none: an empty label 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -21,7 +21,8 @@ from bakeoff.importing.datasets.detect_coco_csv import list_coco_names
 from bakeoff.importing.datasets.tree import Tree
 
 TABLE = "proposals.csv"
-COLUMNS = ("image", "class", "score", "xmin", "ymin", "xmax", "ymax")
+SIDES = ("xmin", "ymin", "xmax", "ymax")
+COLUMNS = ("image", "class", "score", *SIDES)
 MARK = "proposal"  # in Pascal VOC and COCO
 COCO_FILE = "proposals.json"
 CLASSES = "classes.txt"
@@ -31,15 +32,19 @@ SUFFIXES = {"voc": ".xml", "yolo": ".txt"}
 
 
 @dataclass(frozen=True)
-class Proposed:
+class PixelBox:
     """A box in pixels of the picture as it is shown."""
 
     label: str
-    score: float
     xmin: float
     ymin: float
     xmax: float
     ymax: float
+    score: float | None = None  # of a proposal
+
+    @property
+    def corners(self) -> tuple[float, float, float, float]:
+        return self.xmin, self.ymin, self.xmax, self.ymax
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,18 @@ class ImageProposals:
     image: PurePosixPath  # relative to the folder
     width: int
     height: int
-    boxes: tuple[Proposed, ...]
+    boxes: tuple[PixelBox, ...]
+
+
+def boxes_of_answer(rows: Iterable[Mapping[str, Any]], min_score: float) -> tuple[PixelBox, ...]:
+    """Return the boxes from a score on, of what a model answers as `bakeoff predict` lists it."""
+    boxes = []
+    for row in rows:
+        left, top, width, height = row.get("bbox", (0, 0, 0, 0))
+        if row["score"] >= min_score and width > 0 and height > 0:
+            right, bottom = round(left + width, 2), round(top + height, 2)
+            boxes.append(PixelBox(row["category"], left, top, right, bottom, row["score"]))
+    return tuple(boxes)
 
 
 @dataclass
@@ -71,15 +87,14 @@ class LabelFolder:
             raise DataError(f"{folder / there}: holds earlier proposals; correct those, then move it away")
         if format_name == "yolo":
             self.classes = _read_classes(folder, labels)
-        self._listed = _list_in_tables(self.tree) if format_name == "coco" else set()
-
-    def list_images(self) -> list[PurePosixPath]:
-        return self.tree.images
+        listed = list_coco_names(self.tree) if format_name == "coco" else ()
+        self._listed = {PurePosixPath(name.replace("\\", "/")).name for name in listed}
 
     def is_labelled(self, image: PurePosixPath) -> bool:
         if self.format == "coco":
             return image.name in self._listed
-        return any((self.folder / place).exists() for place in (self.locate(image), self._beside(image)))
+        places = (self.locate(image), image.with_suffix(SUFFIXES[self.format]))
+        return any((self.folder / place).exists() for place in places)
 
     def locate(self, image: PurePosixPath) -> PurePosixPath:
         """Return the file of an image's label."""
@@ -87,9 +102,6 @@ class LabelFolder:
         if IMAGES in parts[:-1]:
             parts[len(parts) - 2 - parts[:-1][::-1].index(IMAGES)] = LABELS[self.format]
         return PurePosixPath(*parts).with_suffix(SUFFIXES[self.format])
-
-    def _beside(self, image: PurePosixPath) -> PurePosixPath:
-        return image.with_suffix(SUFFIXES[self.format])
 
     def write(self, scenes: Sequence[ImageProposals], source: str) -> None:
         """Write labels and the table of proposals. Raises OSError; then none of them stays."""
@@ -107,7 +119,11 @@ class LabelFolder:
 
     def _list_files(self, scenes: Sequence[ImageProposals], source: str) -> Iterator[tuple[Path, str]]:
         if self.format == "coco":
-            yield self.folder / COCO_FILE, _make_coco(scenes, self.classes, source)
+            images = [
+                {"file_name": scene.image.as_posix(), "width": scene.width, "height": scene.height} for scene in scenes
+            ]
+            boxes = [scene.boxes for scene in scenes]
+            yield self.folder / COCO_FILE, make_coco(images, boxes, self.classes, f", by {source}")
         elif self.format == "voc":
             yield from ((self.folder / self.locate(scene.image), _make_voc(scene, source)) for scene in scenes)
         else:
@@ -129,24 +145,25 @@ def _read_classes(folder: Path, labels: Sequence[str]) -> list[str]:
     return known
 
 
-def _list_in_tables(tree: Tree) -> set[str]:
-    """Return the names of the pictures that a COCO JSON of the folder lists."""
-    return {PurePosixPath(name.replace("\\", "/")).name for name in list_coco_names(tree)}
-
-
 def _make_voc(scene: ImageProposals, source: str) -> str:
     root = ElementTree.Element("annotation")
     _add_texts(root, folder=scene.image.parent.name, filename=scene.image.name)
     _add_texts(ElementTree.SubElement(root, "source"), database=source, annotation=MARK)
     _add_texts(ElementTree.SubElement(root, "size"), width=scene.width, height=scene.height, depth=3)
     _add_texts(root, segmented=0)
-    for box in scene.boxes:
-        node = ElementTree.SubElement(root, "object")
-        _add_texts(node, name=box.label, pose="Unspecified", truncated=0, difficult=0, score=box.score)
-        corners = ElementTree.SubElement(node, "bndbox")
-        _add_texts(corners, xmin=box.xmin, ymin=box.ymin, xmax=box.xmax, ymax=box.ymax)
+    root.extend(map(make_voc_object, scene.boxes))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def make_voc_object(box: PixelBox) -> ElementTree.Element:
+    node = ElementTree.Element("object")
+    _add_texts(node, name=box.label, pose="Unspecified", truncated=0, difficult=0)
+    if box.score is not None:
+        _add_texts(node, score=box.score)
+    sides = (f"{side:g}" if side < 1000 else str(side) for side in box.corners)
+    _add_texts(ElementTree.SubElement(node, "bndbox"), **dict(zip(SIDES, sides, strict=True)))
+    return node
 
 
 def _add_texts(node: ElementTree.Element, **texts: object) -> None:
@@ -163,13 +180,13 @@ def _make_yolo(scene: ImageProposals, classes: list[str]) -> str:
     return "".join(lines)
 
 
-def _make_coco(scenes: Sequence[ImageProposals], classes: list[str], source: str) -> str:
-    images: list[dict[str, Any]] = []
+def make_coco(
+    pictures: Sequence[Mapping[str, Any]], boxes: Sequence[Sequence[PixelBox]], classes: Sequence[str], by: str = ""
+) -> str:
+    """Return the proposals of pictures, of which `pictures` holds what COCO says of an image."""
     annotations: list[dict[str, Any]] = []
-    for number, scene in enumerate(scenes, start=1):
-        sides = {"width": scene.width, "height": scene.height}
-        images.append({"id": number, "file_name": scene.image.as_posix(), **sides})
-        for box in scene.boxes:
+    for number, own in enumerate(boxes, start=1):
+        for box in own:
             wide, high = round(box.xmax - box.xmin, 2), round(box.ymax - box.ymin, 2)
             annotations.append(
                 {
@@ -178,8 +195,9 @@ def _make_coco(scenes: Sequence[ImageProposals], classes: list[str], source: str
                     "score": box.score, "attributes": {MARK: True},
                 }
             )  # fmt: skip
+    images = [{"id": number, **picture} for number, picture in enumerate(pictures, start=1)]
     categories = [{"id": number, "name": label} for number, label in enumerate(classes, start=1)]
-    info = {"description": f"{MARK}: boxes to correct, by {source}"}
+    info = {"description": f"{MARK}: boxes to correct{by}"}
     tree = {"info": info, "images": images, "categories": categories, "annotations": annotations}
     return json.dumps(tree, indent=1) + "\n"
 
@@ -190,8 +208,7 @@ def _make_table(scenes: Sequence[ImageProposals]) -> str:
     table.writerow(COLUMNS)
     for scene in scenes:
         for box in scene.boxes:
-            corners = (box.xmin, box.ymin, box.xmax, box.ymax)
-            table.writerow((scene.image.as_posix(), box.label, box.score, *corners))
+            table.writerow((scene.image.as_posix(), box.label, box.score, *box.corners))
     return text.getvalue()
 
 
@@ -203,7 +220,7 @@ def propose(
 ) -> ProposalCounts:
     """Let `find_objects` predict boxes in each picture without a label, and write them as proposals."""
     tally, scenes = ProposalCounts(), []
-    for image in place.list_images():
+    for image in place.tree.images:
         advance()
         if place.is_labelled(image):
             tally.labelled += 1
