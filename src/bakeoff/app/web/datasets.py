@@ -16,7 +16,7 @@ from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError
 from bakeoff.foundation.files import write_whole
-from bakeoff.importing.datasets.detect_format import UNSAID, Survey, judge_head, make_source, read_lists
+from bakeoff.importing.datasets.detect_format import Survey, make_source
 from bakeoff.importing.datasets.tree import Layout
 from bakeoff.learning.run_file.yaml_file import read_mapping, write_mapping
 
@@ -93,11 +93,8 @@ def _list_anew(name: str) -> DatasetSummary:
     source = make_source(layout, path)
     for part in part_folders(source):
         root = part.dataset.folder()
-        listed = read_lists(part.dataset.split, root)
-        for item in part.dataset.items(root):
-            trouble = item.problem or judge_head(root, item)
-            contents.survey.add(item, trouble, listed)
-            _note(contents, root, item, trouble, part.side or item.split or listed.get(Path(item.name).stem) or UNSAID)
+        for item, trouble, side in contents.survey.count_items(part.dataset, root):
+            _note(contents, root, item, trouble, part.side or side)
     labels = {label for label, _ in contents.survey.objects}
     contents.survey.classes = list(source.classes) or source.declared_classes(source.folder()) or sorted(labels)
     return contents

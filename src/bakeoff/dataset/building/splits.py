@@ -11,7 +11,7 @@ from bakeoff.dataset.building.catalogue import Catalogue
 from bakeoff.dataset.building.stratified_split import draw_sides
 from bakeoff.dataset.records.record import SEEN, TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources.dataset import Dataset, Part, SplitSettings, join_names
-from bakeoff.dataset.sources.paths import make_printable, read_lines
+from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import DataError
 
 MOST_SHOWN = 80  # characters of a name in a list
@@ -211,17 +211,11 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
     root, rule, warnings = dataset.folder(), dataset.split, []
     table.execute("CREATE TEMP TABLE IF NOT EXISTS listed (entry TEXT PRIMARY KEY, side TEXT, is_used INTEGER)")
     table.execute("DELETE FROM listed")
-    for key, file, side in (
-        ("train_list", rule.train_list, TRAIN),
-        ("validation_list", rule.validation_list, VALIDATION),
-        ("test_list", rule.test_list, TEST),
-    ):
-        for line in read_lines(root, file, f"data.split.{key}") if file else ():
-            entry = line.split()[0] if line.split() else ""
-            if entry and not table.execute("INSERT OR IGNORE INTO listed VALUES (?, ?, 0)", (entry, side)).rowcount:
-                held = table.execute("SELECT side FROM listed WHERE entry = ?", [entry]).fetchone()[0]
-                if held != side:
-                    raise DataError(f"{(root / file).as_posix()}: {make_printable(entry)[:MOST_SHOWN]} is in two lists")  # type: ignore[operator]
+    for file, entry, side in rule.read_lists(root):
+        if not table.execute("INSERT OR IGNORE INTO listed VALUES (?, ?, 0)", (entry, side)).rowcount:
+            held = table.execute("SELECT side FROM listed WHERE entry = ?", [entry]).fetchone()[0]
+            if held != side:
+                raise DataError(f"{(root / file).as_posix()}: {make_printable(entry)[:MOST_SHOWN]} is in two lists")
     rest = TRAIN if rule.train_list is None else None
     table.execute("DELETE FROM decided")
     for [name] in table.execute("SELECT name FROM examples WHERE source = ?", [source]):

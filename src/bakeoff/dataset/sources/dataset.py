@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
+from bakeoff.dataset.sources.paths import read_lines
 from bakeoff.foundation.errors import DataError, require
 
 Media = Literal["image", "video", "frames", "example"]
@@ -98,6 +99,14 @@ class SplitSettings:
     def find_group(self, name: str) -> str | None:
         match = re.search(self.group, name) if self.group else None
         return match[1] if match else None
+
+    def read_lists(self, root: Path) -> Iterator[tuple[str, str, str]]:
+        """Yield (file, name, side) of every name in the lists."""
+        for key, side in (("train_list", TRAIN), ("validation_list", VALIDATION), ("test_list", TEST)):
+            file = getattr(self, key)
+            for line in read_lines(root, file, f"data.split.{key}") if file else ():
+                if columns := line.split():
+                    yield file, columns[0], side
 
 
 @dataclass(frozen=True)

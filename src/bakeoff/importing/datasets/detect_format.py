@@ -1,15 +1,15 @@
 """A folder -> whose layout it has, and how many images and boxes of each class a source finds in it, side by side."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
+from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.sources import SOURCES
 from bakeoff.dataset.sources.dataset import Dataset, Item, SplitSettings
-from bakeoff.dataset.sources.paths import HEAD, format_of, make_printable, read_lines, what_instead
+from bakeoff.dataset.sources.paths import HEAD, format_of, make_printable, what_instead
 from bakeoff.foundation.errors import BakeoffError, DataError
 from bakeoff.importing.datasets.detect_class_folders import find_clips, find_image_folders
 from bakeoff.importing.datasets.detect_coco_csv import find_coco, find_csv
@@ -47,17 +47,22 @@ class Survey:
     def total(self) -> int:
         return sum(self.images.values())
 
-    def add(self, item: Item, trouble: str | None, listed: Mapping[str, str]) -> None:
-        if item.ignored:
-            self.ignored += 1
-        elif trouble:
-            self.rejected += 1
-            if len(self.problems) < MOST_PROBLEMS:
-                self.problems.append(make_printable(f"{item.name}: {trouble}"))
-        else:
+    def count_items(self, source: Dataset, root: Path) -> Iterator[tuple[Item, str | None, str]]:
+        """Count what a source lists in a folder; yield each item, why it cannot be used, and its side."""
+        listed = {name: side for _, name, side in source.split.read_lists(root)}
+        for item in source.items(root):
+            trouble = item.problem or _judge_head(root, item)
             side = item.split or listed.get(PurePosixPath(item.name).stem) or UNSAID
-            self.images[side] += 1
-            self.objects.update((label, side) for label in (*item.labels, *(box[4] for box in item.boxes)))
+            if item.ignored:
+                self.ignored += 1
+            elif trouble:
+                self.rejected += 1
+                if len(self.problems) < MOST_PROBLEMS:
+                    self.problems.append(make_printable(f"{item.name}: {trouble}"))
+            else:
+                self.images[side] += 1
+                self.objects.update((label, side) for label in (*item.labels, *(box[4] for box in item.boxes)))
+            yield item, trouble, side
 
 
 def survey_folder(root: Path, kind: str | None = None) -> tuple[Survey, list[Survey]]:
@@ -95,9 +100,8 @@ def count(root: Path, layout: Layout) -> Survey:
         return survey
     try:
         source = make_source(layout, root.as_posix())
-        listed = read_lists(source.split, root)
-        for item in source.items(root):
-            survey.add(item, item.problem or judge_head(root, item), listed)
+        for _ in survey.count_items(source, root):
+            pass
         labels = {label for label, _ in survey.objects}
         survey.classes = source.declared_classes(root) or sorted(labels)
     except BakeoffError as error:
@@ -114,19 +118,7 @@ def make_source(layout: Layout, path: str) -> Dataset:
     return source
 
 
-def read_lists(split: SplitSettings, root: Path) -> dict[str, str]:
-    """Return the side of each name in the split's lists."""
-    files = {TRAIN: split.train_list, VALIDATION: split.validation_list, TEST: split.test_list}
-    return {
-        line.split()[0]: side
-        for side, file in files.items()
-        if file
-        for line in read_lines(root, file, "data.split")
-        if line.split()
-    }
-
-
-def judge_head(root: Path, item: Item) -> str | None:
+def _judge_head(root: Path, item: Item) -> str | None:
     """Return why an image is none by its first bytes, such as a page that was saved as .jpg."""
     if item.media != "image":
         return None

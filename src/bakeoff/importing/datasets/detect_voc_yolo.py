@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
+from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.parsing import parse_number, read_bytes, read_text
-from bakeoff.dataset.sources.paths import read_lines
 from bakeoff.dataset.sources.yolo import DARKNET, NAMES_IN
 from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.tree import Layout, Tree, below_side
@@ -113,9 +113,8 @@ def _find_lists(tree: Tree) -> dict[str, str]:
     if not {"train_list", "validation_list"} <= lists.keys():
         return {}
     try:
-        columns = [
-            [line.split()[0] for line in read_lines(tree.root, file, "") if line.split()] for file in lists.values()
-        ]
+        listed = list(SplitSettings(**lists).read_lists(tree.root))
     except DataError:
         return {}
-    return lists if all(listed and set(listed) <= stems for listed in columns) else {}
+    fits = {file for file, _, _ in listed} == set(lists.values()) and {name for _, name, _ in listed} <= stems
+    return lists if fits else {}
