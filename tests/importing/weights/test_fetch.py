@@ -18,12 +18,13 @@ import h5py
 import numpy as np
 import pytest
 import yaml
+from filelock import FileLock
 
 from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError, TryAgainLater
 from bakeoff.importing.weights import download as downloading
 from bakeoff.importing.weights.download import RetryPolicy
-from bakeoff.importing.weights.fetch import Fetched, Places, _alone, get
+from bakeoff.importing.weights.fetch import Fetched, Places, get
 from bakeoff.importing.weights.weights_catalogue import Entry, SourcePage
 
 QUICK = RetryPolicy(seconds=0.3, attempts=2, pause=0)
@@ -205,13 +206,6 @@ def test_a_published_sum_and_size_verify_the_file(server: Server, places: Places
     assert fetch(server, places, size=len(ARCHIVE), **sums).is_verified
 
 
-def test_what_a_cut_leaves_is_gone_on_with(server: Server, places: Places) -> None:
-    server.moods = [cut_after(100_000), cut_after(50_000)]
-    fetch(server, places)
-    assert server.asked == [None, "bytes=100000-", "bytes=150000-"]
-    require_whole(places)
-
-
 def test_a_second_command_continues_where_the_first_gave_up(server: Server, places: Places) -> None:
     server.moods = [cut_after(100_000), answer(503), answer(503)]
     with pytest.raises(DataError, match=r"^http://.*/net\.tar\.gz: .*\b503\b.*\b100,000 bytes are kept.*same command"):
@@ -221,47 +215,42 @@ def test_a_second_command_continues_where_the_first_gave_up(server: Server, plac
     require_whole(places)
 
 
-@pytest.mark.parametrize("validator", ['"one"', None])
-def test_a_server_that_ignores_ranges_is_read_from_the_start(
-    validator: str | None, server: Server, places: Places
+RESUMED: dict[str, tuple[dict[str, Any], list[str | None]]] = {  # what the server is like, and what it was asked for
+    "a cut": ({"moods": [cut_after(100_000), cut_after(50_000)]}, [None, "bytes=100000-", "bytes=150000-"]),
+    "a server that ignores ranges": ({"moods": [cut_after(100_000)], "knows_ranges": False}, [None, "bytes=100000-"]),
+    "such a one without validators": (
+        {"moods": [cut_after(100_000)], "knows_ranges": False, "validator": None}, [None, "bytes=100000-"],
+    ),
+    "a part that is longer than the file": (
+        {"moods": [cut_after(100_000), answer(416)]}, [None, "bytes=100000-", None],
+    ),
+    "a stall": ({"moods": [stall]}, [None, "bytes=1000-"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_what_a_break_leaves_is_gone_on_with(name: str, server: Server, places: Places) -> None:
+    traits, asked = RESUMED[name]
+    vars(server).update(traits, moods=[*traits["moods"]])
+    fetch(server, places)
+    assert server.asked == asked
+    require_whole(places)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked"),
+    [('"one"', '"two"', ["bytes=100000-"]), (None, None, ["bytes=100000-", None])],  # by the length, without validators
+)
+def test_a_file_that_changed_in_between_is_fetched_anew(
+    before: str | None, after: str | None, asked: list[str | None], server: Server, places: Places
 ) -> None:
-    server.knows_ranges, server.validator, server.moods = False, validator, [cut_after(100_000)]
-    fetch(server, places)
-    assert server.asked == [None, "bytes=100000-"]
-    require_whole(places)
-
-
-def test_a_file_that_changed_in_between_is_fetched_anew(server: Server, places: Places) -> None:
-    server.content, server.moods = b"0" * 400_000, [cut_after(100_000), answer(503), answer(503)]
-    with pytest.raises(DataError):
-        fetch(server, places)
-    server.content, server.validator = ARCHIVE, '"two"'
-    fetch(server, places)
-    require_whole(places)
-
-
-def test_without_a_validator_another_length_says_that_the_file_changed(server: Server, places: Places) -> None:
-    server.content, server.validator = b"0" * 400_000, None
+    server.content, server.validator = b"0" * 400_000, before
     server.moods = [cut_after(100_000), answer(503), answer(503)]
     with pytest.raises(DataError):
         fetch(server, places)
-    server.content = ARCHIVE
+    server.content, server.validator = ARCHIVE, after
     fetch(server, places)
-    assert server.asked[-2:] == ["bytes=100000-", None]
-    require_whole(places)
-
-
-def test_a_part_that_is_longer_than_the_file_is_dropped(server: Server, places: Places) -> None:
-    server.moods = [cut_after(100_000), answer(416)]
-    fetch(server, places)
-    assert server.asked == [None, "bytes=100000-", None]
-    require_whole(places)
-
-
-def test_a_stall_ends_and_is_gone_on_after(server: Server, places: Places) -> None:
-    server.moods = [stall]
-    fetch(server, places)
-    assert server.asked == [None, "bytes=1000-"]
+    assert server.asked[3:] == asked
     require_whole(places)
 
 
@@ -420,7 +409,9 @@ def test_a_file_of_hdf5_stands_in_a_folder_of_its_own(server: Server, places: Pl
 
 
 def test_two_do_not_fetch_the_same_at_once(server: Server, places: Places) -> None:
-    with _alone(places.parts / "net.tar.gz"), pytest.raises(TryAgainLater, match=r"^net\.tar\.gz: .*being fetched"):
+    places.parts.mkdir()
+    lock = FileLock(places.parts / "net.tar.gz.lock")
+    with lock, pytest.raises(TryAgainLater, match=r"^net\.tar\.gz: .*being fetched"):
         fetch(server, places)
 
 

@@ -57,9 +57,6 @@ class Note:
         except (OSError, ValueError, TypeError):  # none, or not written by this
             return None
 
-    def write(self, part: Path) -> None:
-        write_whole(_note_of(part), json.dumps(asdict(self)))
-
 
 def _note_of(part: Path) -> Path:
     return part.with_name(f"{part.name}.json")
@@ -129,7 +126,8 @@ def _attempt(address: str, part: Path, size: int | None, seconds: float) -> None
                     raise Broken("the file there has changed")
             _require_size(address, total, size)
             _require_room(part.parent, (total or 0) - begin)
-            Note(address, total, _validator(answer.headers)).write(part)
+            note = Note(address, total, _validator(answer.headers))
+            write_whole(_note_of(part), json.dumps(asdict(note)))
             _receive(answer, part, begin, total)
     except HTTPError as error:
         _raise_refusal(address, error, part)

@@ -1,8 +1,6 @@
 """Weights by their name -> a folder of `data/weights/zoo/`, whole or not there, with `about.yaml` in it."""
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -14,7 +12,7 @@ from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater
 from bakeoff.foundation.files import building
 from bakeoff.importing.weights.archive import unpack
-from bakeoff.importing.weights.download import PIECE, RetryPolicy, copy, download, drop, hide_password
+from bakeoff.importing.weights.download import RetryPolicy, copy, download, drop, hide_password
 from bakeoff.importing.weights.weights_catalogue import Entry
 
 MIRROR = "BAKEOFF_WEIGHTS"
@@ -50,18 +48,26 @@ def get(
             f"`bakeoff weights get {entry.name} --accept-licence`"
         )
     part = places.parts / entry.file
-    with _alone(part):
-        came_from = _bring(entry, places, part, patience or RetryPolicy())
-        try:
-            sha256 = _check(part, entry, came_from)
-            fetched = Fetched(folder, came_from, sha256, bool(entry.sha256 or entry.md5))
-            with building(folder) as partial:
-                unpack(part, partial)
-                (partial / CARD).write_text(HEAD + _card(entry, fetched, licence_accepted), encoding="utf-8")
-        except DataError:
-            drop(part)  # or the next try would go on with what is no good
-            raise
-        drop(part)
+    part.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(f"{part}.lock", timeout=0):
+            return _fetch(entry, places, part, licence_accepted, patience or RetryPolicy())
+    except Timeout:
+        raise TryAgainLater(f"{part.name}: is being fetched by another process; wait for it") from None
+
+
+def _fetch(entry: Entry, places: Places, part: Path, licence_accepted: bool, patience: RetryPolicy) -> Fetched:
+    came_from = _bring(entry, places, part, patience)
+    try:
+        sha256 = _check(part, entry, came_from)
+        fetched = Fetched(places.zoo / entry.name, came_from, sha256, bool(entry.sha256 or entry.md5))
+        with building(fetched.folder) as partial:
+            unpack(part, partial)
+            (partial / CARD).write_text(HEAD + _card(entry, fetched, licence_accepted), encoding="utf-8")
+    except DataError:
+        drop(part)  # or the next try would go on with what is no good
+        raise
+    drop(part)
     return fetched
 
 
@@ -91,18 +97,17 @@ def _check(part: Path, entry: Entry, came_from: str) -> str:
     """Return the file's SHA-256."""
     if entry.size is not None and part.stat().st_size != entry.size:
         raise DataError(f"{came_from}: must have {entry.size:,} bytes, has {part.stat().st_size:,}; nothing is kept")
-    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
     with part.open("rb") as file:
-        while piece := file.read(PIECE):
-            sha256.update(piece)
-            md5.update(piece)
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+        md5 = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     for name, stated, digest in (("SHA-256", entry.sha256, sha256), ("MD5", entry.md5, md5)):
-        if stated is not None and digest.hexdigest() != stated:
+        if stated is not None and digest != stated:
             raise DataError(
-                f"{came_from}: must have the {name} {stated}, has {digest.hexdigest()}; it is damaged or another file, "
+                f"{came_from}: must have the {name} {stated}, has {digest}; it is damaged or another file, "
                 "and nothing is kept"
             )
-    return sha256.hexdigest()
+    return sha256
 
 
 def _card(entry: Entry, fetched: Fetched, licence_accepted: bool) -> str:
@@ -112,17 +117,3 @@ def _card(entry: Entry, fetched: Fetched, licence_accepted: bool) -> str:
         "classes": entry.classes, "sha256": fetched.sha256, "verified": fetched.is_verified,
     }  # fmt: skip
     return yaml.safe_dump(card, sort_keys=False)
-
-
-@contextmanager
-def _alone(part: Path) -> Iterator[None]:
-    part.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(part.with_name(f"{part.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise TryAgainLater(f"{part.name}: is being fetched by another process; wait for it") from None
-    try:
-        yield
-    finally:
-        lock.release()
