@@ -26,10 +26,9 @@ from bakeoff.learning.networks.network import Network, Pretrained, select, unmat
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.phases import Span
 from bakeoff.learning.plan.train_settings import Init, Train
-from bakeoff.learning.pretrained.weight_source import KEY, RUN_ID, find_place, origin_of
+from bakeoff.learning.pretrained.weight_source import BUILT_IN, KEY, RUN_ID, find_place, origin_of
 from bakeoff.learning.run_file.parse import Problems
 
-NO_FILE = ("none", "imagenet")  # first weights that are not in a file
 NAMED = 5  # files in a message
 
 
@@ -202,7 +201,7 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
             key, _, rule = str(error).partition(": ")
             problems.add(key, rule)
             return
-        check_first_weights(init, problems)
+        _check_first_weights(init, problems)
     start = find_place(init.weights)
     state = (start if start.is_dir() else start.parent) / STATE
     if not state.is_file():
@@ -223,6 +222,16 @@ def _check_start(init: Init, model: Network, facts: Facts, manifest: Manifest, p
         )
 
 
+def _check_first_weights(init: Init, problems: Problems) -> None:
+    """Note files of first weights of which DVC would see no edit; runs and ImageNet's are known by what they hold."""
+    path = find_place(init.weights)
+    is_run = RUN_ID.fullmatch(init.weights) and not path.exists()
+    if init.weights not in BUILT_IN and not is_run:
+        require_in(WEIGHTS, path, "train.init.weights", "a file or folder", problems)
+    if init.names is not None:
+        require_in(WEIGHTS, Path(init.names).expanduser(), "train.init.names", "a file", problems)
+
+
 def _check_table(path: Path, problems: Problems) -> None:
     """Evaluation comes after a training of hours, and reads the columns then."""
     if path.is_file():
@@ -230,13 +239,3 @@ def _check_table(path: Path, problems: Problems) -> None:
     else:
         there = ", ".join(sorted(other.as_posix() for other in RAW.rglob("*.csv"))[:NAMED]) or "none"
         problems.add("evaluate.slices.table", f"no such file {path.as_posix()!r}; CSV files in data/raw/: {there}")
-
-
-def check_first_weights(init: Init, problems: Problems) -> None:
-    """Note files of first weights of which DVC would see no edit; runs and ImageNet's are known by what they hold."""
-    path = find_place(init.weights)
-    is_run = RUN_ID.fullmatch(init.weights) and not path.exists()
-    if init.weights not in NO_FILE and not is_run:
-        require_in(WEIGHTS, path, "train.init.weights", "a file or folder", problems)
-    if init.names is not None:
-        require_in(WEIGHTS, Path(init.names).expanduser(), "train.init.names", "a file", problems)

@@ -1,6 +1,5 @@
 """What a run read besides its code -> the fresh workspace: from DVC's cache or remote, or as it is in this one."""
 
-import glob
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,11 +11,8 @@ from bakeoff.experiments.reproduce.what_is_missing import Lack
 from bakeoff.foundation import dvc
 from bakeoff.foundation.workspace import RAW, WEIGHTS, fetched, in_flight, main_workspace, runs
 from bakeoff.learning.checkpoints.trained_state import TrainedState
-from bakeoff.learning.pretrained.weight_source import find_place
+from bakeoff.learning.pretrained.weight_source import BUILT_IN, RUN_ID, find_parts, find_place
 from bakeoff.tracking.results.results import parse_yaml, read_text
-
-BUILT_IN = ("none", "imagenet")  # values of train.init.weights that name no file
-ID_LENGTH = 32
 
 
 def bring(run_yaml: Mapping[str, Any], state: TrainedState, workspace: Path, show: Callable[[str], None]) -> list[Lack]:
@@ -91,7 +87,7 @@ def _first_weights(init: Mapping[str, Any], workspace: Path, why_not: str) -> It
     if weights in BUILT_IN:
         return
     kept = fetched() / weights
-    if len(weights) == ID_LENGTH and not (main_workspace() / weights).exists():
+    if RUN_ID.fullmatch(weights) and not (main_workspace() / weights).exists():
         if not kept.is_dir():
             text = f"train.init.weights: the weights of MLflow run {weights} are not in .bakeoff/fetched any more"
             yield Lack(text, True)
@@ -112,12 +108,8 @@ def _files_of(init: Mapping[str, Any]) -> list[str]:
             path = find_place(text)
         except RuntimeError:  # it begins with ~ and the name of an unknown user
             path = Path(text)
-        prefix = path.with_suffix("") if path.suffix == ".index" else path
-        here = main_workspace() / prefix
-        parts = [path]
-        if here.with_name(f"{here.name}.index").is_file():
-            parts = [prefix.with_name(part.name) for part in sorted(here.parent.glob(f"{glob.escape(here.name)}.*"))]
-        files += [part.as_posix() for part in parts]
+        parts = find_parts(main_workspace() / path)
+        files += [path.with_name(part.name).as_posix() for part in parts] or [path.as_posix()]
     return files
 
 

@@ -12,7 +12,7 @@ from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.learning.networks.network import Network, Pretrained, select
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.name_tables import find_differences
-from bakeoff.learning.pretrained.tf_checkpoint import TensorFlowCheckpoint
+from bakeoff.learning.pretrained.tf_checkpoint import TensorFlowCheckpoint, layers_of
 from bakeoff.learning.pretrained.weight_files import Layers, Stored, open_weights
 from bakeoff.learning.pretrained.weight_source import KEY, WeightSource
 
@@ -105,12 +105,11 @@ def _by_layer(network: keras.Model, layers: Layers) -> NamedArrays:
         layers = _resnet_as_here(layers)
     arrays = {f"{layer}/{name}": stored for layer, inside in layers.items() for name, stored in inside.items()}
     names = {}
-    for layer in network._flatten_layers():
-        for number, weight in enumerate([*layer._trainable_variables, *layer._non_trainable_variables]):
-            variable = weight.path.rpartition("/")[2]
-            own = layers.get(layer.name, {})
-            if key_there := next((key for key in (variable, str(number)) if key in own), None):
-                names[weight.path] = f"{layer.name}/{key_there}"
+    for layer in layers_of(network):
+        own = layers.get(layer.name, {})
+        for number, (path, _) in enumerate(layer.variables):
+            if key_there := next((key for key in (path.rpartition("/")[2], str(number)) if key in own), None):
+                names[path] = f"{layer.name}/{key_there}"
     return NamedArrays(arrays, names)
 
 

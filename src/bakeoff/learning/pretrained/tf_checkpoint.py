@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.foundation.errors import ConfigError, DataError, choices
+from bakeoff.foundation.errors import ConfigError, DataError, did_you_mean
 from bakeoff.learning.pretrained.name_tables import LayerNames, find_names
 from bakeoff.learning.pretrained.weight_files import Stored
 
@@ -48,7 +48,7 @@ class TensorFlowCheckpoint:
         names = read_table(table, variables)
         for here, there in names.items():
             if there not in self._shapes:
-                near = choices(there, self._shapes).partition("one of:")[0].strip()
+                near = did_you_mean(there, sorted(self._shapes)).strip()
                 raise DataError(
                     f"{self.prefix.as_posix()}: has no {there!r}, which train.init.names gives for {here!r}"
                     f"{near and f'; {near}'}"
@@ -96,7 +96,7 @@ def read_table(path: Path, variables: Iterable[str]) -> dict[str, str]:
         if not there:
             raise ConfigError(f"{path.as_posix()}:{number}: must be `variable<TAB>name there`, got {line!r}")
         if here not in variables:
-            near = choices(here, variables).partition("one of:")[0].strip()
+            near = did_you_mean(here, sorted(variables)).strip()
             raise ConfigError(f"{path.as_posix()}:{number}: the network has no variable {here!r}{near and f'; {near}'}")
         table[here] = there
     return table

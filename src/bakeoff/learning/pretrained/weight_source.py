@@ -1,6 +1,7 @@
 """`train.init.weights`, a text, -> the files that it means, and a digest of what they hold."""
 
 import errno
+import glob
 import hashlib
 import os
 import re
@@ -13,6 +14,7 @@ from bakeoff.foundation.workspace import WEIGHTS
 from bakeoff.learning.plan.train_settings import Init
 
 BEST, FINAL = "best.weights.h5", "final.weights.h5"
+BUILT_IN = ("none", "imagenet")  # first weights that are not in a file
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 KEY = "train.init.weights"
 ZOO = "zoo/"
@@ -33,7 +35,7 @@ class WeightSource:
 
 def origin_of(init: Init, fetch: Callable[[str], Path]) -> WeightSource:
     """`fetch` gives the weights of an MLflow run as a file."""
-    if init.weights in ("none", "imagenet"):
+    if init.weights in BUILT_IN:
         return WeightSource(None, init.weights)
     try:
         return _origin_of_file(init, fetch)
@@ -51,23 +53,30 @@ def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> WeightSource:
         path = fetch(init.weights)
     if path.is_dir():
         path = _in_folder(path)
+    tables = [Path(init.names)] if init.names is not None else []
     if path.is_file() and path.suffix != ".index":
         _require_weights(path)
         if _is_old_checkpoint(path):
-            return WeightSource(path, _digest([path, *_tables(init)]), is_tf_checkpoint=True)
-        require_no_table(init)
+            return WeightSource(path, _digest([path, *tables]), is_tf_checkpoint=True)
+        if tables:
+            raise ConfigError(
+                f"train.init.names: must be null, for {init.weights} is no TF checkpoint, got {init.names!r}"
+            )
         return WeightSource(path, _digest([path]))
-    prefix = path.with_suffix("") if path.suffix == ".index" else path
-    if prefix.with_name(f"{prefix.name}.index").is_file():
-        parts = sorted(prefix.parent.glob(f"{_literal(prefix.name)}.*"))
+    if parts := find_parts(path):
+        prefix = path.with_suffix("") if path.suffix == ".index" else path
         if not any(part.name.startswith(f"{prefix.name}.data-") for part in parts):
             raise ConfigError(f"{KEY}: {prefix.as_posix()}.index has no {prefix.name}.data-… beside it; copy that, too")
-        return WeightSource(prefix, _digest([*parts, *_tables(init)]), is_tf_checkpoint=True)
+        return WeightSource(prefix, _digest([*parts, *tables]), is_tf_checkpoint=True)
     raise _not_there(init)
 
 
-def _tables(init: Init) -> list[Path]:
-    return [Path(init.names)] if init.names is not None else []
+def find_parts(path: Path) -> list[Path]:
+    """Return the files of a TensorFlow checkpoint, by its prefix or its .index file; none if there is no such file."""
+    prefix = path.with_suffix("") if path.suffix == ".index" else path
+    if not prefix.with_name(f"{prefix.name}.index").is_file():
+        return []
+    return sorted(prefix.parent.glob(f"{glob.escape(prefix.name)}.*"))
 
 
 def _is_old_checkpoint(path: Path) -> bool:
@@ -113,11 +122,6 @@ def _require_weights(path: Path) -> None:
         )
     if path.suffix in PACKED:
         raise ConfigError(f"{KEY}: must not be packed, got {path.as_posix()}; unpack it and name the folder")
-
-
-def require_no_table(init: Init) -> None:
-    if init.names is not None:
-        raise ConfigError(f"train.init.names: must be null, for {init.weights} is no TF checkpoint, got {init.names!r}")
 
 
 def _in_folder(folder: Path) -> Path:
@@ -169,7 +173,3 @@ def _digest(paths: Iterable[Path]) -> str:
         with path.open("rb") as file:
             content.update(hashlib.file_digest(file, "sha256").digest())
     return content.hexdigest()
-
-
-def _literal(name: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", name)
