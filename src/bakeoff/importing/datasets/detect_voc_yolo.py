@@ -6,7 +6,7 @@ from typing import Any
 
 from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.parsing import parse_number, read_bytes, read_text
-from bakeoff.dataset.sources.yolo import DARKNET, NAMES_IN
+from bakeoff.dataset.sources.yolo import DARKNET, NAMES_IN, swap_folder
 from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.tree import Layout, Tree, below_side
 
@@ -37,7 +37,8 @@ def find_voc(tree: Tree) -> Layout | None:
 
 def find_yolo(tree: Tree) -> Layout | None:
     texts = [path for path in tree.find(".txt") if path.stem.lower().split(".")[0] not in NOTES]
-    paired = [path for path in texts if _swap(path, "labels", "images") in tree.image_stems]
+    in_labels = [path for path in texts if "labels" in path.parts[:-1]]
+    paired = [path for path in in_labels if swap_folder(path, "labels", "images").with_suffix("") in tree.image_stems]
     beside = [path for path in texts if path.with_suffix("") in tree.image_stems]
     files = paired or beside
     if not any(_is_yolo(tree, path) for path in files[: 10 * MOST_READ]):
@@ -80,18 +81,6 @@ def _is_yolo(tree: Tree, path: PurePosixPath) -> bool:
         return False
 
 
-def _swap(path: PurePosixPath, old: str, new: str) -> PurePosixPath | None:
-    """Return where the image of a text would be: labels/train/1.txt -> images/train/1. None if no folder is called
-    labels.
-    """
-    parts = list(path.with_suffix("").parts)
-    places = [place for place, part in enumerate(parts[:-1]) if part == old]
-    if not places:
-        return None
-    parts[places[-1]] = new
-    return PurePosixPath(*parts)
-
-
 def _find_pair(tree: Tree, files: Iterable[PurePosixPath]) -> tuple[str, str] | None:
     """Return the folders of the images and of the XML files, below those of the sides."""
     by_stem: dict[str, list[PurePosixPath]] = {}
@@ -112,8 +101,10 @@ def _find_lists(tree: Tree) -> dict[str, str]:
     stems = {path.name for path in tree.image_stems}
     if not {"train_list", "validation_list"} <= lists.keys():
         return {}
+    train, validation, test = map(lists.get, LIST_KEYS)
+    split = SplitSettings(train_list=train, validation_list=validation, test_list=test)
     try:
-        listed = list(SplitSettings(**lists).read_lists(tree.root))
+        listed = list(split.read_lists(tree.root))
     except DataError:
         return {}
     fits = {file for file, _, _ in listed} == set(lists.values()) and {name for _, name, _ in listed} <= stems

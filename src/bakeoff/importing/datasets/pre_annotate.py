@@ -13,9 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
 
-from bakeoff.dataset.sources.labels import read_labels
-from bakeoff.dataset.sources.yolo import YAMLS
-from bakeoff.dataset.sources.yolo_yaml import read_names
+from bakeoff.dataset.sources.yolo import find_classes, swap_folder
 from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.detect_coco_csv import list_coco_names
 from bakeoff.importing.datasets.tree import Tree
@@ -85,8 +83,10 @@ class LabelFolder:
         if (folder / TABLE).exists() or (format_name == "coco" and (folder / COCO_FILE).exists()):
             there = TABLE if (folder / TABLE).exists() else COCO_FILE
             raise DataError(f"{folder / there}: holds earlier proposals; correct those, then move it away")
-        if format_name == "yolo":
-            self.classes = _read_classes(folder, labels)
+        if format_name == "yolo" and (found := find_classes(folder)):
+            file, self.classes = found
+            if missing := [label for label in labels if label not in self.classes]:
+                raise DataError(f"{folder / file}: lacks {missing[0]!r}, a class of the run; add it at the end")
         listed = list_coco_names(self.tree) if format_name == "coco" else ()
         self._listed = {PurePosixPath(name.replace("\\", "/")).name for name in listed}
 
@@ -98,10 +98,7 @@ class LabelFolder:
 
     def locate(self, image: PurePosixPath) -> PurePosixPath:
         """Return the file of an image's label."""
-        parts = list(image.parts)
-        if IMAGES in parts[:-1]:
-            parts[len(parts) - 2 - parts[:-1][::-1].index(IMAGES)] = LABELS[self.format]
-        return PurePosixPath(*parts).with_suffix(SUFFIXES[self.format])
+        return swap_folder(image, IMAGES, LABELS[self.format]).with_suffix(SUFFIXES[self.format])
 
     def write(self, scenes: Sequence[ImageProposals], source: str) -> None:
         """Write labels and the table of proposals. Raises OSError; then none of them stays."""
@@ -128,21 +125,9 @@ class LabelFolder:
             yield from ((self.folder / self.locate(scene.image), _make_voc(scene, source)) for scene in scenes)
         else:
             yield from ((self.folder / self.locate(one.image), _make_yolo(one, self.classes)) for one in scenes)
-            if not any((self.folder / name).is_file() for name in (*YAMLS, CLASSES)):
+            if find_classes(self.folder) is None:
                 yield self.folder / CLASSES, "".join(f"{label}\n" for label in self.classes)
         yield self.folder / TABLE, _make_table(scenes)
-
-
-def _read_classes(folder: Path, labels: Sequence[str]) -> list[str]:
-    """Return the classes in the order of the folder's own file, which must have the model's."""
-    file = next((name for name in (*YAMLS, CLASSES) if (folder / name).is_file()), None)
-    if file is None:
-        return list(labels)
-    known = read_names(folder, file) if file in YAMLS else read_labels(folder, file)
-    missing = [label for label in labels if label not in known]
-    if missing:
-        raise DataError(f"{folder / file}: lacks {missing[0]!r}, a class of the run; add it at the end")
-    return known
 
 
 def _make_voc(scene: ImageProposals, source: str) -> str:
@@ -204,11 +189,8 @@ def make_coco(
 
 def _make_table(scenes: Sequence[ImageProposals]) -> str:
     text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(COLUMNS)
-    for scene in scenes:
-        for box in scene.boxes:
-            table.writerow((scene.image.as_posix(), box.label, box.score, *box.corners))
+    rows = [(scene.image.as_posix(), box.label, box.score, *box.corners) for scene in scenes for box in scene.boxes]
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
     return text.getvalue()
 
 
