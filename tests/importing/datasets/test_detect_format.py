@@ -232,8 +232,7 @@ def test_obj_data_names_the_file_of_the_classes(tmp_path: Path) -> None:
     write(tmp_path / "obj.data", "# ours\nnames = data/field.names\n")
     assert source.declared_classes(tmp_path) == ["ball", "cube"]
     write(tmp_path / "obj.data", "classes = 2\nnames = data/none.names\n")
-    message = r"obj\.data: line 2: names .*'data/none\.names'"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"obj\.data: line 2: names .*'data/none\.names'"):
         source.declared_classes(tmp_path)
 
 

@@ -70,8 +70,7 @@ def test_what_is_named_must_fit(tmp_path: Path) -> None:
 
 def test_a_name_of_nothing_is_refused_with_the_nearest(tmp_path: Path) -> None:
     numbered(Small().build(3)).save_weights(tmp_path / "one.weights.h5")
-    message = r"^train\.init\.warm_start: .*'bakbone'.*'backbone'"
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=r"^train\.init\.warm_start: .*'bakbone'.*'backbone'"):
         start(tmp_path / "one.weights.h5", warm_start=("bakbone",))
 
 
@@ -86,8 +85,7 @@ def test_a_head_that_happens_to_fit_makes_no_file_one_of_this_architecture(tmp_p
     """MobileNetV2 and EfficientNetV2-B0 both end in 1,280 channels and a layer called `logits`."""
     given = keras.Input((4,))
     keras.Model(given, keras.layers.Dense(3, name="logits")(given)).save_weights(tmp_path / "one.weights.h5")
-    message = r"fits 0 of the 5 variables\b.*\bbackbone\b"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"fits 0 of the 5 variables\b.*\bbackbone\b"):
         start(tmp_path / "one.weights.h5")
     assert start(tmp_path / "one.weights.h5", warm_start=("head",))[1]["loaded"] == HEAD
 
@@ -119,8 +117,7 @@ def test_a_variable_of_a_shared_layer_that_finds_no_place_is_refused(tmp_path: P
     image = keras.Input((8, 8, 3))
     x = keras.layers.Conv2D(4, 3, name="Conv1")(image)  # with a bias
     keras.Model(image, keras.layers.BatchNormalization(name="bn_Conv1")(x)).save_weights(tmp_path / "one.weights.h5")
-    message = r"/one\.weights\.h5: holds Conv1/1\b.*no place"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"/one\.weights\.h5: holds Conv1/1\b.*no place"):
         start(tmp_path / "one.weights.h5")
 
 
@@ -151,8 +148,7 @@ def test_work_in_flight_means_the_best_weights_of_its_last_leg(tmp_path: Path) -
 
 
 def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
-    message = r"holds no best\.weights\.h5, final\.weights\.h5\b.*TensorFlow checkpoint"
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=r"holds no best\.weights\.h5, final\.weights\.h5\b.*TensorFlow checkpoint"):
         start(tmp_path)
 
 
@@ -197,8 +193,7 @@ def test_imagenet_weights_load_by_layer_name() -> None:
 
 
 def test_without_a_network_connection_imagenet_says_so() -> None:
-    message = r"^train\.init\.weights: ImageNet.*\(URL fetch failure\)"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"^train\.init\.weights: ImageNet.*\(URL fetch failure\)"):
         start("imagenet", model=Famous(failure="URL fetch failure"))
 
 

@@ -67,8 +67,7 @@ def test_an_unknown_tensorflow_checkpoint_needs_a_table_and_other_files_need_non
     tf_checkpoint: Path, tmp_path: Path
 ) -> None:
     held = "Extractor/Conv/BatchNorm/moving_mean, Extractor/Conv/weights, Logits/weights"
-    message = rf"/model\.ckpt-500: holds no names\b.*\b{held}\b.*train\.init\.names$"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=rf"/model\.ckpt-500: holds no names\b.*\b{held}\b.*train\.init\.names$"):
         start(tf_checkpoint)
     numbered(Small().build(3)).save_weights(tmp_path / "one.weights.h5")
     with pytest.raises(ConfigError, match=r"^train\.init\.names: .*null.*/one\.weights\.h5 .*/names\.tsv'"):

@@ -43,8 +43,7 @@ def test_numbers_that_are_none_are_named_before_the_first_step(bad: float, tmp_p
     network = numbered(Small().build(3))
     network.get_layer("bn_Conv1").moving_variance.assign([1.0, bad, 1.0, 1.0])
     network.save_weights(tmp_path / "one.weights.h5")
-    message = r"^train\.init\.weights: holds bn_Conv1/moving_variance .*not finite"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=r"^train\.init\.weights: holds bn_Conv1/moving_variance .*not finite"):
         start(tmp_path / "one.weights.h5")
 
 
