@@ -64,7 +64,7 @@ ONLY_IN = {
     "omegaconf": {"config/compose", "experiments/sweep"},
     "mlflow": {"tracking", "tracking/store", "tracking/sync"},
     "dvc": {"foundation"},
-    "google": {"config/api_export", "importing/api_config"},
+    "google": {"dataset/sources", "config/api_export", "importing/api_config"},
     "optuna": {"experiments/sweep"},
     "sklearn": {"dataset/sources"},
     "jinja2": {"foundation/html"},

@@ -2,19 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bakeoff.dataset.sources.parsing import parse_json, parse_whole, quote
+from bakeoff.dataset.sources.parsing import parse_json, quote
 from bakeoff.dataset.sources.paths import CONTROL, blaming, make_printable, read_text
 from bakeoff.foundation.errors import DataError
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 LONGEST = 200  # characters of a label
 NUMBERED = re.compile(r"\s*(\d+)\s*[:,;\s]\s*(\S.*)|(\S.*?)\s*[:,;]\s*(\d+)\s*$")
 LABEL_MAP = re.compile(r"\s*(?:#[^\n]*\n\s*)*item\s*:?\s*\{")  # how one begins, whatever the file is called
-TOKEN = re.compile(r"""\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<bare>[^\s{}:;,#"']+)|.""")
-ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
 
 
 def find_unfit_label(label: str) -> str | None:
@@ -116,66 +118,46 @@ def _is_json(text: str) -> bool:
 
 def _parse_label_map(path: str, text: str) -> list[str]:
     by_id: dict[int, str] = {}
-    for line, fields in _list_items(path, text):
-        where = f"{path}:{line}"
-        if "id" not in fields or "name" not in fields:
-            content = " ".join(f"{key}: {value}" for key, value in fields.items())
-            raise DataError(f"{where}: an item lacks its id or its name: {quote(content)}")
-        try:
-            number, label = parse_whole(fields["id"], "id"), _unquote(fields["name"]).strip()
-        except ValueError as error:
-            raise DataError(f"{where}: {error}; correct it") from None
+    for item in _read_items(path, text):
+        if not (item.HasField("id") and item.HasField("name")):
+            raise DataError(f"{path}: an item lacks its id or its name: {quote(' '.join(str(item).split()))}")
+        number, label = item.id, item.name.strip()
         if number == 0 and label == "background":
             continue
         if number in by_id:
-            raise DataError(f"{where}: id {number} is there twice, for {by_id[number]!r} and {label!r}; correct one")
+            raise DataError(f"{path}: id {number} is there twice, for {by_id[number]!r} and {label!r}; correct one")
         by_id[number] = label
     if sorted(by_id) != list(range(1, len(by_id) + 1)):
         raise DataError(f"{path}: ids must be 1 to {len(by_id)}, each once, got {sorted(by_id)[:20]}")
     return [by_id[number] for number in sorted(by_id)]
 
 
-def _list_items(path: str, text: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line, its own fields) of every `item { ... }`; messages inside of it are passed over."""
-    fields: dict[str, str] = {}
-    depth, line, item_line, key = 0, 1, 1, ""
-    for match in TOKEN.finditer(text):
-        token, line = match[0], line + match[0].count("\n")
-        if token == "{":
-            depth, key = depth + 1, ""
-            if depth == 1:
-                fields, item_line = {}, line
-        elif token == "}":
-            depth, key = depth - 1, ""
-            if depth == 0:
-                yield item_line, fields
-        elif match["bare"] or match["text"]:
-            if key.endswith(":") and depth == 1:
-                fields[key[:-1]] = token
-            key = token if match["bare"] else ""
-        elif token == ":":
-            key += ":"
-        elif token in "\"'":
-            raise DataError(f"{path}:{line}: a quotation mark without its second; close it")
-        if depth < 0:
-            raise DataError(f"{path}:{line}: a bracket too many; delete it")
-    if depth:
-        raise DataError(f"{path}:{item_line}: an item without its closing bracket; the file may be cut off")
-
-
-def _unquote(value: str) -> str:
-    """Return a text of Protobuf's text format, which writes what is not ASCII as `\\303\\251`."""
-    if value[0] not in "\"'":
-        if not value.isdecimal():
-            raise ValueError(f"name must stand in quotes, got {quote(value)}")
-        return value
-    letters = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
-
-    def unescape(match: re.Match[bytes]) -> bytes:
-        code = int(match[1], 8) if match[1] else int(match[2], 16) if match[2] else None
-        return letters.get(match[3], match[3]) if code is None else bytes([code & 255])
+def _read_items(path: str, text: str) -> "Iterable[Message]":
+    """Return the items of a label map; what else stands in them is passed over."""
+    from google.protobuf import text_format
 
     try:
-        return ESCAPE.sub(unescape, value[1:-1].encode()).decode()
-    except UnicodeDecodeError:
-        raise ValueError(f"name must be UTF-8 text, got {quote(value)}") from None
+        return text_format.Parse(text, _new_label_map(), allow_unknown_field=True).item
+    except text_format.ParseError as error:
+        reason = str(error).rpartition("': ")[2].rpartition(" : ")[2]  # without the line itself
+        raise DataError(
+            f"{path}:{error.GetLine()}: no label map: {make_printable(reason[:LONGEST])}; correct it"
+        ) from None
+    except RecursionError:
+        raise DataError(f"{path}: no label map: its blocks are nested too deep; correct it") from None
+
+
+def _new_label_map() -> "Message":
+    """Return a StringIntLabelMap of the Object Detection API, as far as it is read here."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    proto = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="label_map.proto", package="own")
+    item = file.message_type.add(name="Item")
+    item.field.add(name="name", number=1, type=proto.TYPE_STRING, label=proto.LABEL_OPTIONAL)
+    item.field.add(name="id", number=2, type=proto.TYPE_INT32, label=proto.LABEL_OPTIONAL)
+    items = file.message_type.add(name="Labels").field
+    items.add(name="item", number=1, type=proto.TYPE_MESSAGE, type_name=".own.Item", label=proto.LABEL_REPEATED)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("own.Labels"))()
