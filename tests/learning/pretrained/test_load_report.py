@@ -11,7 +11,7 @@ from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained import load_report
 from bakeoff.learning.pretrained.load_report import in_words
-from bakeoff.learning.pretrained.weight_source import WeightSource, origin_of
+from bakeoff.learning.pretrained.weight_source import origin_of
 from support.first_weights import (
     BACKBONE,
     HEAD,
@@ -205,4 +205,3 @@ def test_a_network_that_keras_has_no_weights_of_is_refused() -> None:
 def test_a_report_is_kept(tmp_path: Path) -> None:
     load_report.write_report({"source": "none", "loaded": []}, tmp_path)
     assert json.loads((tmp_path / "init.json").read_text()) == {"source": "none", "loaded": []}
-    assert WeightSource(None, "none").is_tf_checkpoint is False
