@@ -1,6 +1,7 @@
 """Files and folders that are there whole or not at all, whatever kills the process or the machine."""
 
 import csv
+import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,12 @@ def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
     partial.replace(path)
     if lasting:
         sync_names(path.parent)
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of what a file holds."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sync_file(path: Path) -> int:

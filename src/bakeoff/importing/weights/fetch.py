@@ -10,7 +10,7 @@ from filelock import FileLock, Timeout
 
 from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater
-from bakeoff.foundation.files import building
+from bakeoff.foundation.files import building, hash_file
 from bakeoff.importing.weights.archive import unpack
 from bakeoff.importing.weights.download import RetryPolicy, copy, download, drop, hide_password
 from bakeoff.importing.weights.weights_catalogue import Entry
@@ -97,9 +97,8 @@ def _check(part: Path, entry: Entry, came_from: str) -> str:
     """Return the file's SHA-256."""
     if entry.size is not None and part.stat().st_size != entry.size:
         raise DataError(f"{came_from}: must have {entry.size:,} bytes, has {part.stat().st_size:,}; nothing is kept")
+    sha256 = hash_file(part)
     with part.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        file.seek(0)
         md5 = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     for name, stated, digest in (("SHA-256", entry.sha256, sha256), ("MD5", entry.md5, md5)):
         if stated is not None and digest != stated:

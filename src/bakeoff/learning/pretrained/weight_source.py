@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.foundation.errors import ConfigError, show
+from bakeoff.foundation.files import hash_file
 from bakeoff.foundation.workspace import WEIGHTS
 from bakeoff.learning.plan.train_settings import Init
 
@@ -170,6 +171,5 @@ def _digest(paths: Iterable[Path]) -> str:
     for path in paths:
         if not path.is_file():
             raise ConfigError(f"train.init: {path.as_posix()} is no file")
-        with path.open("rb") as file:
-            content.update(hashlib.file_digest(file, "sha256").digest())
+        content.update(bytes.fromhex(hash_file(path)))
     return content.hexdigest()

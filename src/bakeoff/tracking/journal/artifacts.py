@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bakeoff.foundation.files import hash_file
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.entries import ArtifactFile, FileEntry, ModelEntry, PredictorEntry
 
@@ -66,11 +67,6 @@ def keep_text(text: str | bytes, name: str, files: Path) -> FileEntry:
         partial.write_bytes(content)
         partial.replace(files / entry.sha256)
     return entry
-
-
-def hash_file(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def kept_file(file: ArtifactFile, files: Path) -> Path | None:

@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 from mlflow import MlflowClient
 from mlflow.entities import LoggedModel, LoggedModelStatus
 
-from bakeoff.tracking.journal.artifacts import SENDING, hash_file, link
+from bakeoff.foundation.files import hash_file
+from bakeoff.tracking.journal.artifacts import SENDING, link
 from bakeoff.tracking.journal.checkpoints import NAME, PART_BYTES, second_name
 from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile, MetricsEntry
 from bakeoff.tracking.journal.journal import entries
