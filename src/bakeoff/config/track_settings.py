@@ -1,5 +1,6 @@
 """`conf/track/`: where copies of a run go, and which checkpoints. No result depends on it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -7,6 +8,7 @@ from typing import Literal, Protocol
 from bakeoff.foundation.errors import require, require_at_most
 
 Checkpoints = Literal["newest", "kept", "best", "all", "none"]
+PASSWORD = re.compile(r"\w://[^/\s]*@")  # of an address; run.yaml and every copy of a run would hold it
 FORBIDDEN = set("/:'\"")  # in the name of a model, by MLflow
 
 
@@ -28,6 +30,9 @@ class Mlflow:
 
     def __post_init__(self) -> None:
         require(bool(self.experiment.strip()), "experiment", self.experiment, "a name")
+        for key in ("uri", "artifacts"):
+            rule = "an address without a user and a password; $MLFLOW_TRACKING_USERNAME and …_PASSWORD hold them"
+            require(not PASSWORD.search(getattr(self, key) or ""), key, "…", rule)
         for key in ("wait_s", "system_every_s", "largest_model_mb"):
             require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
             require_at_most(self, **{key: 1_000_000})

@@ -46,6 +46,11 @@ def test_the_form_is_changes_of_the_command_line(workspace: Path) -> None:
         ({"others": "--yes"}, "others", ("lr.peak=0.01", "'--yes'")),
         ({"others": "lr.peak='0"}, "others", ("close the quote",)),
         ({"others": "data=coco"}, "others", ("not change the data",)),
+        ({"others": "data@x=coco"}, "others", ("data@x",)),
+        ({"others": "track.uri=http://169.254.169.254/"}, "others", ("track.uri", "params.yaml")),
+        ({"others": "+hydra.run.dir=/"}, "others", ("hydra.run.dir",)),
+        ({"others": "lr.peak=${lr.floor}"}, "others", ("${…}", "params.yaml")),
+        ({"weights": "${oc.env:HOME}"}, "weights", ("${…}",)),
     ],
 )
 def test_a_mistake_is_at_its_field(workspace: Path, form: dict[str, str], field: str, parts: tuple[str, ...]) -> None:

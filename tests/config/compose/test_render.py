@@ -363,6 +363,18 @@ BROKEN = {
         {"lr": "lr: {use: cosine, peak: '${nowhere.value}'}"},
         "params.yaml:4: lr.peak: …'nowhere.value' not found",
     ),
+    "a variable of the environment": (
+        {"track": "track: {use: mlflow, experiment: '${oc.env:AWS_SECRET_ACCESS_KEY}'}"},
+        "params.yaml:9: track.experiment: …$AWS_SECRET_ACCESS_KEY …BAKEOFF_VARIABLES",
+    ),
+    "a variable of the environment within a resolver": (
+        {"track": "track: {use: mlflow, experiment: \"${oc.decode:'${oc.env:AWS_SECRET_ACCESS_KEY,x}'}\"}"},
+        "params.yaml:9: track.experiment: …$AWS_SECRET_ACCESS_KEY …BAKEOFF_VARIABLES",
+    ),
+    "a password in an address": (
+        {"track": "track: {use: mlflow, uri: 'https://me:s3cr3t@mlflow.example'}"},
+        "params.yaml:9: track.uri: …password…MLFLOW_TRACKING_USERNAME",
+    ),
     "mandatory value": ({"lr": "lr: {use: cosine, peak: '???'}"}, "params.yaml:4: lr.peak: …???"),
     "yes": (
         {"train": "train: {use: demo, deterministic: yes}"},

@@ -79,6 +79,23 @@ def test_a_large_unknown_file_is_named_with_its_size(repository: Path) -> None:
     assert list_left_out(patch) == ["clip.mp4"]
 
 
+def test_files_that_may_hold_keys_are_named_and_never_taken(repository: Path) -> None:
+    secrets = [".env", ".env.local", "home/.netrc", "id_ed25519", "aws_credentials.json", "server.pem", "my-token.txt"]
+    Path("home").mkdir()
+    for name in secrets:
+        Path(name).write_text("s3cr3t\n")
+    Path("notes.txt").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\ns3cr3t\n")
+    Path("keyboard.py").write_text("tokens = 3\n")
+    Path("team.key").write_text("old\n")
+    git("add", "--force", "team.key")
+    git("commit", "--quiet", "-m", "key")
+    Path("team.key").write_text("s3cr3t\n")
+    patch = make_patch()
+    assert patch is not None and b"s3cr3t" not in patch
+    assert sorted(list_left_out(patch)) == sorted([*secrets, "notes.txt", "team.key"])
+    assert b"+tokens = 3" in patch
+
+
 def test_files_that_runs_of_before_only_named_are_left_out() -> None:
     assert list_left_out(b"# git does not know conf/lr/mine.yaml\ndiff --git a/x b/x\n") == ["conf/lr/mine.yaml"]
 

@@ -36,6 +36,7 @@ KEYS = {  # the key that each field of the form sets; "" is the value of params.
 }  # fmt: skip
 NUMBERS = ("steps", "epochs", "batch", "minutes")
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?|auto")
+REFUSED_HERE = re.compile(r"(track\b|hydra\b|.*@)")  # where copies go and what Hydra loads are not the page's to choose
 BARE = re.compile(r"[\w./:@+-]*")  # what Hydra takes for a text as it stands
 FIELD_OF = {**{key: field for field, key in KEYS.items()}, "train": "steps", PERSON: PERSON}
 CLASSES_SHOWN = 12
@@ -91,8 +92,14 @@ def read_form(tree: Tree) -> Wanted:
         others, wrong["others"] = [], f"cannot be read: {error}; close the quote"
     if odd := [text for text in others if text.startswith("-") or not ("=" in text or text.startswith("~"))]:
         wrong["others"] = f"must be changes such as lr.peak=0.01, got {odd[0]!r}"
-    if any(override.lstrip("+~").partition("=")[0] in ("data", "data.use") for override in others):
+    keys = {override.lstrip("+~").partition("=")[0] for override in others}
+    if keys & {"data", "data.use"}:
         wrong["others"] = "must not change the data; choose them above"
+    if refused := [key for key in sorted(keys) if REFUSED_HERE.match(key)]:
+        wrong["others"] = f"must not change {refused[0]} from here; params.yaml and the command line can"
+    for name, value in (*fields.items(), ("others", " ".join(others))):
+        if "${" in value:
+            wrong[name] = "must not hold ${…}; params.yaml can refer to other values"
     if wrong:
         raise Mistakes(wrong)
     return Wanted(fields, tuple(others), " ".join(text_of(tree, "note").split()), text_of(tree, PERSON))

@@ -1,5 +1,10 @@
-"""Groups composed by Hydra and resolved by OmegaConf; only files that hold more than plain values need that."""
+"""Groups composed by Hydra and resolved by OmegaConf; only files that hold more than plain values need that.
 
+Whoever writes a value chooses what `${oc.env:NAME}` in it reads, and run.yaml, MLflow and the page show the result.
+So a variable can be read only where whoever runs the machine has listed it in BAKEOFF_VARIABLES.
+"""
+
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +20,7 @@ from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 from bakeoff.config.compose.fast_compose import PRIMARY, merge
 from bakeoff.learning.run_file.parse import Problems
 
+READABLE = "BAKEOFF_VARIABLES"  # the names of variables that a config may read, with commas between
 REFUSALS = (OmegaConfBaseException, RecursionError, ValueError, TypeError)  # OmegaConf's, some of them without a name
 
 
@@ -60,6 +66,19 @@ def _resolve_group(tree: Any, group: str, problems: Problems) -> dict[str, Any] 
         return None
     assert isinstance(value, dict)
     return {str(key): item for key, item in value.items()}
+
+
+def read_variable(name: str, *default: str | None) -> str | None:
+    """Return a variable that configs may read, or the default. Raises ValueError for any other variable."""
+    if name not in {one.strip() for one in os.environ.get(READABLE, "").split(",")}:
+        raise ValueError(f"${name} may not be read by a config; {READABLE}={name} in the environment allows it")
+    value = os.environ.get(name, *default)
+    if value is None and not default:
+        raise KeyError(f"${name} is not set")
+    return value
+
+
+OmegaConf.register_new_resolver("oc.env", read_variable, replace=True)
 
 
 def _one_line(error: Exception) -> str:

@@ -14,6 +14,13 @@ from tempfile import TemporaryDirectory
 
 OUTPUTS = (":!models", ":!dvc.lock")  # written by the stages themselves, so no change of the user's
 LARGEST = 1_000_000  # bytes of a file that git does not know; what is larger is data
+# Files that hold keys or passwords; a patch is copied to wherever a run is.
+SECRET = re.compile(
+    r"(?i)(^|/)(\.env(\..*)?|\.envrc|\.netrc|_netrc|\.npmrc|\.pypirc|\.pgpass|\.git-credentials|\.htpasswd"
+    r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?|(.*[._-])?(credentials?|secrets?|passwords?|passwd|tokens?)(\.\w+)?"
+    r"|config\.local|.*\.(pem|key|p12|pfx|jks|keystore|kdbx|ppk|gpg|asc))$"
+)
+PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY")
 # The second is how runs of earlier versions named them, of which none was in the patch.
 LEFT_OUT = re.compile(rb"^# (?:not in here: (?P<name>.+) \(\d+ bytes\)|git does not know (?P<older>.+))$", re.MULTILINE)
 # Whatever the user's git is set to, the patch is in the form that every git applies.
@@ -76,11 +83,15 @@ def make_patch() -> bytes | None:
     # A folder is a repository inside this one.
     unknown = [name for name in map(os.fsdecode, listed.split(b"\0")) if name and not name.endswith("/")]
     sizes = {name: _size_of(name) for name in unknown}
-    taken = [name for name, size in sizes.items() if size <= LARGEST]
+    taken = [name for name, size in sizes.items() if size <= LARGEST and not _may_hold_a_secret(name)]
+    changed = (_run("diff", "--name-only", "-z", "HEAD", "--", ".", *OUTPUTS) or b"").split(b"\0")
+    secret = [name for name in map(os.fsdecode, changed) if name and _may_hold_a_secret(name)]
+    sizes |= {name: _size_of(name) for name in secret}
+    left_out = [f":(exclude,top,literal){name}" for name in secret]
     try:
-        patch = _diff_with(taken)
+        patch = _diff_with(taken, left_out)
     except OSError:  # no room for a second index
-        patch, taken = _run("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS), []
+        patch, taken = _run("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS, *left_out), []
     named = [f"# not in here: {name} ({size} bytes)\n".encode() for name, size in sizes.items() if name not in taken]
     return b"".join([*named, patch or b""]) or None
 
@@ -98,7 +109,15 @@ def _size_of(name: str) -> int:
         return LARGEST + 1
 
 
-def _diff_with(unknown: list[str]) -> bytes | None:
+def _may_hold_a_secret(name: str) -> bool:
+    path = Path(name)
+    try:
+        return bool(SECRET.search(name)) or (path.is_file() and bool(PRIVATE_KEY.search(path.read_bytes())))
+    except OSError:  # nobody may read it
+        return True
+
+
+def _diff_with(unknown: list[str], left_out: list[str]) -> bytes | None:
     """Return the diff as if git knew these files. It uses an index of its own, so the user's stays as it is."""
     own = Path(os.fsdecode((_run("rev-parse", "--git-path", "index") or b"").removesuffix(b"\n")))
     with TemporaryDirectory(prefix="bakeoff-") as folder:
@@ -109,7 +128,7 @@ def _diff_with(unknown: list[str]) -> bytes | None:
         add = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
         if unknown and _run("--literal-pathspecs", *add, index=index, given=names) is None:
             raise OSError("git cannot take the files into an index")
-        return _run("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS, index=index)
+        return _run("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS, *left_out, index=index)
 
 
 def _refs(*below: str) -> dict[str, str]:

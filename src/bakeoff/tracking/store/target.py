@@ -191,7 +191,9 @@ def list_unsent(target: Target) -> list[Path]:
 
 
 def without_secrets(text: str) -> str:
-    return re.sub(r"(\w+://)[^/@\s]+@", r"\1", text)
+    """Return a text without the names and passwords of the addresses in it, and without the keys of their queries."""
+    text = re.sub(r"(\w+://)[^/\s]+@", r"\1", text)
+    return re.sub(r"(?i)([?&][\w-]*(?:key|pass|password|secret|sig|signature|token)=)[^&\s]+", r"\1…", text)
 
 
 def _write(path: Path, tree: dict) -> None:
