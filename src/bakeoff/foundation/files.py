@@ -1,13 +1,17 @@
 """Files and folders that are there whole or not at all, whatever kills the process or the machine."""
 
 import csv
+import errno
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+NO_REGULAR_FILE = "no regular file, but a folder, a pipe, a socket or a device"
 
 
 def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
@@ -31,6 +35,27 @@ def hash_file(path: Path) -> str:
     """Return the SHA-256 of what a file holds."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a file of somebody else to read it. Raises OSError for what is no regular file.
+
+    A pipe would be waited for, and a device has no end. A name can be exchanged at any time, so the opened file counts.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket, or a pipe that nobody writes
+            raise _no_regular_file(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _no_regular_file(path)
+    return os.fdopen(handle, "rb")
+
+
+def _no_regular_file(path: str | Path) -> OSError:
+    return OSError(errno.EINVAL, NO_REGULAR_FILE, str(path))
 
 
 def sync_file(path: Path) -> int:

@@ -1,8 +1,12 @@
 """Folders of every kind, each as a team may have it, built into records and read back."""
 
 import json
+import os
 import re
+import socket
+import sys
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +23,7 @@ from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.dataset.sources.voc import PascalVoc, parse_xml
 from bakeoff.dataset.sources.yolo import Yolo
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.files import NO_REGULAR_FILE
 from support.built import Build
 from support.drawing import encoded, pixels, voc, write, write_images, write_video
 from support.messages import missing_in
@@ -224,6 +229,23 @@ def test_a_link_out_of_the_folder_is_refused_and_one_inside_is_fine(make: Build,
     rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
     assert rejected.keys() == {"cat/loop", "cat/out.jpg"}
     assert "link to a folder" in rejected["cat/loop"] and "link that leaves" in rejected["cat/out.jpg"]
+    assert len(built.every()) == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pipes with a name")
+def test_only_regular_files_are_read(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 3})
+    os.mkfifo(tmp_path / "set/cat/pipe.jpg")
+    os.mkfifo(tmp_path / "set/cat/pipe")
+    (tmp_path / "set/cat/self.jpg").symlink_to("self.jpg")
+    (tmp_path / "set/cat/nothing.jpg").symlink_to("nowhere.jpg")
+    with socket.socket(socket.AF_UNIX) as door:
+        with chdir(tmp_path / "set/cat"):  # the name of a socket is short
+            door.bind("door.jpg")
+        built = make(ImageFolders(path="set", max_rejected=ALL))
+    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    assert rejected.keys() == {f"cat/{name}" for name in ("door.jpg", "nothing.jpg", "pipe", "pipe.jpg", "self.jpg")}
+    assert {rejected[f"cat/{name}"] for name in ("door.jpg", "pipe", "pipe.jpg")} == {NO_REGULAR_FILE}
     assert len(built.every()) == 3
 
 
@@ -557,9 +579,13 @@ def test_a_broken_video_is_refused(make: Build, tmp_path: Path) -> None:
     write(tmp_path / "set/move/cut.mp4", whole[: len(whole) // 2])
     write(tmp_path / "set/move/text.mp4", "hello")
     write(tmp_path / "set/move/empty.mp4", "")
+    write(tmp_path / "set/move/list.mp4", "ffconcat version 1.0\nfile '0.mp4'\nfile 'list.mp4'\n")
+    write(tmp_path / "set/move/playlist.mkv", "#EXTM3U\n#EXTINF:1,\n0.mp4\n#EXT-X-ENDLIST\n")
     make(Clips(path="set", max_rejected=ALL))
     rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
-    assert sorted(rejected) == ["move/cut.mp4", "move/empty.mp4", "move/text.mp4"]
+    assert sorted(rejected) == [
+        f"move/{name}" for name in ("cut.mp4", "empty.mp4", "list.mp4", "playlist.mkv", "text.mp4")
+    ]
     assert all(reason.startswith("broken video: ") for reason in rejected.values())
 
 

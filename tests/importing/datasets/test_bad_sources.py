@@ -181,7 +181,7 @@ def test_a_folder_with_a_link_or_a_pipe_is_refused(workspace: Path) -> None:
         bring(folder)
     (folder / "cat/2.png").unlink()
     os.mkfifo(folder / "cat/2.png")
-    with pytest.raises(DataError, match=r"exported: cat/2\.png: .*no plain file.*nothing was copied"):
+    with pytest.raises(DataError, match=r"exported: cat/2\.png: .*no regular file.*nothing was copied"):
         bring(folder)
     with pytest.raises(DataError, match="nowhere: no such file"):
         bring(workspace.parent / "nowhere")

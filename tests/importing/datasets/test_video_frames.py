@@ -91,6 +91,9 @@ def test_a_film_twice_and_a_picture_are_refused(tmp_path: Path) -> None:
         take_frames(write(tmp_path / "c.mp4", encoded(1, "PNG")), tmp_path / "out", every=1)
     with pytest.raises(DataError, match=r"d\.mp4: broken video: Invalid"):
         take_frames(write(tmp_path / "d.mp4", b"no film" * 50), tmp_path / "out", every=1)
+    hidden = write(tmp_path / "f.mp4", f"ffconcat version 1.0\nfile '{film(tmp_path / 'g.avi', [pixels(1, *SIZE)])}'\n")
+    with pytest.raises(DataError, match=r"f\.mp4: broken video: "):
+        take_frames(hidden, tmp_path / "out", every=1)
     with pytest.raises(DataError, match=r"e\.mp4: no such file$"):
         take_frames(tmp_path / "e.mp4", tmp_path / "out", every=1)
     assert len(list((tmp_path / "out").iterdir())) == 2

@@ -138,9 +138,11 @@ def test_a_broken_file_is_told_and_passed_over(inputs: Path, tmp_path: Path) -> 
     (inputs / "d.mp4").write_bytes(b"\0" * 100)
     (inputs / "e.jpg").write_bytes(b"")
     image(inputs / "f.png", 255)
+    write_video(inputs / "hidden/film.avi", 4)
+    (inputs / "g.mp4").write_text("ffconcat version 1.0\nfile 'hidden/film.avi'\n", encoding="utf-8")
     work = predicted(tmp_path / "out", inputs)
-    assert [path.name for path, _ in work.tally.failures] == ["b.png", "c.jpg", "d.mp4", "e.jpg"]
-    assert [row["id"] for row in lines(tmp_path / "out/images.jsonl")] == [1, 2]
+    assert [path.name for path, _ in work.tally.failures] == ["b.png", "c.jpg", "d.mp4", "e.jpg", "g.mp4"]
+    assert len(lines(tmp_path / "out/images.jsonl")) == 2 + 4
     assert "broken image" in work.tally.failures[0][1] and "a web page" in work.tally.failures[1][1]
 
 

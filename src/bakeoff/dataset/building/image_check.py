@@ -20,6 +20,7 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 
 from bakeoff.dataset.building import jpeg
 from bakeoff.dataset.sources.paths import format_of, what_instead
+from bakeoff.foundation.files import open_regular
 from bakeoff.foundation.tf_loading import quiet_pillow, stderr_aside
 
 MOST_BYTES = 1 << 28
@@ -59,7 +60,7 @@ class Checked:
 
 def read_image(path: str | Path) -> bytes:
     """Return the file's bytes, unless they are too many for an image. Raises RejectedItem."""
-    with open(path, "rb") as file:  # `Path.open` takes as long as the reading itself
+    with open_regular(path) as file:
         require_length(os.fstat(file.fileno()).st_size)
         return file.read()
 

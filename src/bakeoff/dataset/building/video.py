@@ -19,11 +19,13 @@ from PIL import Image
 
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, hash_picture, read_image
 from bakeoff.dataset.sources.clips import list_frames
-from bakeoff.foundation.files import hash_file
+from bakeoff.foundation.files import NO_REGULAR_FILE, hash_file
 
 QUALITY = 90  # of frames; over 42 dB against the decoded video at a twentieth of the raw bytes, on short scenes
 EXACT = Interpolation.AREA | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INT
 UNBELIEVABLE_RATE = 1000.0
+# Containers that hold their own frames. A playlist, or a text that FFmpeg takes for one, names other files.
+CONTAINERS = "mov,matroska,avi,mpegts,mpeg,mpegvideo,m4v,flv,asf,ogg,gif,apng,mjpeg,h264,hevc,ivf,dv,mxf,nut"
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,16 @@ def _encode(rgb: np.ndarray) -> bytes:
     return simplejpeg.encode_jpeg(np.ascontiguousarray(rgb), QUALITY, "RGB", "420")
 
 
+def open_container(path: Path) -> av.container.InputContainer:
+    """Open a film by the format that its bytes name. Raises FFmpegError, or ValueError for what is no regular file."""
+    if not path.is_file():
+        raise ValueError("no such file" if not path.exists() else NO_REGULAR_FILE)
+    return av.open(str(path.resolve()), options={"format_whitelist": CONTAINERS, "protocol_whitelist": "file"})
+
+
 @contextmanager
 def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoStream]]:
-    with av.open(str(path)) as container:
+    with open_container(path) as container:
         if not container.streams.video:
             raise RejectedItem("has no video in it")
         stream = container.streams.video[0]

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from bakeoff.dataset.sources import parsing
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.files import NO_REGULAR_FILE
 
 IMAGE_SUFFIXES = frozenset(
     ".jpg .jpeg .jpe .jfif .png .gif .bmp .webp .tif .tiff .mpo .ppm .pgm .heic .heif .avif".split()
@@ -24,6 +25,7 @@ LONGEST_NAME = 1024  # characters of a path in the dataset's folder
 MOST_COLUMNS = 1000  # of a CSV
 HEAD = 64  # bytes that are enough to recognise a file
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
+FOLDER = "folder"
 LEAVES = "leaves the dataset's folder"
 Row = tuple[int, dict[str, str]]  # the line's number, the values by column
 
@@ -60,17 +62,30 @@ def list_files(root: Path, inside: str = "") -> Iterator[tuple[str, str | None]]
     Holds one folder's names at a time. Hidden files are no part of a dataset.
     """
     with os.scandir(root / inside) as entries:
-        names = [(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries if entry.name[0] != "."]
-    for name, is_folder, is_link in sorted(names):
+        names = [(entry.name, _kind_of(entry), entry.is_symlink()) for entry in entries if entry.name[0] != "."]
+    for name, kind, is_link in sorted(names):
         path = f"{inside}/{name}" if inside else name
         if is_link and not stays_inside(root, path):
             yield path, f"a link that {LEAVES}"
-        elif is_folder and is_link:
+        elif kind == FOLDER and is_link:
             yield path, "a link to a folder; name the folder itself"
-        elif is_folder:
+        elif kind == FOLDER:
             yield from list_files(root, path)
         else:
-            yield path, find_unfit_name(name)
+            yield path, find_unfit_name(name) or kind
+
+
+def _kind_of(entry: os.DirEntry[str]) -> str | None:
+    """Return FOLDER, None for a regular file, or why it cannot be read."""
+    try:
+        if entry.is_dir():
+            return FOLDER
+        if entry.is_file():
+            return None
+        entry.stat()
+    except OSError as error:  # a link to nothing, or to itself
+        return f"cannot be read: {error.strerror}"
+    return NO_REGULAR_FILE
 
 
 def list_folders(root: Path, inside: str = "") -> list[str]:

@@ -120,8 +120,6 @@ def _copy_folder(source: Path, into: Path, most_bytes: int) -> int:
 
 def _list_plain_files(source: Path) -> Iterator[str]:
     for number, (name, problem) in enumerate(list_files(source), start=1):
-        if problem is None and not (source / name).is_file():
-            problem = "no plain file"
         if problem:
             raise DataError(f"{source}: {make_printable(name)}: {problem}; nothing was copied")
         if number > MOST_FILES:

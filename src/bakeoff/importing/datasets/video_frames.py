@@ -15,6 +15,7 @@ import simplejpeg
 from PIL import Image
 
 from bakeoff.dataset.building.image_check import NEAR, hash_picture
+from bakeoff.dataset.building.video import open_container
 from bakeoff.dataset.sources.paths import format_of
 from bakeoff.foundation.errors import DataError, one_line
 
@@ -106,7 +107,7 @@ def _open(path: Path) -> "av.container.InputContainer":
     if kind not in (None, "GIF"):
         raise DataError(f"{path}: must be a film, is a picture ({kind})")
     try:
-        container = av.open(str(path))
+        container = open_container(path)
     except (av.error.FFmpegError, ValueError) as error:
         raise DataError(f"{path}: broken video: {_plain(error)}") from None
     if not container.streams.video:

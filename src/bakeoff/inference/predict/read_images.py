@@ -14,8 +14,10 @@ import simplejpeg
 from PIL import Image
 
 from bakeoff.dataset.building import image_check, jpeg
+from bakeoff.dataset.building.video import open_container
 from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of
 from bakeoff.foundation.errors import DataError, one_line
+from bakeoff.foundation.files import NO_REGULAR_FILE, open_regular
 from bakeoff.foundation.tf_loading import quiet_pillow
 
 SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
@@ -54,6 +56,8 @@ def _find(text: str) -> Iterable[InputFile]:
         files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
         return (InputFile(file, file.relative_to(path)) for file in files if not file.name.startswith("."))
     if path.exists():
+        if not path.is_file():
+            raise DataError(f"{text}: {NO_REGULAR_FILE}")
         return [InputFile(path, Path(path.name))]
     matches = sorted(Path(match) for match in glob.glob(text, recursive=True))
     if not matches:
@@ -63,7 +67,7 @@ def _find(text: str) -> Iterable[InputFile]:
 
 def is_video(path: Path) -> bool:
     """Return whether its first bytes are those of a video; a GIF with one frame is an image."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         image_format = format_of(file.read(HEAD))
     if image_format == "GIF":
         with suppress(Exception), quiet_pillow(), Image.open(path) as image:  # `read_image` says what is wrong with it
@@ -95,7 +99,7 @@ class Video:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._container = av.open(str(path))
+            self._container = open_container(path)
         except (av.error.FFmpegError, ValueError) as error:
             raise DataError(f"broken video: {one_line(error)}") from None
         if not self._container.streams.video:
