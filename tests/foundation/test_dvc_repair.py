@@ -160,6 +160,44 @@ def test_a_list_of_holders_that_is_being_written_is_waited_for(place: Path, monk
     assert dvc_repair.HOLDERS.read_text() == '{"read": {}}'
 
 
+def test_nothing_waits_for_a_clock_that_was_ahead(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their stamps, all of it would be young for an hour, and older than what the disk has."""
+    monkeypatch.setattr("bakeoff.foundation.dvc_repair.SECONDS_TO_WRITE", 0.3)
+    write_pipeline(place)
+    assert run_dvc_command("repro").returncode == 0
+    [entry] = Path(".dvc/cache/runs").glob("*/*/*")
+    lock, half = dvc_repair.LOCK.read_text(), entry.with_name(".half.tmp")
+    half.write_text(entry.read_text()[:40])
+    dvc_repair.HOLDERS.write_text("")
+    dvc_repair.LOCK.write_text("")
+    for path in (entry, Path("made")):
+        path.unlink()
+    hour_ahead = time.time() + 3600
+    for path in (half, half.parent, dvc_repair.HOLDERS, dvc_repair.LOCK, dvc.cache() / dvc_repair.MARK):
+        os.utime(path, (hour_ahead, hour_ahead))
+    assert run_dvc_command("repro").returncode == 0
+    assert (Path("made").read_text(), dvc_repair.LOCK.read_text(), half.exists()) == ("1", lock, False)
+    assert (dvc.cache() / dvc_repair.MARK).stat().st_mtime < time.time()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pipes with a name")
+def test_a_pipe_among_data_ends_the_command_at_once(place: Path) -> None:
+    """DVC by itself waits for it for ever."""
+    write_pipeline(place)
+    (place / "data/raw/set").mkdir(parents=True)
+    os.mkfifo(place / "data/raw/set/a.jpg")
+    (place / "data/raw/set/b.jpg").symlink_to("b.jpg")
+    done = subprocess.run(
+        [sys.executable, "-m", "bakeoff.foundation.dvc", "repro"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == dvc.DVC_FAILED
+    assert missing_in(done.stderr, "data/raw/set/a.jpg", "no regular file", "remove it") == []
+
+
 def objects() -> list[Path]:
     return sorted(Path(".dvc/cache/files/md5").glob("??/*"))
 

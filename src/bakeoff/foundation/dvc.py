@@ -17,14 +17,16 @@ from typing import Any, NoReturn
 
 from bakeoff.foundation.dvc_repair import OBJECTS, keep_lock, repair, settle
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import NO_REGULAR_FILE
 from bakeoff.foundation.signals import Relay
 from bakeoff.foundation.tf_loading import collect_seldom
 from bakeoff.foundation.timings import DVC, begin_command, end_command
-from bakeoff.foundation.workspace import PARAMS, main_workspace
+from bakeoff.foundation.workspace import DATA, PARAMS, main_workspace
 
 DVC_FAILED = 255  # its exit code
 OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"  # the MD5 digest of an empty file
 STATUS = "from bakeoff.foundation.dvc import print_status; print_status()"
+READING = ("add", "commit", "data", "diff", "exp", "push", "repro", "status")  # commands that read the files of data/
 CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that has the setting decides
 
 
@@ -72,6 +74,7 @@ def asking_status() -> Iterator[Callable[[], dict[str, Any]]]:
 def print_status() -> None:
     """Print what `dvc status --json` does, without the parser of all of DVC's commands."""
     collect_seldom()
+    require_regular_files(DATA)
     from dvc.repo import Repo, lock_repo
 
     with Repo() as repo, lock_repo(repo):
@@ -180,6 +183,23 @@ def cached_runs() -> list[Path]:
     return sorted(file for file in (cache() / "runs").glob("*/*/*") if file.is_file() and file.suffix != ".tmp")
 
 
+def require_regular_files(folder: Path) -> None:
+    """End with the name of a file that DVC would wait for, or read without end: a pipe, a socket or a device."""
+    if odd := next(_list_irregular(folder), None):
+        print(f"{odd}: {NO_REGULAR_FILE}; remove it", file=sys.stderr)
+        sys.exit(DVC_FAILED)
+
+
+def _list_irregular(folder: str | Path) -> Iterator[str]:
+    with suppress(OSError), os.scandir(folder) as entries:  # DVC itself names a folder that cannot be read
+        for entry in entries:
+            with suppress(OSError):  # a link to itself
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _list_irregular(entry.path)
+                elif not entry.is_file() and not entry.is_dir() and os.path.exists(entry):
+                    yield entry.path
+
+
 def require_readable(path: Path) -> None:
     """End with the file and line of a mistake, which DVC's own reader of YAML would not name."""
     from ruamel.yaml import YAML, YAMLError  # which DVC loads anyway
@@ -211,6 +231,8 @@ def run(argv: Sequence[str]) -> NoReturn:
             repair(cache())
     if "repro" in arguments[:1] or arguments[:2] == ["exp", "run"]:
         require_readable(Path("params.yaml"))
+    if arguments[:1] and arguments[0] in READING:
+        require_regular_files(DATA)
     from dvc.cli import main as run_dvc
 
     code, relay = DVC_FAILED, Relay()

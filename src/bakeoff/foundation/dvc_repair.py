@@ -80,9 +80,13 @@ def _sync(cache: Path) -> None:
 
 
 def _mark(cache: Path) -> int:
-    """Return the time up to which everything is on the disk; 0 if that was never noted."""
+    """Return the time up to which everything is on the disk; 0 if that was never noted.
+
+    After a clock that was ahead, nothing tells what came since the mark, and every file is checked.
+    """
     with suppress(FileNotFoundError):
-        return (cache / MARK).stat().st_mtime_ns
+        at = (cache / MARK).stat().st_mtime_ns
+        return at if at <= time.time_ns() else 1
     return 0
 
 
@@ -136,11 +140,11 @@ def clear_half_written(cache: Path) -> None:
 
     A young one may be of a process that writes it now, and is waited for. There is no mark while one is there.
     """
-    removed = 0
+    removed, watch = 0, Watch()
     while left := [*_list_half_written(cache)]:
         for path in left:
             with suppress(OSError):  # its process has just finished it
-                if time.time() - path.stat().st_mtime > SECONDS_TO_WRITE:
+                if watch.is_left(path):
                     path.rmdir() if path.is_dir() else path.unlink()
                     removed += 1
         time.sleep(SECONDS_BETWEEN_CHECKS)
@@ -155,14 +159,30 @@ def _list_half_written(cache: Path) -> Iterator[Path]:
             yield from [Path(key, name) for name in names if name.endswith(".tmp")] if names else [Path(key)]
 
 
+class Watch:
+    """Tells whether the process that wrote a file has left it: the file is old, or stays as it is while we look.
+
+    The stamp of a file that was written before the clock went back is ahead of the clock, and says nothing.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[Path, int, int, int], float] = {}
+
+    def is_left(self, path: Path) -> bool:
+        state, now = path.stat(), time.monotonic()
+        since = self._since.setdefault((path, state.st_ino, state.st_mtime_ns, state.st_size), now)
+        return max(time.time() - state.st_mtime, now - since) > SECONDS_TO_WRITE
+
+
 def repair_holders() -> None:
     """Remove DVC's list of who holds which file, if a kill left it half written: no living process can read it."""
+    watch = Watch()
     while HOLDERS.is_file():
         try:
             json.loads(HOLDERS.read_bytes())
             return
         except ValueError:
-            if time.time() - HOLDERS.stat().st_mtime > SECONDS_TO_WRITE:
+            if watch.is_left(HOLDERS):
                 HOLDERS.unlink()
                 _report(f"{HOLDERS.as_posix()} was left half written, and is gone")
             else:  # of a process that writes it now
@@ -171,10 +191,11 @@ def repair_holders() -> None:
 
 def repair_lock() -> None:
     """Put a half-written dvc.lock back as it last was whole; what stages made since is in the run cache."""
+    watch = Watch()
     while not _is_kept():
         if _is_whole(LOCK.read_bytes()):
             keep_lock()
-        elif time.time() - LOCK.stat().st_mtime < SECONDS_TO_WRITE:  # of a process that writes it now
+        elif not watch.is_left(LOCK):
             time.sleep(SECONDS_BETWEEN_CHECKS)
         else:
             content, source = _last_whole_lock()

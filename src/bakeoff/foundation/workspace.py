@@ -14,7 +14,8 @@ from bakeoff.foundation.files import write_whole
 PARAMS = Path("params.yaml")
 CONF = Path("conf")
 TEAM = CONF / "team.yaml"  # minutes, which decide no result
-RAW = Path("data/raw")
+DATA = Path("data")
+RAW = DATA / "raw"
 WEIGHTS = Path("data/weights")
 RECORDS = Path("data/records")
 RUN = Path("models/config/run.yaml")

@@ -145,7 +145,7 @@ def _state(folder: Path, tree: dict[str, Any]) -> str:
     try:
         code = json.loads((folder / ENDED).read_text(encoding="utf-8"))["code"]
     except (OSError, ValueError, KeyError):
-        is_new = time.time() - tree["began"] < 10  # its process may not hold the lock yet
+        is_new = abs(time.time() - tree["began"]) < 10  # its process may not hold the lock yet
         return "runs" if is_new or is_held_file(folder / HELD) else "cut short"
     return "failed" if code else "done"
 

@@ -202,7 +202,8 @@ def _wait_for(
 ) -> None:
     """Wait until a lease has expired or was released. Raises TryAgainLater as soon as its holder renews it."""
     try:
-        left = expiry() + COARSE_S - (now - store.modified(name_of(folder, epoch)))
+        longest = expiry() + COARSE_S  # also for a lease that is ahead of a clock that went back
+        left = min(longest, longest - (now - store.modified(name_of(folder, epoch))))
     except FileNotFoundError:  # somebody has just taken it over
         return
     if left > 0:

@@ -126,7 +126,7 @@ def settle_pruned(job: SweepJob, now: float, why: str) -> SweepJob:
 def has_trained(job: SweepJob) -> bool:
     """Return whether its training has ended, and had the time to leave."""
     last = last_run(job, known_runs())
-    return last is not None and not last.state.is_live and time.time() - last.updated > SECONDS_TO_LEAVE
+    return last is not None and not last.state.is_live and abs(time.time() - last.updated) > SECONDS_TO_LEAVE
 
 
 def is_passing(job: SweepJob) -> bool:

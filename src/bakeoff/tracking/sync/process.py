@@ -56,9 +56,11 @@ def leave_request(key: str) -> Path:
 
 
 def is_asked_to_leave(key: str) -> bool:
-    """Return whether another process waits for the sender to end. A killed process may have left a request behind."""
+    """Return whether another process waits for the sender to end. A killed process may have left a request behind,
+    also one that is ahead of a clock that went back.
+    """
     try:
-        return time.time() - leave_request(key).stat().st_mtime < LONGEST_REQUEST_S
+        return abs(time.time() - leave_request(key).stat().st_mtime) < LONGEST_REQUEST_S
     except FileNotFoundError:
         return False
 
