@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -92,7 +93,7 @@ def test_what_another_program_wrote_of_a_box_stays_with_it(page: Page, raw: Path
     [
         (BOX | {"xmax": 5.0}, "have an area"),
         (BOX | {"xmin": -1.0}, "must lie in the picture"),
-        (BOX | {"xmin": float("nan")}, "must lie in the picture"),
+        (BOX | {"xmin": float("nan")}, "must be JSON"),
         (BOX | {"xmin": "1"}, "four numbers each"),
         (BOX | {"label": ""}, "printable letters"),
         (BOX | {"label": "a\nb"}, "printable letters"),
@@ -170,6 +171,81 @@ def test_damaged_proposals_are_reported(raw: Path) -> None:
     (raw / "proposals.json").write_text(json.dumps({"images": 1}), encoding="utf-8")
     with pytest.raises(DataError, match="proposals.json: cannot be read"):
         AnnotationFolder("match").read(FIRST)
+
+
+@pytest.mark.parametrize(
+    "corner", ["<xmin>nan</xmin>", "<xmin>1e400</xmin>", "", "<xmin>left</xmin>", "<xmin>-inf</xmin>"]
+)
+def test_a_box_without_a_place_is_left_out_and_others_are_shown(page: Page, raw: Path, corner: str) -> None:
+    others = "<ymin>2</ymin><xmax>30</xmax><ymax>40</ymax>"
+    boxes = "".join(
+        f"<object><name>ball</name><bndbox>{first}{others}</bndbox></object>" for first in (corner, "<xmin>1</xmin>")
+    )
+    (raw / "annotations").mkdir()
+    (raw / "annotations/match_00000000ms.xml").write_text(f"<annotation>{boxes}</annotation>")
+    assert [box["xmin"] for box in load(page, FIRST)["boxes"]] == [1.0]
+    assert page.get("/labels/match/frames").code == 200
+
+
+@pytest.mark.parametrize(
+    ("data", "classes"),
+    [
+        ("Höhle\nball\n".encode("latin-1"), ["Höhle", "ball"]),
+        ("Höhle\nball\n".encode("utf-16"), ["Höhle", "ball"]),
+        ("\ufeffHöhle\r\nball".encode(), ["Höhle", "ball"]),
+        (b"ball\n\0\1\x1b[31m\n", ["ball"]),
+    ],
+)
+def test_classes_of_any_program_are_read(page: Page, raw: Path, data: bytes, classes: list[str]) -> None:
+    (raw / "classes.txt").write_bytes(data)
+    assert page.get("/labels/match/frames").tree["classes"] == classes
+
+
+ODD_PROPOSAL = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"bbox": [1, 2, float("nan"), 4]}, {"bbox": ["a", 2, "b", 4]}, {"bbox": [1, 2, 10**400, 4]}, {"bbox": None},
+        {"score": float("inf")}, {"score": "much"}, {"category_id": []}, {"image_id": 7},
+    ],
+)  # fmt: skip
+def test_odd_proposals_are_refused_by_their_file(page: Page, raw: Path, odd: dict[str, Any]) -> None:
+    tree = {
+        "images": [{"id": 1, "file_name": FIRST}], "categories": [{"id": 1, "name": "ball"}],
+        "annotations": [ODD_PROPOSAL | odd],
+    }  # fmt: skip
+    (raw / "proposals.json").write_text(json.dumps(tree))
+    answer = page.get(f"/labels/match/frame?name={FIRST}", Accept="application/json")
+    assert answer.code == 400 and missing_in(answer.tree["problem"], "match/proposals.json", "move it away") == []
+
+
+@pytest.mark.parametrize("score", ["NaN", "Infinity", "-1", "1e400", "2"])
+def test_a_proposal_has_a_score_that_every_reader_knows(page: Page, raw: Path, score: str) -> None:
+    box = json.dumps(BOX | {"score": 0.5}).replace("0.5,", f"{score},")
+    body = f'{{"boxes": [], "proposals": [{box}], "labelled": false, "version": "", "size": [480, 360]}}'
+    address = f"/labels/match/frame?name={FIRST}"
+    assert page.ask("PUT", address, body.encode(), X_Bakeoff="page").code == 400
+    assert not (raw / "proposals.json").exists() and page.get(address).code == 200
+
+
+def test_links_do_not_lead_readers_or_writers_out_of_the_folder(page: Page, raw: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret").write_text("s3cr3t\n")
+    (raw / "classes.txt").symlink_to(tmp_path / "outside/secret")
+    (raw / "annotations").symlink_to(tmp_path / "outside")
+    assert "s3cr3t" not in page.get("/labels/match/frames").text
+    answer = save(page, FIRST, BOX)
+    assert answer.code == 400 and missing_in(answer.tree["problem"], "annotations", "leads out") == []
+    assert [path.name for path in (tmp_path / "outside").iterdir()] == ["secret"]
+
+
+@pytest.mark.parametrize("name", ["a" * 256, "%ED%A0%80.jpg", "ä" * 128, "images/match_00000000ms.jpg/x.jpg"])
+def test_no_name_ends_in_a_fault_of_the_server(page: Page, raw: Path, name: str) -> None:
+    for path in (f"/labels/match/frame?name={name}", f"/labels/{name}/frames", f"/labels/match/image?name={name}"):
+        assert page.get(quote(path, safe="/?=%")).code in (400, 404)
+    assert page.ask("GET", quote(f"/uploads/{'k' * 8}/{name}", safe="/%")).code in (200, 400, 404)
 
 
 def test_what_is_labelled_becomes_a_dataset(page: Page, folder: Path, raw: Path) -> None:

@@ -16,13 +16,21 @@ from typing import Any
 
 from filelock import FileLock
 
-from bakeoff.app.web.pixel_boxes import make_voc, parse_boxes, parse_size, read_boxes, require_class
+from bakeoff.app.web.pixel_boxes import (
+    is_class,
+    make_box,
+    make_voc,
+    parse_boxes,
+    parse_size,
+    read_boxes,
+    require_class,
+)
 from bakeoff.app.web.responses import Conflict
 from bakeoff.app.web.safe_paths import NotFound, own_folder, require_file, require_inside
-from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files
+from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files, stays_inside
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import NO_REGULAR_FILE, open_regular, write_whole
 from bakeoff.importing.datasets.pre_annotate import COCO_FILE, TABLE, PixelBox, make_coco
 
 IMAGES, ANNOTATIONS, IGNORED, CLASSES, SUFFIX = "images", "annotations", "ignored", "classes.txt", ".xml"
@@ -71,8 +79,13 @@ class AnnotationFolder:
         return path
 
     def annotation(self, frame: str) -> Path:
-        """Return where the label of a picture is or will be."""
-        return self.root / self.name_label(frame)
+        """Return where the label of a picture is or will be. Raises DataError if a link leads out of the folder."""
+        label = self.name_label(frame)
+        if parent := PurePosixPath(label).parent.as_posix().removeprefix("."):
+            require_inside(self.root, parent)
+        if not stays_inside(self.root, label):
+            raise DataError(f"{label}: a link in {self.root.as_posix()}/ leads out of it; copy what it points to")
+        return self.root / label
 
     def name_label(self, frame: str) -> str:
         """Return the same, relative to the folder."""
@@ -135,9 +148,8 @@ class AnnotationFolder:
 
     def list_classes(self) -> list[str]:
         """Return the classes of classes.txt, then those that labels have besides."""
-        file = self.root / CLASSES
-        listed = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-        known = dict.fromkeys(line.strip() for line in listed if line.strip())
+        listed = _decode(_read_bytes(self.root / CLASSES) or b"") if stays_inside(self.root, CLASSES) else ""
+        known = dict.fromkeys(line.strip() for line in listed.splitlines() if is_class(line.strip()))
         if not known:
             for label in self.list_labels()[:CLASSES_FROM]:
                 known |= dict.fromkeys(box.label for box in read_boxes(_read_bytes(self.root / label) or b"")[0])
@@ -168,19 +180,21 @@ class AnnotationFolder:
         return FileLock(folder / hashlib.sha256(self.name.encode()).hexdigest()[:16])
 
     def _proposals(self) -> dict[str, list[PixelBox]]:
+        data = _read_bytes(self.root / COCO_FILE)
+        if data is None:
+            return {}
         try:
-            tree = json.loads((self.root / COCO_FILE).read_text(encoding="utf-8"))
+            tree = json.loads(data)
             labels = {one["id"]: one["name"] for one in tree["categories"]}
             frames = {one["id"]: one["file_name"] for one in tree["images"]}
             proposals: dict[str, list[PixelBox]] = {}
             for one in tree["annotations"]:
                 left, top, wide, high = one["bbox"]
-                box = PixelBox(labels[one["category_id"]], left, top, left + wide, top + high, one.get("score"))
+                corners = left, top, left + wide, top + high
+                box = make_box(labels[one["category_id"]], corners, one.get("score"))
                 proposals.setdefault(frames[one["image_id"]], []).append(box)
             return proposals
-        except FileNotFoundError:
-            return {}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise DataError(f"{self.root / COCO_FILE}: cannot be read ({error}); move it away") from None
 
     def _write_proposals(self, proposals: Mapping[str, Sequence[PixelBox]]) -> None:
@@ -197,9 +211,24 @@ class AnnotationFolder:
 
 def _read_bytes(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        with open_regular(path) as file:
+            return file.read()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        if error.strerror != NO_REGULAR_FILE:
+            raise
+        raise DataError(f"{path.as_posix()}: {error.strerror}; move it away") from None
+
+
+def _decode(data: bytes) -> str:
+    """Return a text of any program: UTF-8, UTF-16 with its mark, or the letters of Western Windows."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
 
 
 def _version(data: bytes | None) -> str:

@@ -1,5 +1,6 @@
 """The boxes of a picture: as a browser sends them, and as a Pascal VOC file holds them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -15,20 +16,34 @@ MOST_BOXES, LONGEST_CLASS = 1000, 100
 
 
 def read_boxes(data: bytes) -> tuple[list[PixelBox], bool]:
-    """Return the boxes of a label, and whether they are proposals. Of a label that is damaged there are none."""
+    """Return the boxes of a label, and whether they are proposals. What is damaged is left out."""
     try:
         root = parse_xml(data)
         is_proposed = root.findtext("source/annotation") == MARK
-        return [_read_box(node) for node in root.findall("object")], is_proposed
     except (ValueError, TypeError):
         return [], False
+    boxes = [_read_box(node) for node in root.findall("object")]
+    return [box for box in boxes if box is not None], is_proposed
 
 
-def _read_box(node: ElementTree.Element) -> PixelBox:
-    left, top, right, bottom = (float(node.findtext(f"bndbox/{side}") or "nan") for side in SIDES)
-    score = node.findtext("score")
-    label = (node.findtext("name") or "").strip()
-    return PixelBox(label, left, top, right, bottom, float(score) if score else None)
+def _read_box(node: ElementTree.Element) -> PixelBox | None:
+    """Return the box of an object; None if it has no class or no place."""
+    try:
+        left, top, right, bottom = (float(node.findtext(f"bndbox/{side}") or "nan") for side in SIDES)
+        score = float(node.findtext("score") or "nan")
+        return make_box(node.findtext("name"), (left, top, right, bottom), None if math.isnan(score) else score)
+    except ValueError:
+        return None
+
+
+def make_box(label: Any, corners: Sequence[Any], score: Any) -> PixelBox:
+    """Return a box of a file. Raises ValueError if its class is no text, or a number none that JSON can hold."""
+    if not isinstance(label, str) or not label.strip():
+        raise ValueError(f"a box of the class {label!r}")
+    left, top, right, bottom = map(float, corners)
+    if not all(map(math.isfinite, (left, top, right, bottom, score or 0))):
+        raise ValueError(f"a box of {label!r} at {corners}")
+    return PixelBox(label.strip(), left, top, right, bottom, score)
 
 
 def parse_boxes(given: Any) -> list[PixelBox]:
@@ -47,6 +62,8 @@ def _parse_box(given: Any) -> PixelBox:
     left, top, right, bottom = (round(float(value or 0), 2) for value in values)
     if not (0 <= left < right <= 100_000 and 0 <= top < bottom <= 100_000):
         raise DataError(f"{label}: a box must lie in the picture and have an area")
+    if not 0 <= (score or 0) <= 1:
+        raise DataError(f"{label}: the score of a proposal must be from 0 to 1, got {score}")
     return PixelBox(label, left, top, right, bottom, None if score is None else float(score))
 
 
@@ -56,8 +73,12 @@ def parse_size(given: Any) -> tuple[int, int]:
     return given[0], given[1]
 
 
+def is_class(label: str) -> bool:
+    return bool(label.strip()) and len(label) <= LONGEST_CLASS and label.isprintable() and not CONTROL.search(label)
+
+
 def require_class(label: str) -> None:
-    if not label.strip() or len(label) > LONGEST_CLASS or CONTROL.search(label) or not label.isprintable():
+    if not is_class(label):
         raise DataError(f"{label[:LONGEST_CLASS]!r}: a class must be 1 to {LONGEST_CLASS} printable letters")
 
 
@@ -85,8 +106,5 @@ def make_voc(before: bytes | None, frame: str, size: tuple[int, int], boxes: Seq
 
 
 def _is_same(node: ElementTree.Element, box: PixelBox) -> bool:
-    try:
-        there = _read_box(node)
-    except ValueError:
-        return False
-    return there.score is None and there.label == box.label and there.corners == box.corners
+    there = _read_box(node)
+    return there is not None and there.score is None and there.label == box.label and there.corners == box.corners

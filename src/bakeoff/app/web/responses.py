@@ -74,12 +74,17 @@ async def read_json(request: Request) -> Tree:
         if len(content) > MOST_JSON:
             raise BadRequest(f"a request must have at most {MOST_JSON:,} bytes")
     try:
-        tree = json.loads(content or b"{}")
+        tree = json.loads(content or b"{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise BadRequest("a request must be JSON; reload the page") from None
     if not isinstance(tree, dict):
         raise BadRequest("a request must be an object of JSON; reload the page")
     return tree
+
+
+def _refuse_constant(text: str) -> None:
+    """Refuse NaN and infinities, which are no JSON."""
+    raise ValueError(text)
 
 
 class BadRequest(BakeoffError):

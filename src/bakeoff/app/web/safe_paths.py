@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, show
 
-LONGEST_NAME = 1000
-CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
+LONGEST_NAME, LONGEST_PART = 1000, 255 - len(".partial")  # the second in bytes, with what an upload adds to it
+CONTROL = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 DRIVE = re.compile(r"^[A-Za-z]:")
 OWN = "web"  # the page's own folder below .bakeoff/
 
@@ -28,9 +28,12 @@ def require_inside(root: Path, name: str) -> Path:
     """
     parts = PurePosixPath(name).parts
     leads_away = name.startswith("/") or ".." in parts or CONTROL.search(name) or DRIVE.match(name)
-    if leads_away or not parts or len(name) > LONGEST_NAME:
+    is_long = len(name) > LONGEST_NAME or any(len(part.encode(errors="replace")) > LONGEST_PART for part in parts)
+    if leads_away or not parts or is_long:
         raise DataError(f"{show(name)}: must be a name in {root.as_posix()}/")
     path = root.joinpath(*parts)
+    if above := next((one for one in path.parents if one != root and one.is_relative_to(root) and one.is_file()), None):
+        raise DataError(f"{show(name)}: {above.relative_to(root).as_posix()} is a file there, and no folder")
     if not path.resolve().is_relative_to(root.resolve()):
         raise DataError(f"{show(name)}: a link in {root.as_posix()}/ leads out of it; copy what it points to")
     return path
