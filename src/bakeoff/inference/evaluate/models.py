@@ -70,11 +70,12 @@ def _find_file(name: str) -> EvaluatedModel | None:
     path = Path(name)
     if not path.exists() or (path / workspace.RUN).is_file():
         return None
-    source = find_model(path)
+    source, records = find_model(path), None
     if isinstance(source, Trained):  # the labels of its training, whatever the workspace's records have now
         state = TrainedState.from_tree(parse_json(read_text(source.weights.with_name(STATE))))
         source = replace(source, labels=state.classes or tuple(source.labels))
-    return EvaluatedModel(path.as_posix(), source)
+        records = _records_of(state)
+    return EvaluatedModel(path.as_posix(), source, records=records)
 
 
 def _find_own(folder: Path) -> EvaluatedModel:
@@ -84,7 +85,7 @@ def _find_own(folder: Path) -> EvaluatedModel:
     settings = result.variant.get("evaluate") or {}
     weights = trained / f"{settings.get('weights', 'best')}.weights.h5"
     source = build_trained(trained.as_posix(), result.run_yaml, weights, labels_of(result.state))
-    records = _records_in(read_text(folder / "dvc.lock"))
+    records = _records_of(result.state) or _records_in(read_text(folder / "dvc.lock"))
     name = f"{result.run_id[:SHOWN_OF_ID]} ({result.name})"
     return EvaluatedModel(name, source, result.run_id, None, result.state, records)
 
@@ -106,8 +107,14 @@ def _convert_contender(contender: Contender, gathered: Gathered) -> EvaluatedMod
     is_stored = any(run.run_id == contender.run_id for run in gathered.runs)
     return EvaluatedModel(
         contender.label, source, contender.run_id if is_stored else None,
-        contender.variant, state, contender.records or _records_in(lock),
+        contender.variant, state, contender.records or _records_of(state) or _records_in(lock),
     )  # fmt: skip
+
+
+def _records_of(state: TrainedState) -> str | None:
+    """Return the digest of the records that a training had, as its own file says; None in files of early versions."""
+    records = (state.lineage.own or {}).get("records")
+    return records if isinstance(records, str) else None
 
 
 def _records_in(lock: str | None) -> str | None:
