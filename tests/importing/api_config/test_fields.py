@@ -3,7 +3,7 @@
 import pytest
 from google.protobuf import text_format
 
-from bakeoff.config.api_export.messages import name_of, new_message
+from bakeoff.config.api_export.messages import keys, name_of, new_message
 from bakeoff.importing.api_config.fields import REASONS, SAME_HERE, Block, ConversionReport, shorten
 from bakeoff.importing.api_config.pipeline_reader import find_places
 from support.messages import missing_in
@@ -41,7 +41,7 @@ def test_what_nobody_asked_for_is_reported_unless_it_is_so_here_anyway() -> None
         "eval_config { metrics_set: 'coco_detection_metrics' save_graph: true max_evals: 9 batch_size: 1 }\n"
         "train_config { batch_size: 3 bias_grad_multiplier: 0.0 learning { } }".replace("learning { }", "num_steps: 5")
     )
-    assert root.inner("train_config").take({"batch": "batch_size"}) == {"batch": 3}
+    assert root.inner("train_config").take(keys("train", batch_size="batch")) == {"train.batch": 3}
     root.inner("eval_config")
     report = ConversionReport()
     report.drop_unused(root)

@@ -105,7 +105,7 @@ REPLACED = {  # a change of tf2.config: what is said of it, and what is in its p
         lambda model: model["input_size"] == 288,
     ),
     (FOCAL, "bootstrapped_sigmoid { alpha: 0.1 }"): (
-        ("classification_loss.bootstrapped_sigmoid: ", "no such loss", "focal"),
+        ("classification_loss: ", "no bootstrapped_sigmoid", "focal"),
         lambda model: "classes" not in model["loss"],
     ),
     (FOCAL, "weighted_sigmoid_focal { gamma: 2.0 }"): (
@@ -117,7 +117,7 @@ REPLACED = {  # a change of tf2.config: what is said of it, and what is in its p
         lambda model: model["loss"]["classes"] == "softmax",
     ),
     ("weighted_smooth_l1 { }", "weighted_giou { }"): (
-        ("localization_loss.weighted_giou: ", "no such loss", "weighted_smooth_l1"),
+        ("localization_loss: ", "no weighted_giou", "weighted_smooth_l1"),
         lambda model: "smooth_l1_delta" not in model["loss"],
     ),
     ("iou_similarity { }", "ioa_similarity { }"): (

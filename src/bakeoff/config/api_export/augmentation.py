@@ -7,20 +7,25 @@ colours) and colours are cut off once. The tables serve the importer, too.
 
 import math
 
-from bakeoff.config.api_export.messages import Noted, Tree, pick, round_off
+from bakeoff.config.api_export.messages import Noted, Tree, fill, keys, round_off
 from bakeoff.learning.input.augment import Augment
-from bakeoff.learning.input.augment.colour import Colour, Step
+from bakeoff.learning.input.augment.colour import Step
 from bakeoff.learning.input.augment.crop import SSD_WAYS, Crop, SsdCrop
 from bakeoff.learning.input.augment.expand import Expand
-from bakeoff.learning.input.augment.turn import Turn
 from bakeoff.learning.input.augment.zoom import MIN_SEEN, Zoom
 
 METHODS = ("bilinear", "nearest", "bicubic", "area")  # that `random_resize_method` draws from
-TURNS = {"mirror": "random_horizontal_flip", "upside_down": "random_vertical_flip", "quarter": "random_rotation90"}
-QUARTER = TURNS["quarter"]
+STEPS: dict[str, Tree] = {  # that hold settings as they are
+    "random_horizontal_flip": keys("turn", probability="mirror"),
+    "random_vertical_flip": keys("turn", probability="upside_down"),
+    "random_rotation90": keys("turn", probability="quarter"),
+    "random_adjust_brightness": keys("colour", max_delta="brightness"),
+    "random_adjust_hue": keys("colour", max_delta="hue"),
+    "random_rgb_to_gray": keys("colour", probability="grey"),
+}
 SAME_OF_CROPS = ("min_object_covered", "min_aspect_ratio", "max_aspect_ratio", "min_area", "max_area")
 # Drawn by the same operation in both.
-CROP = {key: key for key in SAME_OF_CROPS} | {"min_seen": "overlap_thresh", "untouched": "random_coef"}
+CROP = keys("", *SAME_OF_CROPS, overlap_thresh="min_seen", random_coef="untouched")
 # What `random_distort_color` does: Inception's amounts, in one of Inception's two orders.
 DISTORTED = {"brightness": 32 / 255, "contrast": 0.5, "saturation": 0.5, "hue": 0.2}
 ORDERS: tuple[tuple[Step, ...], ...] = (
@@ -38,16 +43,16 @@ ZOOMED = (
 def describe_augmentation(augment: Augment, size: int) -> list[Tree]:
     """Describe the steps for a network whose inputs are `size` pixels a side."""
     draws_all = sorted(augment.resize) == sorted(METHODS)
-    turns = _describe_turns(augment.turn)
-    flips = [turn for turn in turns if QUARTER not in turn]
     return [
-        *flips,  # first, as in that API's own files; a crop is drawn on either side alike
+        # Flips come first, as in that API's own files; a crop is drawn on either side alike.
+        *_describe_step(augment, "random_horizontal_flip"),
+        *_describe_step(augment, "random_vertical_flip"),
         *([_describe_expand(augment.expand, augment.fill)] if augment.expand else []),
         *([_describe_zoom(augment.zoom, augment.fill)] if augment.zoom.is_on else []),
         *([_describe_crop(augment.crop)] if augment.crop else []),
         *([{"random_resize_method": {"target_height": size, "target_width": size}}] if draws_all else []),
-        *(turn for turn in turns if QUARTER in turn),
-        *_describe_colours(augment.colour),
+        *_describe_step(augment, "random_rotation90"),
+        *_describe_colours(augment),
     ]
 
 
@@ -60,6 +65,11 @@ def explain_augmentation(augment: Augment) -> list[str]:
     if augment.resize != ("smooth",) and set(augment.resize) != set(METHODS):
         notes.append(f"That API cannot resize by drawing from {', '.join(augment.resize)}.")
     return notes
+
+
+def _describe_step(augment: Augment, name: str) -> list[Tree]:
+    fields = fill(STEPS[name], augment)
+    return [{name: fields}] if any(fields.values()) else []
 
 
 def _describe_expand(expand: Expand, fill: tuple[float, ...]) -> Tree:
@@ -100,32 +110,27 @@ def _describe_crop(crop: Crop | SsdCrop) -> Tree:
     undone = any(way.when_empty == "undo" for way in crop.ways)
     note = "A crop that would leave no box is not made by bakeoff; that API makes it." if undone else ""
     if isinstance(crop, Crop):
-        return {"random_crop_image": Noted(note, pick(crop, CROP))}
-    return {"ssd_random_crop": Noted(note, {"operations": [pick(way, CROP) for way in crop.ways]})}
+        return {"random_crop_image": Noted(note, fill(CROP, crop))}
+    return {"ssd_random_crop": Noted(note, {"operations": [fill(CROP, way) for way in crop.ways]})}
 
 
-def _describe_turns(turn: Turn) -> list[Tree]:
-    drawn = {name: getattr(turn, key) for key, name in TURNS.items()}
-    return [{name: {"probability": probability}} for name, probability in drawn.items() if probability]
-
-
-def _describe_colours(colour: Colour) -> list[Tree]:
+def _describe_colours(augment: Augment) -> list[Tree]:
+    colour = augment.colour
     order = colour.orders[0] if colour.orders else ("brightness", "contrast", "saturation", "hue")
     distorted = all(math.isclose(getattr(colour, key), share, abs_tol=TOLERANCE) for key, share in DISTORTED.items())
     if colour.orders and distorted and order in ORDERS:
         steps: list[Tree] = [{"random_distort_color": {"color_ordering": ORDERS.index(order)}}]
     else:
-        steps = [_describe_colour(step, getattr(colour, step)) for step in order if getattr(colour, step)]
+        steps = [fields for step in order for fields in _describe_colour(augment, step)]
     if steps and len(colour.orders) > 1:
         [(name, inner)] = steps[0].items()
         note = "bakeoff draws one of several orders of these steps for each example; this is the first."
         steps[0] = {name: Noted(note, inner)}
-    grey = {"rgb_to_gray": {}} if colour.grey == 1 else {"random_rgb_to_gray": {"probability": colour.grey}}
-    return [*steps, *([grey] if colour.grey else [])]
+    return [*steps, *([{"rgb_to_gray": {}}] if colour.grey == 1 else _describe_step(augment, "random_rgb_to_gray"))]
 
 
-def _describe_colour(step: Step, share: float) -> Tree:
-    name = f"random_adjust_{step}"
-    if step in ("brightness", "hue"):
-        return {name: {"max_delta": share}}
-    return {name: {"min_delta": round_off(1 - share), "max_delta": round_off(1 + share)}}
+def _describe_colour(augment: Augment, step: Step) -> list[Tree]:
+    name, share = f"random_adjust_{step}", getattr(augment.colour, step)
+    if name in STEPS:
+        return _describe_step(augment, name)
+    return [{name: {"min_delta": round_off(1 - share), "max_delta": round_off(1 + share)}}] if share else []

@@ -8,6 +8,7 @@ import io
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,14 @@ class Noted:
 
     comment: str
     value: Any = None
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a table says of a field: the setting that it holds, and what its values are called there, `ours: theirs`."""
+
+    setting: str  # such as loss.focal_alpha
+    names: Mapping[Any, Any] | None = None
 
 
 class OneLine(Tree):
@@ -107,9 +116,24 @@ def _add_field(owner: Any, number: int, name: str, kind: str, *marks: str, enums
 _POOL = _build_pool()
 
 
-def pick(settings: object, pairs: Mapping[str, str]) -> Tree:
-    """Return the fields that hold the same as attributes of `settings`; `pairs` is attribute -> field."""
-    return {field: getattr(settings, attribute) for attribute, field in pairs.items()}
+def keys(group: str, *same: str, **others: str) -> Tree:
+    """Return entries of a table for the settings of a group: those of a field's own name, and `field="setting"`."""
+    names = dict.fromkeys(same) | others
+    return {field: Key(f"{group}.{name or field}".removeprefix(".")) for field, name in names.items()}
+
+
+def fill(table: Tree, settings: object) -> Tree:
+    """Return the fields of a table with the settings in them. Functions are asked; other values are constant."""
+    tree: Tree = {}
+    for field, entry in table.items():
+        if isinstance(entry, Key):
+            value = attrgetter(entry.setting)(settings)
+            tree[field] = entry.names[value] if entry.names else value
+        elif isinstance(entry, dict):
+            tree[field] = fill(entry, settings)
+        else:
+            tree[field] = entry(settings) if callable(entry) else entry
+    return tree
 
 
 def round_off(number: float) -> float:

@@ -1,18 +1,19 @@
-"""A detector -> `model { ssd { … } }`.
+"""A detector <-> `model { ssd { … } }`.
 
-The tables hold the names that differ, `ours: theirs`. The importer reads them, too.
+A table names for each field the setting that it holds. The writer fills the tables, and the importer reads by them.
 """
 
-from typing import TypeAlias, TypeGuard, get_args
+from typing import TypeAlias, TypeGuard
 
-from bakeoff.config.api_export.messages import Noted, Tree, pick, round_off
-from bakeoff.learning.networks.detector_settings import Convolutions, DetectionLoss, HardExamples, Suppression
+from bakeoff.config.api_export.messages import Key, Noted, Tree, fill, keys, round_off
+from bakeoff.learning.networks.detector_settings import Convolutions
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from bakeoff.learning.networks.ssd_multibox import SsdMultibox
 
 SsdDetector: TypeAlias = Ssd | SsdFpn | SsdMultibox
 
+KINDS = {Ssd: "ssd", SsdFpn: "ssd_fpn", SsdMultibox: "ssd_multibox"}
 OWN_TYPE = "bakeoff_ssd"
 PYRAMIDS = {  # that API's names under TensorFlow 2; under TensorFlow 1 they lack `_keras`
     "mobilenet_v1": "ssd_mobilenet_v1_fpn_keras",
@@ -20,176 +21,166 @@ PYRAMIDS = {  # that API's names under TensorFlow 2; under TensorFlow 1 they lac
     "resnet50": "ssd_resnet50_v1_fpn_keras",
 }
 MAPS = {"mobilenet_v1": "ssd_mobilenet_v1_keras", "mobilenet_v2": "ssd_mobilenet_v2_keras"}
-BACKBONE = {key: key for key in ("depth_multiplier", "min_depth")} | {
-    "override_hyperparameters": "override_base_feature_extractor_hyperparams"
-}
-PYRAMID = {"min_level": "min_level", "max_level": "max_level", "depth": "additional_layer_depth"}
-ACTIVATIONS = {"relu6": "RELU_6", "relu": "RELU"}
-BATCH_NORM = {"batch_norm_momentum": "decay", "batch_norm_epsilon": "epsilon"}
+OWN_TYPE_NOTE = (
+    f"This network is bakeoff's own: that API has to have a feature extractor registered as {OWN_TYPE!r}. "
+    "Every other detection option of conf/model is one that the API knows."
+)
 OWN_HEADS, SHARED_HEADS = "convolutional_box_predictor", "weight_shared_convolutional_box_predictor"
-HEADS = {
-    "layers_before": "num_layers_before_predictor",
-    "kernel": "kernel_size",
-    "class_bias": "class_prediction_bias_init",
-    "depthwise": "use_depthwise",
-}
-OWN_DEPTH = {"min_depth": "min_depth", "max_depth": "max_depth"}
-SHARED_DEPTH = {"depth": "depth", "share_tower": "share_prediction_tower"}
 LEVEL_ANCHORS, MAP_ANCHORS = "multiscale_anchor_generator", "ssd_anchor_generator"
-SAME_OF_ANCHORS = ("min_scale", "max_scale", "interpolated_scale_aspect_ratio", "reduce_boxes_in_lowest_layer")
-MULTIBOX_ANCHORS = {key: key for key in SAME_OF_ANCHORS}
 BOX_CODER_SCALES = ("y_scale", "x_scale", "height_scale", "width_scale")
 CLASS_LOSSES = {"sigmoid_focal": "weighted_sigmoid_focal", "sigmoid": "weighted_sigmoid", "softmax": "weighted_softmax"}
-FOCAL = {"focal_alpha": "alpha", "focal_gamma": "gamma"}
-LOSS_WEIGHTS = {"class_weight": "classification_weight", "box_weight": "localization_weight"}
-LOSS_BESIDE = {  # fields of `ssd`, not of its `loss`
-    "background_weight": "negative_class_weight",
-    "divide_by_matches": "normalize_loss_by_num_matches",
-    "divide_boxes_by_code_size": "normalize_loc_loss_by_codesize",
+
+
+def _levels(network: Ssd | SsdFpn) -> list[int]:
+    """Return the pyramid's levels; one of stride 8 is level 3."""
+    return [stride.bit_length() - 1 for stride in network.strides]
+
+
+def _describe_initializer(convolutions: Convolutions) -> Tree:
+    return {f"{convolutions.initializer}_initializer": {"stddev": convolutions.initial_deviation, "mean": 0.0}}
+
+
+def _keep_share(network: SsdFpn | SsdMultibox) -> float | None:
+    dropout = network.predictor.dropout
+    return round_off(1 - dropout) if dropout else None
+
+
+def _describe_class_loss(network: SsdDetector) -> Tree:
+    focal = fill(FOCAL, network) if network.loss.classes == "sigmoid_focal" else {}
+    return {CLASS_LOSSES[network.loss.classes]: focal}
+
+
+BATCH_NORM = keys("", decay="batch_norm_momentum", epsilon="batch_norm_epsilon")
+CONVOLUTIONS: Tree = {  # the weight penalty is the same number in both: half of it times the sum of squares
+    "activation": Key("activation", {"relu6": "RELU_6", "relu": "RELU"}),
+    "regularizer": {"l2_regularizer": {"weight": Key("l2_weight")}},
+    "initializer": _describe_initializer,
+    "batch_norm": {"scale": True} | BATCH_NORM,
 }
-MINING = {
-    "max_examples": "num_hard_examples",
-    "max_overlap": "iou_threshold",
-    "max_negatives_per_positive": "max_negatives_per_positive",
-    "min_negatives_per_image": "min_negatives_per_image",
+BACKBONE: Tree = {
+    "conv_hyperparams": lambda network: fill(CONVOLUTIONS, network.convolutions),
+    **keys("backbone", "depth_multiplier", "min_depth"),
+    **keys("backbone", override_base_feature_extractor_hyperparams="override_hyperparameters"),
 }
-RANKED_BY = {"both": "BOTH", "classes": "CLASSIFICATION", "boxes": "LOCALIZATION"}
-SUPPRESSION = {"min_score": "score_threshold", "max_overlap": "iou_threshold", "max_detections": "max_total_detections"}
+PYRAMID_LEVELS = keys("pyramid", "min_level", "max_level")
+PYRAMID = PYRAMID_LEVELS | keys("pyramid", additional_layer_depth="depth")
+LEVELS: Tree = {"min_level": lambda network: min(_levels(network)), "max_level": lambda network: max(_levels(network))}
+EXTRACTORS: dict[str, Tree] = {
+    "ssd": {
+        "type": Noted(OWN_TYPE_NOTE, OWN_TYPE),
+        "depth_multiplier": Key("width"),
+        "fpn": LEVELS | {"additional_layer_depth": Key("pyramid_channels")},
+        "conv_hyperparams": {"batch_norm": {"scale": True, "decay": Key("batch_norm_momentum")}},
+    },
+    "ssd_fpn": {
+        "type": lambda network: PYRAMIDS[network.backbone.name],
+        "use_depthwise": Key("pyramid.depthwise"),
+        "fpn": PYRAMID,
+        **BACKBONE,
+    },
+    "ssd_multibox": {
+        "type": lambda network: MAPS[network.backbone.name],
+        "num_layers": Key("num_maps"),
+        "use_depthwise": Key("depthwise_maps"),
+        **BACKBONE,
+    },
+}
+RATIOS = keys("anchors", "aspect_ratios")
+LEVEL_SCALE = LEVELS | {"anchor_scale": Key("anchors.scale")}
+SAME_OF_ANCHORS = ("min_scale", "max_scale", "interpolated_scale_aspect_ratio", "reduce_boxes_in_lowest_layer")
+ANCHORS: dict[str, Tree] = {
+    "ssd": {LEVEL_ANCHORS: LEVEL_SCALE | keys("anchors", scales_per_octave="octave_steps") | RATIOS},
+    "ssd_fpn": {LEVEL_ANCHORS: LEVEL_SCALE | keys("anchors", "scales_per_octave") | RATIOS},
+    "ssd_multibox": {MAP_ANCHORS: {"num_layers": Key("num_maps")} | keys("anchors", *SAME_OF_ANCHORS) | RATIOS},
+}
+HEAD: Tree = {
+    **keys("predictor", num_layers_before_predictor="layers_before", kernel_size="kernel"),
+    **keys("predictor", class_prediction_bias_init="class_bias", use_depthwise="depthwise"),
+}
+HEAD_DEPTHS = {
+    OWN_HEADS: keys("predictor", "min_depth", "max_depth"),
+    SHARED_HEADS: keys("predictor", "depth", share_prediction_tower="share_tower"),
+}
+ALL_OF_HEAD: Tree = {
+    "conv_hyperparams": lambda network: fill(CONVOLUTIONS, network.predictor_convolutions),
+    **HEAD,
+    "box_code_size": 4,
+    "use_dropout": lambda network: network.predictor.dropout > 0,
+    "dropout_keep_probability": _keep_share,
+}
+OWN_HEAD: Tree = {
+    "depth": lambda network: network.pyramid_channels,
+    "num_layers_before_predictor": Key("head_convolutions"),
+    "kernel_size": 3,
+    "share_prediction_tower": True,
+    "class_prediction_bias_init": -4.595,  # a score of 0.01
+}
+HEADS: dict[str, Tree] = {
+    "ssd": {SHARED_HEADS: OWN_HEAD},
+    "ssd_fpn": {SHARED_HEADS: HEAD_DEPTHS[SHARED_HEADS] | ALL_OF_HEAD},
+    "ssd_multibox": {OWN_HEADS: HEAD_DEPTHS[OWN_HEADS] | ALL_OF_HEAD},
+}
+MATCHER: Tree = {
+    "matched_threshold": Key("loss.matched_from"),
+    "unmatched_threshold": lambda network: (
+        network.loss.matched_from if network.loss.background_below is None else network.loss.background_below
+    ),
+    "ignore_thresholds": False,
+    "negatives_lower_than_unmatched": True,
+    "force_match_for_each_row": Key("loss.match_every_box"),
+}
+FOCAL = keys("loss", alpha="focal_alpha", gamma="focal_gamma")
+MINING: Tree = {
+    **keys("mining", num_hard_examples="max_examples", iou_threshold="max_overlap"),
+    **keys("mining", "max_negatives_per_positive", "min_negatives_per_image"),
+    "loss_type": Key("mining.ranked_by", {"both": "BOTH", "classes": "CLASSIFICATION", "boxes": "LOCALIZATION"}),
+}
+SUPPRESSION: Tree = {
+    **keys("suppression", score_threshold="min_score", iou_threshold="max_overlap"),
+    **keys("suppression", max_total_detections="max_detections"),
+    "max_detections_per_class": lambda network: (
+        network.suppression.max_detections_per_class or network.suppression.max_detections
+    ),
+}
+SSD: Tree = {
+    "image_resizer": lambda network: {
+        "fixed_shape_resizer": {"height": network.input_size, "width": network.input_size}
+    },
+    "feature_extractor": lambda network: fill(EXTRACTORS[KINDS[type(network)]], network),
+    "box_coder": lambda network: {
+        "faster_rcnn_box_coder": dict(zip(BOX_CODER_SCALES, network.box_scales, strict=True))
+    },
+    "matcher": lambda network: {"argmax_matcher": fill(MATCHER, network)},
+    "similarity_calculator": {"iou_similarity": {}},
+    "anchor_generator": lambda network: fill(ANCHORS[KINDS[type(network)]], network),
+    "box_predictor": lambda network: fill(HEADS[KINDS[type(network)]], network),
+    "encode_background_as_zeros": lambda network: (
+        network.loss.scores == "sigmoid" and not network.loss.background_is_class
+    ),
+    "add_background_class": lambda network: None if network.loss.has_background else False,
+    **keys("loss", negative_class_weight="background_weight", normalize_loss_by_num_matches="divide_by_matches"),
+    **keys("loss", normalize_loc_loss_by_codesize="divide_boxes_by_code_size"),
+    "loss": {
+        "classification_loss": _describe_class_loss,
+        "localization_loss": {"weighted_smooth_l1": {"delta": Key("loss.smooth_l1_delta")}},
+        "hard_example_miner": lambda network: fill(MINING, network) if network.mining else None,
+        **keys("loss", classification_weight="class_weight", localization_weight="box_weight"),
+    },
+    "post_processing": {
+        "batch_non_max_suppression": SUPPRESSION,
+        "score_converter": lambda network: network.loss.scores.upper(),
+    },
+    "freeze_batchnorm": False,
+}
 
 
 def is_known(network: object) -> TypeGuard[SsdDetector]:
     """Return whether that API has such a detector. A user's own class is none, even if it builds on one of these."""
-    return type(network) in get_args(SsdDetector)
+    return type(network) in KINDS
 
 
 def describe_model(network: SsdDetector, num_classes: int, *, count_background: bool) -> Tree:
     counted = "The number of labels: that API adds the background itself."
     if count_background:
         counted = "One more than labels (export.count_background): an output that nothing will use."
-    size, rule = network.input_size, network.loss
-    ssd = {
-        "num_classes": Noted(counted, num_classes + count_background),
-        "image_resizer": {"fixed_shape_resizer": {"height": size, "width": size}},
-        "feature_extractor": _describe_extractor(network),
-        "box_coder": {"faster_rcnn_box_coder": dict(zip(BOX_CODER_SCALES, network.box_scales, strict=True))},
-        "matcher": {"argmax_matcher": _describe_matcher(rule)},
-        "similarity_calculator": {"iou_similarity": {}},
-        "anchor_generator": _describe_anchors(network),
-        "box_predictor": _describe_heads(network),
-        "encode_background_as_zeros": rule.scores == "sigmoid" and not rule.background_is_class,
-        "add_background_class": None if rule.has_background else False,
-        **pick(rule, LOSS_BESIDE),
-        "loss": _describe_loss(rule, network.mining),
-        "post_processing": {
-            "batch_non_max_suppression": _describe_suppression(network.suppression),
-            "score_converter": rule.scores.upper(),
-        },
-        "freeze_batchnorm": False,
-    }
-    return {"ssd": ssd}
-
-
-def _describe_extractor(network: SsdDetector) -> Tree:
-    if isinstance(network, Ssd):
-        return _describe_own_extractor(network)
-    if isinstance(network, SsdMultibox):
-        kind: Tree = {
-            "type": MAPS[network.backbone.name],
-            "num_layers": network.num_maps,
-            "use_depthwise": network.depthwise_maps,
-        }
-    else:
-        kind = {
-            "type": PYRAMIDS[network.backbone.name],
-            "use_depthwise": network.pyramid.depthwise,
-            "fpn": pick(network.pyramid, PYRAMID),
-        }
-    return kind | {"conv_hyperparams": _describe_convolutions(network.convolutions)} | pick(network.backbone, BACKBONE)
-
-
-def _describe_own_extractor(network: Ssd) -> Tree:
-    note = (
-        f"This network is bakeoff's own: that API has to have a feature extractor registered as {OWN_TYPE!r}. "
-        "Every other detection option of conf/model is one that the API knows."
-    )
-    return {
-        "type": Noted(note, OWN_TYPE),
-        "depth_multiplier": network.width,
-        "fpn": _describe_levels(network) | {"additional_layer_depth": network.pyramid_channels},
-        "conv_hyperparams": {"batch_norm": {"scale": True, "decay": network.batch_norm_momentum}},
-    }
-
-
-def _describe_convolutions(convolutions: Convolutions) -> Tree:
-    """Return the settings of convolutions. The weight penalty is the same number in both: half of it times the sum of
-    squares.
-    """
-    start = {"stddev": convolutions.initial_deviation, "mean": 0.0}
-    return {
-        "activation": ACTIVATIONS[convolutions.activation],
-        "regularizer": {"l2_regularizer": {"weight": convolutions.l2_weight}},
-        "initializer": {f"{convolutions.initializer}_initializer": start},
-        "batch_norm": {"scale": True} | pick(convolutions, BATCH_NORM),
-    }
-
-
-def _describe_levels(network: Ssd | SsdFpn) -> Tree:
-    """Describe the pyramid's levels; one of stride 8 is level 3."""
-    levels = [stride.bit_length() - 1 for stride in network.strides]
-    return {"min_level": min(levels), "max_level": max(levels)}
-
-
-def _describe_anchors(network: SsdDetector) -> Tree:
-    ratios = {"aspect_ratios": network.anchors.aspect_ratios}
-    if isinstance(network, SsdMultibox):
-        return {MAP_ANCHORS: {"num_layers": network.num_maps} | pick(network.anchors, MULTIBOX_ANCHORS) | ratios}
-    per_octave = network.anchors.octave_steps if isinstance(network, Ssd) else network.anchors.scales_per_octave
-    scales = {"anchor_scale": network.anchors.scale, "scales_per_octave": per_octave}
-    return {LEVEL_ANCHORS: _describe_levels(network) | scales | ratios}
-
-
-def _describe_heads(network: SsdDetector) -> Tree:
-    if isinstance(network, Ssd):
-        heads: Tree = {
-            "depth": network.pyramid_channels,
-            "num_layers_before_predictor": network.head_convolutions,
-            "kernel_size": 3,
-            "share_prediction_tower": True,
-            "class_prediction_bias_init": -4.595,  # a score of 0.01
-        }
-        return {SHARED_HEADS: heads}
-    predictor = network.predictor
-    heads = pick(predictor, SHARED_DEPTH if isinstance(network, SsdFpn) else OWN_DEPTH) | {
-        "conv_hyperparams": _describe_convolutions(network.predictor_convolutions),
-        **pick(predictor, HEADS),
-        "box_code_size": 4,
-        "use_dropout": predictor.dropout > 0,
-        "dropout_keep_probability": round_off(1 - predictor.dropout) if predictor.dropout else None,
-    }
-    return {SHARED_HEADS if isinstance(network, SsdFpn) else OWN_HEADS: heads}
-
-
-def _describe_matcher(rule: DetectionLoss) -> Tree:
-    below = rule.matched_from if rule.background_below is None else rule.background_below
-    return {
-        "matched_threshold": rule.matched_from,
-        "unmatched_threshold": below,
-        "ignore_thresholds": False,
-        "negatives_lower_than_unmatched": True,
-        "force_match_for_each_row": rule.match_every_box,
-    }
-
-
-def _describe_loss(rule: DetectionLoss, mining: HardExamples | None) -> Tree:
-    focal = pick(rule, FOCAL) if rule.classes == "sigmoid_focal" else {}
-    return {
-        "classification_loss": {CLASS_LOSSES[rule.classes]: focal},
-        "localization_loss": {"weighted_smooth_l1": {"delta": rule.smooth_l1_delta}},
-        "hard_example_miner": pick(mining, MINING) | {"loss_type": RANKED_BY[mining.ranked_by]} if mining else None,
-        **pick(rule, LOSS_WEIGHTS),
-    }
-
-
-def _describe_suppression(suppression: Suppression) -> Tree:
-    per_class = suppression.max_detections_per_class or suppression.max_detections
-    return pick(suppression, SUPPRESSION) | {"max_detections_per_class": per_class}
+    return {"ssd": {"num_classes": Noted(counted, num_classes + count_background)} | fill(SSD, network)}

@@ -1,6 +1,6 @@
 """A variant -> its `pipeline.config`: the network, the training, both readers and the evaluation."""
 
-from bakeoff.config.api_export.messages import Noted, Tree, format_comment, format_text, pick
+from bakeoff.config.api_export.messages import Noted, Tree, fill, format_comment, format_text, keys
 from bakeoff.config.api_export.model import describe_model, is_known
 from bakeoff.config.api_export.training import describe_training
 from bakeoff.config.compose.whole_run import Run
@@ -21,7 +21,7 @@ LABEL_MAP = workspace.RECORDS / "label_map.pbtxt"
 SHUFFLE_SHARE = 0.1  # of the memory budget, for records that wait to be shuffled
 MOST_READERS = 64  # that API's own number
 SHUFFLED_GLOBALLY = "bakeoff: memory.shuffle: global"  # a comment's words: that API has no such order
-PICTURES = {"pictures": "num_visualizations", "picture_min_score": "min_score_threshold"}
+PICTURES = keys("", num_visualizations="pictures", min_score_threshold="picture_min_score")
 DEPRECATED = (
     "The next two are deprecated: its training programs do not read them; only shuffle_buffer_size costs memory."
 )
@@ -43,7 +43,7 @@ def format_pipeline(run: Run, manifest: Manifest) -> str:
         "eval_config": {
             "metrics_set": ["coco_detection_metrics"],
             "batch_size": Noted("One at a time, for its readers drop the images that don't fill the last batch.", 1),
-            **pick(run.evaluate, PICTURES),
+            **fill(PICTURES, run.evaluate),
             "use_moving_averages": run.train.ema_decay > 0,
         },
         "eval_input_reader": [{"shuffle": False, "num_epochs": 1} | _describe_reader(run, manifest, VALIDATION)],

@@ -4,7 +4,7 @@ import re
 
 from bakeoff.config.api_export.augmentation import describe_augmentation, explain_augmentation
 from bakeoff.config.api_export.learning_rate import describe_schedule
-from bakeoff.config.api_export.messages import Noted, Tree
+from bakeoff.config.api_export.messages import Noted, Tree, fill, keys
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.learning.plan.optimizers import Adam, Momentum, Optimizer, RmsProp
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
@@ -12,12 +12,18 @@ from bakeoff.learning.plan.train_settings import Init
 
 VALIDATE_EVERY = "bakeoff: train.validate_every_steps"  # a comment's words: that API evaluates by the clock
 LENGTH = "The run's length is for the command line (--num_train_steps); export.num_steps: true says it here."
-KNOWN_OPTIMIZERS = (Momentum, RmsProp, Adam)
+Known = Momentum | RmsProp | Adam  # optimizers that the API has, too
 ADAM_BETAS = (0.9, 0.999)  # that API fixes them
 TF2_RMSPROP = (
     "Under TensorFlow 2 that API hands `decay` to Keras, which divides the rate by 1 + decay * step. Under "
     "TensorFlow 1 it is the memory of the mean square, as in bakeoff."
 )
+RMSPROP = keys("", momentum_optimizer_value="momentum", decay="rho", epsilon="epsilon")
+OPTIMIZERS: dict[type[Optimizer], tuple[str, str, Tree]] = {  # the kind here, the block there and its fields
+    Momentum: ("momentum", "momentum_optimizer", keys("", momentum_optimizer_value="momentum")),
+    RmsProp: ("rmsprop", "rms_prop_optimizer", RMSPROP),
+    Adam: ("adam", "adam_optimizer", keys("", "epsilon")),
+}
 CHECKPOINT = re.compile(r"^zoo/|ckpt(-\d+)?(\.index)?$")
 CHECKPOINT_PARTS = {
     "classification": ("backbone",),
@@ -44,7 +50,7 @@ def describe_training(run: Run) -> Tree:
             describe_augmentation(train.augment, run.model.input_size),
         ),
         "optimizer": _describe_optimizer(optimizer, rate, ema_decay=train.ema_decay),
-        "gradient_clipping_by_norm": optimizer.clip_norm or None if isinstance(optimizer, KNOWN_OPTIMIZERS) else None,
+        "gradient_clipping_by_norm": optimizer.clip_norm or None if isinstance(optimizer, Known) else None,
         **_describe_start(train.init),
     }
 
@@ -82,23 +88,16 @@ def _explain_phases(first: TrainingPhase, later: list[TrainingPhase]) -> list[st
 
 def _describe_optimizer(optimizer: Optimizer, rate: Tree, *, ema_decay: float) -> Tree:
     averaging: Tree = {"use_moving_average": ema_decay > 0, "moving_average_decay": ema_decay or None}
-    inner: Tree = {"learning_rate": rate}
-    if isinstance(optimizer, Momentum):
-        name = "momentum_optimizer"
-        inner |= {"momentum_optimizer_value": optimizer.momentum}
-    elif isinstance(optimizer, RmsProp):
-        name = "rms_prop_optimizer"
-        inner |= {"momentum_optimizer_value": optimizer.momentum, "decay": Noted(TF2_RMSPROP, optimizer.rho)}
-        inner |= {"epsilon": optimizer.epsilon}
-    elif isinstance(optimizer, Adam):
-        name = "adam_optimizer"
-        inner |= {"epsilon": optimizer.epsilon}
-    else:
+    if not isinstance(optimizer, Known):
         return {"momentum_optimizer": Noted(f"That API has no optimizer like {type(optimizer).__name__}.")} | averaging
+    _, name, table = next(entry for kind, entry in OPTIMIZERS.items() if isinstance(optimizer, kind))
+    inner: Tree = {"learning_rate": rate} | fill(table, optimizer)
+    if "decay" in inner:
+        inner["decay"] = Noted(TF2_RMSPROP, inner["decay"])
     return {name: Noted(_explain_optimizer(optimizer), inner)} | averaging
 
 
-def _explain_optimizer(optimizer: Momentum | RmsProp | Adam) -> str:
+def _explain_optimizer(optimizer: Known) -> str:
     missing = []
     if isinstance(optimizer, Momentum) and optimizer.nesterov:
         missing.append("nesterov: true (its momentum is the plain one)")

@@ -6,16 +6,15 @@ which draws a side and a change of the aspect ratio where that API draws an area
 
 import math
 from collections.abc import Callable
-from typing import Any
 
-from bakeoff.config.api_export.augmentation import CROP, DISTORTED, METHODS, ORDERS, PADDED, TOLERANCE, TURNS
+from bakeoff.config.api_export.augmentation import CROP, DISTORTED, METHODS, ORDERS, PADDED, STEPS, TOLERANCE
 from bakeoff.config.api_export.messages import round_off
-from bakeoff.importing.api_config.fields import Block, ConversionReport
+from bakeoff.importing.api_config.fields import Block, ConversionReport, Settings, nest
 
 MOST_STRETCH, MOST_ZOOM, MOST_EXPAND = 4.0, 8.0, 16.0  # what `Zoom` and `Expand` take
 MOST_FACTOR = 0.99  # that `Colour` takes
 SMALLEST, FLATTEST = 0.01, 100.0  # area, and aspect ratio either way, that a crop may have here
-CROP_LIMITS = {
+CROP_LIMITS = dict.fromkeys(CROP, (0.0, 1.0)) | {
     "min_aspect_ratio": (1 / FLATTEST, FLATTEST),
     "max_aspect_ratio": (1 / FLATTEST, FLATTEST),
     "min_area": (SMALLEST, 1.0),
@@ -23,62 +22,52 @@ CROP_LIMITS = {
 }
 DEFAULT_PADDING = [PADDED[1]] * 2  # of that API
 
-Settings = dict[tuple[str, ...], Any]  # by key within `train.augment`
 
-
-def read_augmentation(train: Block, report: ConversionReport) -> dict[str, Any]:
+def read_augmentation(train: Block, report: ConversionReport) -> Settings:
     """Return settings of `train.augment`; what has no counterpart is left to the report."""
     settings: Settings = {}
     names: list[str] = []
     for option in train.inners("data_augmentation_options"):
-        chosen = option.chosen("preprocessing_step")
+        chosen = option.chosen()
         if chosen is None or chosen not in READERS:
             continue
         step = READERS[chosen](option.inner(chosen), chosen, report)
-        if settings.keys() & step.keys() - {("fill",)}:
+        if settings.keys() & step.keys() - {"fill"}:
             report.change(option, chosen, "is there twice, and here it can be only once; the last one counts")
         settings |= step
         names.append(chosen)
-    if names != (ordered := sorted(names, key=ORDER.index)):
+    if names != (ordered := sorted(names, key=[*READERS].index)):
         report.change(train, "data_augmentation_options", f"are done in this order here: {', '.join(ordered)}")
-    tree: dict[str, Any] = {}
-    for (*path, last), value in settings.items():
-        inner = tree
-        for key in path:
-            inner = inner.setdefault(key, {})
-        inner[last] = value
-    return tree
+    return nest(settings)
 
 
-def _read_turn(block: Block, name: str, report: ConversionReport) -> Settings:
-    [key] = [key for key, step in TURNS.items() if step == name]
-    return {("turn", key): block.get("probability")}
+def _read_step(block: Block, name: str, report: ConversionReport) -> Settings:
+    return block.take(STEPS[name])
 
 
 def _read_resize(block: Block, name: str, report: ConversionReport) -> Settings:
     block.pass_over("target_height", "target_width")
     report.change(block, "", "images are brought to the network's own input size here")
-    return {("resize",): list(METHODS)}
+    return {"resize": list(METHODS)}
 
 
 def _read_crop(block: Block, name: str, report: ConversionReport) -> Settings:
-    return {("crop",): {"kind": "single"} | _read_way(block, report)}
+    return {"crop": {"kind": "single"} | _read_way(block, report)}
 
 
 def _read_crops(block: Block, name: str, report: ConversionReport) -> Settings:
     ways = [_read_way(operation, report) for operation in block.inners("operations")]
-    return {("crop",): {"kind": "ssd"} | ({"ways": ways} if ways else {})}
+    return {"crop": {"kind": "ssd"} | ({"ways": ways} if ways else {})}
 
 
-def _read_way(block: Block, report: ConversionReport) -> dict[str, Any]:
-    way: dict[str, Any] = {"when_empty": "keep"}
-    for ours, theirs in CROP.items():
-        low, high = CROP_LIMITS.get(theirs, (0.0, 1.0))
-        number = block.get(theirs)
-        way[ours] = min(high, max(low, number))
-        if way[ours] != number:
-            report.change(block, theirs, f"{way[ours]:g} here, for {number:g}")
-    return way
+def _read_way(block: Block, report: ConversionReport) -> Settings:
+    way = block.take(CROP)
+    for name, (low, high) in CROP_LIMITS.items():
+        key, number = CROP[name].setting, way[CROP[name].setting]
+        way[key] = min(high, max(low, number))
+        if way[key] != number:
+            report.change(block, name, f"{way[key]:g} here, for {number:g}")
+    return way | {"when_empty": "keep"}
 
 
 def _read_pad(block: Block, name: str, report: ConversionReport) -> Settings:
@@ -103,7 +92,7 @@ def _read_crop_and_pad(block: Block, name: str, report: ConversionReport) -> Set
 
 def _make_canvas(smallest: float, largest: float) -> Settings:
     canvas = {"probability": 1.0, "smallest": smallest, "largest": largest, "keep_aspect": False}
-    return {("expand", key): value for key, value in canvas.items()}
+    return {f"expand.{key}": value for key, value in canvas.items()}
 
 
 def _read_zoom(block: Block, largest: float, report: ConversionReport) -> Settings:
@@ -116,17 +105,13 @@ def _read_zoom(block: Block, largest: float, report: ConversionReport) -> Settin
     }
     values = ", ".join(f"{key}: {value:g}" for key, value in zoom.items())
     report.change(block, "", f"becomes train.augment.zoom {{{values}}}, which draws crops somewhat otherwise")
-    return {("zoom", key): value for key, value in zoom.items()}
+    return {f"zoom.{key}": value for key, value in zoom.items()}
 
 
 def _read_fill(block: Block) -> Settings:
     """That API fills with the image's average unless it is given three numbers."""
     levels = block.get("pad_color")
-    return {("fill",): [min(255.0, max(0.0, level)) for level in levels] if len(levels) == 3 else []}
-
-
-def _read_limit(block: Block, name: str, report: ConversionReport) -> Settings:
-    return {("colour", name.removeprefix("random_adjust_")): block.get("max_delta")}
+    return {"fill": [min(255.0, max(0.0, level)) for level in levels] if len(levels) == 3 else []}
 
 
 def _read_factors(block: Block, name: str, report: ConversionReport) -> Settings:
@@ -134,7 +119,7 @@ def _read_factors(block: Block, name: str, report: ConversionReport) -> Settings
     share = round_off(min(MOST_FACTOR, max(low, high)))
     if not math.isclose(low, high, abs_tol=TOLERANCE) or share < high:
         report.change(block, "", f"factors are from {round_off(1 - share)} to {round_off(1 + share)} here")
-    return {("colour", name.removeprefix("random_adjust_")): share}
+    return {name.replace("random_adjust_", "colour."): share}
 
 
 def _read_distortion(block: Block, name: str, report: ConversionReport) -> Settings:
@@ -142,31 +127,28 @@ def _read_distortion(block: Block, name: str, report: ConversionReport) -> Setti
     if number not in range(len(ORDERS)):
         report.change(block, "color_ordering", f"0 here, for {number}; that API refuses it")
         number = 0
-    colour: Settings = {("colour", key): value for key, value in DISTORTED.items()}
-    return colour | {("colour", "orders"): [list(ORDERS[number])]}
+    colour = DISTORTED | {"orders": [list(ORDERS[number])]}
+    return {f"colour.{key}": value for key, value in colour.items()}
 
 
 def _read_grey(block: Block, name: str, report: ConversionReport) -> Settings:
-    return {("colour", "grey"): block.get("probability") if name == "random_rgb_to_gray" else 1.0}
+    return {"colour.grey": 1.0}
 
 
-READERS: dict[str, Callable[[Block, str, ConversionReport], Settings]] = {
-    **dict.fromkeys(TURNS.values(), _read_turn),
-    "random_resize_method": _read_resize,
-    "random_crop_image": _read_crop,
-    "ssd_random_crop": _read_crops,
+READERS: dict[str, Callable[[Block, str, ConversionReport], Settings]] = {  # in the order of the steps here
+    "random_horizontal_flip": _read_step,
+    "random_vertical_flip": _read_step,
     "random_pad_image": _read_pad,
     "random_crop_pad_image": _read_crop_and_pad,
-    "random_adjust_brightness": _read_limit,
-    "random_adjust_hue": _read_limit,
+    "random_crop_image": _read_crop,
+    "ssd_random_crop": _read_crops,
+    "random_resize_method": _read_resize,
+    "random_rotation90": _read_step,
+    "random_distort_color": _read_distortion,
+    "random_adjust_brightness": _read_step,
     "random_adjust_contrast": _read_factors,
     "random_adjust_saturation": _read_factors,
-    "random_distort_color": _read_distortion,
-    "random_rgb_to_gray": _read_grey,
+    "random_adjust_hue": _read_step,
+    "random_rgb_to_gray": _read_step,
     "rgb_to_gray": _read_grey,
 }
-ORDER = (
-    "random_horizontal_flip", "random_vertical_flip", "random_pad_image", "random_crop_pad_image", "random_crop_image",
-    "ssd_random_crop", "random_resize_method", "random_rotation90", "random_distort_color", "random_adjust_brightness",
-    "random_adjust_contrast", "random_adjust_saturation", "random_adjust_hue", "random_rgb_to_gray", "rgb_to_gray",
-)  # fmt: skip

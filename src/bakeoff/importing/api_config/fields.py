@@ -7,15 +7,16 @@ report.drop_unused(root)                         # what the importer had no use 
 
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from bakeoff.config.api_export.messages import name_of
+from bakeoff.config.api_export.messages import Key, name_of
 from bakeoff.importing.api_config.pipeline_reader import FieldLocation
 
+Settings = dict[str, Any]  # by dotted keys
 FLOAT_DIGITS = 9  # significant digits from which a number may be a float32 written out in full
 # What this project always does. A field with this value says nothing new; without an entry that API's default counts.
 SAME_HERE: dict[str, bool | int | str] = {
@@ -81,9 +82,21 @@ class Block:
         self._place.used.add(name)
         return [_plain(field, one) for one in value] if field.is_repeated else _plain(field, value)
 
-    def take(self, pairs: Mapping[str, str]) -> dict[str, Any]:
-        """Return values by what they are called here; `pairs` is ours -> theirs."""
-        return {ours: self.get(theirs) for ours, theirs in pairs.items()}
+    def take(self, table: Mapping[str, Any]) -> Settings:
+        """Return the settings that the fields of a table hold. A value that has no name here is left out.
+
+        Of blocks of which one can be chosen, only the chosen one is looked into.
+        """
+        settings: Settings = {}
+        for name, entry in table.items():
+            if isinstance(entry, Key):
+                ours = {theirs: ours for ours, theirs in (entry.names or {}).items()}
+                value = self.get(name)
+                if not ours or value in ours:
+                    settings[entry.setting] = ours.get(value, value) if ours else value
+            elif isinstance(entry, dict) and (self.has(name) or not self._field(name).containing_oneof):
+                settings |= self.inner(name).take(entry)
+        return settings
 
     def inner(self, name: str) -> "Block":
         self._place.used.add(name)
@@ -95,9 +108,9 @@ class Block:
         pairs = zip(getattr(self._message, name), self._place.fields.get(name, []), strict=True)
         return [Block(message, place, self.key_of(name)) for message, place in pairs]
 
-    def chosen(self, oneof: str) -> str | None:
-        """Return which of the fields of a group is set."""
-        return self._message.WhichOneof(oneof)
+    def chosen(self) -> str | None:
+        """Return which field is set of those that exclude each other; no message has several such groups."""
+        return self._message.WhichOneof(self._message.DESCRIPTOR.oneofs[0].name)
 
     def line_of(self, name: str) -> int:
         return self._place.fields.get(name, [self._place])[0].spot.line
@@ -157,6 +170,15 @@ class ConversionReport:
         key = block.key_of(name) if name else block.key
         self.lines.append((block.line_of(name), f"{key}: {text}"))
 
+    def stand_in(self, block: Block, name: str, known: Collection[str], nearest: str) -> bool:
+        """Return whether a block holds what is not known here, and report that `nearest` stands in its place."""
+        inner = block.inner(name)
+        if (chosen := inner.chosen()) is None or chosen in known:
+            return False
+        inner.pass_over(chosen)
+        self.change(block, name, f"there is no {chosen} here; {nearest} stands in its place")
+        return True
+
     def replace(self, block: Block, name: str, missing: str, nearest: str) -> None:
         """Report that there is no `missing` here, for which `nearest` stands; refuse the file unless that is wanted."""
         key = block.key_of(name)
@@ -180,6 +202,18 @@ class ConversionReport:
             else:
                 reason = REASONS.get(name) or REASONS.get(name.rpartition(".")[0]) or NO_COUNTERPART
             self.lines.append((line, f"{key}: not carried over: {reason}"))
+
+
+def nest(settings: Settings) -> Settings:
+    """Return settings by dotted keys, such as loss.focal_alpha, as a tree."""
+    tree: Settings = {}
+    for key, value in settings.items():
+        *path, last = key.split(".")
+        inner = tree
+        for name in path:
+            inner = inner.setdefault(name, {})
+        inner[last] = value
+    return tree
 
 
 def shorten(number: float) -> float:

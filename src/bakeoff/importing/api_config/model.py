@@ -1,10 +1,8 @@
 """`model { ssd { … } }` -> settings of a detector, with the kind of network and the backbone that come nearest."""
 
-from typing import Any
-
 from bakeoff.config.api_export import model as names
 from bakeoff.config.api_export.messages import round_off
-from bakeoff.importing.api_config.fields import Block, ConversionReport
+from bakeoff.importing.api_config.fields import Block, ConversionReport, Settings, nest
 from bakeoff.importing.api_config.loss import read_loss
 from bakeoff.learning.networks.detector_settings import BOX_SCALES
 from bakeoff.learning.networks.ssd import Ssd
@@ -13,130 +11,105 @@ NEAREST = (("resnet", "resnet50"), ("mobilenet_v1", "mobilenet_v1"))  # by what 
 USUAL_KEEP = 0.8  # of dropout: that API's default
 STEPS = {"ssd": 32, "ssd_fpn": 32}  # the input side is a multiple of this, by kind of network
 
-Settings = dict[str, Any]
-
 
 def read_model(ssd: Block, report: ConversionReport) -> Settings:
     """Return settings of the group `model`, with the `kind`."""
-    kind, extractor = _read_extractor(ssd, report)
-    backbone = extractor["backbone"]["name"] if "backbone" in extractor else names.OWN_TYPE
-    settings = {"kind": kind, "input_size": _read_size(ssd, kind, backbone, report)} | extractor
-    settings |= {"anchors": _read_anchors(ssd, kind, extractor, report)} | read_loss(ssd, report)
+    settings = _read_extractor(ssd, report)
+    kind = settings["kind"]
+    settings["input_size"] = _read_size(ssd, kind, settings.get("backbone.name", names.OWN_TYPE), report)
+    settings |= _read_anchors(ssd, settings, report) | read_loss(ssd, report)
     scales = _read_box_scales(ssd, report)
     if kind != "ssd":
-        return settings | {"box_scales": scales} | _read_heads(ssd, report, shared=kind == "ssd_fpn")
+        return nest(settings | {"box_scales": scales} | _read_heads(ssd, kind, report))
     if tuple(scales) != Ssd.box_scales:
         report.change(ssd, "box_coder", f"this network codes boxes by {', '.join(map(str, Ssd.box_scales))}")
     heads = ssd.inner("box_predictor").inner(names.SHARED_HEADS)
-    heads.pass_over("depth", "kernel_size", "share_prediction_tower", "class_prediction_bias_init")
-    return settings | {"head_convolutions": heads.get("num_layers_before_predictor")}
+    heads.pass_over(*names.OWN_HEAD)
+    return nest(settings | heads.take(names.OWN_HEAD))
 
 
-def _read_extractor(ssd: Block, report: ConversionReport) -> tuple[str, Settings]:
+def _read_extractor(ssd: Block, report: ConversionReport) -> Settings:
     """Return which of this project's networks the feature extractor becomes, and the settings it says."""
     extractor = ssd.inner("feature_extractor")
     name = extractor.get("type")
     if name == names.OWN_TYPE:
-        return "ssd", _read_own_extractor(extractor)
+        own, fpn = names.EXTRACTORS["ssd"], extractor.inner("fpn")
+        fpn.pass_over(*names.LEVELS)
+        return {"kind": "ssd"} | extractor.take(own) | fpn.take(own["fpn"])
     plain = name.removesuffix("_keras")
-    pyramids = {theirs.removesuffix("_keras"): ours for ours, theirs in names.PYRAMIDS.items()}
-    maps = {theirs.removesuffix("_keras"): ours for ours, theirs in names.MAPS.items()}
-    if plain in pyramids:
-        kind, backbone = "ssd_fpn", pyramids[plain]
-    elif plain in maps:
-        kind, backbone = "ssd_multibox", maps[plain]
+    known = {theirs.removesuffix("_keras"): ("ssd_fpn", ours) for ours, theirs in names.PYRAMIDS.items()}
+    known |= {theirs.removesuffix("_keras"): ("ssd_multibox", ours) for ours, theirs in names.MAPS.items()}
+    if plain in known:
+        kind, backbone = known[plain]
     else:
-        has_levels = extractor.chosen("feature_pyramid_oneof") or ssd.inner("anchor_generator").has(names.LEVEL_ANCHORS)
-        kind, known = ("ssd_fpn", names.PYRAMIDS) if has_levels else ("ssd_multibox", names.MAPS)
-        backbone = next((ours for part, ours in NEAREST if part in plain and ours in known), "mobilenet_v2")
-        report.replace(extractor, "type", repr(name) if name else "network without a type", repr(known[backbone]))
+        has_levels = extractor.chosen() or ssd.inner("anchor_generator").has(names.LEVEL_ANCHORS)
+        kind, there = ("ssd_fpn", names.PYRAMIDS) if has_levels else ("ssd_multibox", names.MAPS)
+        backbone = next((ours for part, ours in NEAREST if part in plain and ours in there), "mobilenet_v2")
+        report.replace(extractor, "type", repr(name) if name else "network without a type", repr(there[backbone]))
     theirs = (names.PYRAMIDS if kind == "ssd_fpn" else names.MAPS)[backbone]
     if name == plain == theirs.removesuffix("_keras"):
         differs = "; a pyramid passes its levels on otherwise there" if kind == "ssd_fpn" else ""
         report.change(extractor, "type", f"becomes {theirs!r}, its name under TensorFlow 2{differs}")
-    settings: Settings = {
-        "backbone": {"name": backbone} | extractor.take(names.BACKBONE),  # like that API's for TensorFlow 2
-        "convolutions": _read_convolutions(extractor, report),
-    }
-    depthwise = extractor.get("use_depthwise")
+    settings: Settings = {"kind": kind, "backbone.name": backbone}  # like that API's for TensorFlow 2
+    settings |= extractor.take(names.EXTRACTORS[kind]) | {"convolutions": _read_convolutions(extractor, report)}
     if kind == "ssd_multibox":
-        return kind, settings | {"num_maps": _read_maps(ssd, extractor, report), "depthwise_maps": depthwise}
-    if depthwise and backbone == "resnet50":
+        _read_maps(ssd, extractor, settings, report)
+    else:
+        _read_pyramid(extractor, settings, report)
+    return settings
+
+
+def _read_maps(ssd: Block, extractor: Block, settings: Settings, report: ConversionReport) -> None:
+    """Correct the number of maps: old files say it only of the anchors."""
+    stated = ssd.inner("anchor_generator").inner(names.MAP_ANCHORS).get("num_layers")
+    if not extractor.has("num_layers") and stated != settings["num_maps"]:
+        report.change(extractor, "num_layers", f"is not there; {stated} here, as the anchors have")
+        settings["num_maps"] = stated
+
+
+def _read_pyramid(extractor: Block, settings: Settings, report: ConversionReport) -> None:
+    if settings["pyramid.depthwise"] and settings["backbone.name"] == "resnet50":
         report.change(extractor, "use_depthwise", "resnet50 has a pyramid of full convolutions here")
-        depthwise = False
-    return kind, settings | {"pyramid": _read_pyramid(extractor, report) | {"depthwise": depthwise}}
-
-
-def _read_maps(ssd: Block, extractor: Block, report: ConversionReport) -> int:
-    """Return the number of maps. Old files say it only of the anchors."""
-    anchors = ssd.inner("anchor_generator").inner(names.MAP_ANCHORS)
-    usual: int = extractor.get("num_layers")
-    stated: int = anchors.get("num_layers")
-    if extractor.has("num_layers") or stated == usual:
-        return usual
-    report.change(extractor, "num_layers", f"is not there; {stated} here, as the anchors have")
-    return stated
-
-
-def _read_own_extractor(extractor: Block) -> Settings:
-    fpn = extractor.inner("fpn")
-    fpn.pass_over("min_level", "max_level")
-    return {
-        "width": extractor.get("depth_multiplier"),
-        "pyramid_channels": fpn.get("additional_layer_depth"),
-        "batch_norm_momentum": extractor.inner("conv_hyperparams").inner("batch_norm").get("decay"),
-    }
-
-
-def _read_pyramid(extractor: Block, report: ConversionReport) -> Settings:
+        settings["pyramid.depthwise"] = False
     if not extractor.has("bifpn"):
-        return extractor.inner("fpn").take(names.PYRAMID)
+        settings |= extractor.inner("fpn").take(names.PYRAMID)  # that API's defaults if there is none
+        return
     bifpn = extractor.inner("bifpn")
     report.replace(extractor, "bifpn", "two-way pyramid", "a plain one of the same levels")
     bifpn.pass_over("num_iterations", "combine_method")
-    return bifpn.take(names.PYRAMID | {"depth": "num_filters"}) | ({} if bifpn.get("num_filters") else {"depth": 256})
+    settings |= bifpn.take(names.PYRAMID_LEVELS) | {"pyramid.depth": bifpn.get("num_filters") or 256}
 
 
 def _read_convolutions(owner: Block, report: ConversionReport, *, normalised: bool = True) -> Settings:
     """Read the `conv_hyperparams` of a message; `normalised`: a batch norm follows its convolutions."""
     block = owner.inner("conv_hyperparams")
-    regularizer, activation = block.inner("regularizer"), block.get("activation")
-    penalised = regularizer.has("l2_regularizer")
-    settings: Settings = {"l2_weight": regularizer.inner("l2_regularizer").get("weight") if penalised else 0.0}
-    activations = {theirs: ours for ours, theirs in names.ACTIVATIONS.items()}
-    if activation in activations:
-        settings["activation"] = activations[activation]
-    else:
-        report.change(block, "activation", f"there is no {activation} here; RELU_6 stands in its place")
-    settings |= _read_initializer(block, report)
-    norm = block.chosen("normalizer_oneof")
-    if norm in ("batch_norm", "sync_batch_norm"):
-        settings |= block.inner(norm).take(names.BATCH_NORM)
-        if norm == "sync_batch_norm":
-            report.change(block, norm, "becomes a batch norm over each device's share of the batch")
-    elif normalised:
-        report.drop(owner, "conv_hyperparams", "without batch_norm; convolutions are followed by a batch norm here")
-    else:
-        report.change(block, "batch_norm", "is not there, and nothing in these heads would have one")
-    return settings
-
-
-def _read_initializer(block: Block, report: ConversionReport) -> Settings:
+    settings: Settings = {"l2_weight": 0.0} | block.take(names.CONVOLUTIONS)
+    if "activation" not in settings:
+        missing = block.get("activation")
+        report.change(block, "activation", f"there is no {missing} here; RELU_6 stands in its place")
     initializer = block.inner("initializer")
-    kind = initializer.chosen("initializer_oneof")
+    kind = initializer.chosen()
     if kind in ("random_normal_initializer", "truncated_normal_initializer"):
         deviation = initializer.inner(kind).get("stddev")
-        return {"initializer": kind.removesuffix("_initializer"), "initial_deviation": deviation}
-    if block.has("initializer"):
+        settings |= {"initializer": kind.removesuffix("_initializer"), "initial_deviation": deviation}
+    elif block.has("initializer"):
         report.change(block, "initializer", f"there is no {kind} here; random_normal of 0.01 stands in its place")
         initializer.pass_over(kind)
-    return {}
+    norm = block.chosen()
+    if norm == "sync_batch_norm":
+        settings |= block.inner(norm).take(names.BATCH_NORM)
+        report.change(block, norm, "becomes a batch norm over each device's share of the batch")
+    elif norm != "batch_norm" and normalised:
+        report.drop(owner, "conv_hyperparams", "without batch_norm; convolutions are followed by a batch norm here")
+    elif norm != "batch_norm":
+        report.change(block, "batch_norm", "is not there, and nothing in these heads would have one")
+    return settings
 
 
 def _read_size(ssd: Block, kind: str, backbone: str, report: ConversionReport) -> int:
     """Return the side of the square that the network sees."""
     resizer = ssd.inner("image_resizer")
-    chosen = resizer.chosen("image_resizer_oneof")
+    chosen = resizer.chosen()
     if chosen == "fixed_shape_resizer":
         shape = resizer.inner(chosen)
         height, width = shape.get("height"), shape.get("width")
@@ -159,77 +132,74 @@ def _read_size(ssd: Block, kind: str, backbone: str, report: ConversionReport) -
     return fitting
 
 
-def _read_anchors(ssd: Block, kind: str, extractor: Settings, report: ConversionReport) -> Settings:
+def _read_anchors(ssd: Block, extractor: Settings, report: ConversionReport) -> Settings:
     outer = ssd.inner("anchor_generator")
-    chosen = outer.chosen("anchor_generator_oneof")
-    wanted = names.MAP_ANCHORS if kind == "ssd_multibox" else names.LEVEL_ANCHORS
+    chosen = outer.chosen()
+    [(wanted, table)] = names.ANCHORS[extractor["kind"]].items()
     if chosen != wanted:
         text = f"{chosen} does" if chosen else "no anchors do"
         report.change(ssd, "anchor_generator", f"{text} not go with this network here; its own anchors stay")
         outer.pass_over(chosen)
-        return {}
+        return {"anchors": {}}
     block = outer.inner(wanted)
-    if kind == "ssd_multibox":
+    anchors = block.take(table)
+    if wanted == names.MAP_ANCHORS:
         maps = extractor["num_maps"]
-        if block.get("num_layers") != maps:
+        if anchors.pop("num_maps") != maps:
             report.drop(block, "num_layers", f"the network has {maps} maps, and anchors on each")
-        anchors = block.take(names.MULTIBOX_ANCHORS)
     else:
-        if kind == "ssd_fpn":
-            levels = (extractor["pyramid"]["min_level"], extractor["pyramid"]["max_level"])
-        else:
-            levels = (min(Ssd.strides).bit_length() - 1, max(Ssd.strides).bit_length() - 1)
-        for name, level in zip(("min_level", "max_level"), levels, strict=True):
+        own = (min(Ssd.strides).bit_length() - 1, max(Ssd.strides).bit_length() - 1)
+        levels = [extractor.get(f"pyramid.{name}", level) for name, level in zip(names.LEVELS, own, strict=True)]
+        for name, level in zip(names.LEVELS, levels, strict=True):
             if block.get(name) != level:
                 report.drop(block, name, f"the network has levels {levels[0]} to {levels[1]}, and anchors on each")
-        octave = "scales_per_octave" if kind == "ssd_fpn" else "octave_steps"
-        anchors = block.take({"scale": "anchor_scale", octave: "scales_per_octave"})
-    ratios = block.get("aspect_ratios")
-    return anchors | ({"aspect_ratios": ratios} if ratios else {})
+    if not anchors["anchors.aspect_ratios"]:
+        del anchors["anchors.aspect_ratios"]
+    return anchors
 
 
-def _read_heads(ssd: Block, report: ConversionReport, *, shared: bool) -> Settings:
-    """Return `predictor` and `predictor_convolutions` of a network whose heads are `shared` by all levels or not."""
+def _read_heads(ssd: Block, kind: str, report: ConversionReport) -> Settings:
+    """Return `predictor` and `predictor_convolutions` of a network whose heads all levels share, or each map has."""
     outer = ssd.inner("box_predictor")
-    wanted = names.SHARED_HEADS if shared else names.OWN_HEADS
-    chosen = outer.chosen("box_predictor_oneof")
+    [wanted] = names.HEADS[kind]
+    chosen = outer.chosen()
     if chosen != wanted:
-        heads = "shared by all levels" if shared else "of one map each"
+        heads = "shared by all levels" if wanted == names.SHARED_HEADS else "of one map each"
         text = f"{chosen or 'no box predictor'} does not go with this network here, whose heads are {heads}"
         report.change(ssd, "box_predictor", text)
-    if chosen not in (names.OWN_HEADS, names.SHARED_HEADS):
+    if chosen not in names.HEAD_DEPTHS:
         return {}
     block = outer.inner(chosen)
-    predictor = block.take(names.HEADS)
+    settings = block.take(names.HEAD)
     keep, drops = block.get("dropout_keep_probability"), block.get("use_dropout")
-    predictor["dropout"] = round_off(1 - keep) if drops else 0.0
+    settings["predictor.dropout"] = round_off(1 - keep) if drops else 0.0
     if not drops and block.has("dropout_keep_probability") and keep != USUAL_KEEP:
         report.drop(block, "dropout_keep_probability", "without use_dropout nothing is left out")
-    if predictor["depthwise"] and predictor["kernel"] == 1:
+    if settings["predictor.depthwise"] and settings["predictor.kernel"] == 1:
         report.change(block, "use_depthwise", "a depthwise convolution of kernel 1 only scales; left out here")
-        predictor["depthwise"] = False
-    if shared and chosen == wanted:
-        predictor |= block.take(names.SHARED_DEPTH)
-    elif not shared:
-        low, high = (block.get(name) for name in (("min_depth", "max_depth") if chosen == wanted else ("depth",) * 2))
-        if low > high:
-            report.change(block, "max_depth", f"{low} here, for {high}: the depth of every map, by min_depth")
-            high = low
-        if predictor["layers_before"] and high == 0:
-            report.change(block, "num_layers_before_predictor", "0 here: without a depth that API leaves them out")
-            predictor["layers_before"] = 0
-        predictor |= {"min_depth": low, "max_depth": high}
-    normalised = predictor["layers_before"] > 0 or predictor["depthwise"]
-    convolutions = _read_convolutions(block, report, normalised=normalised)
-    return {"predictor": predictor, "predictor_convolutions": convolutions}
+        settings["predictor.depthwise"] = False
+    if chosen == wanted:
+        settings |= block.take(names.HEAD_DEPTHS[chosen])
+    elif wanted == names.OWN_HEADS:
+        settings |= dict.fromkeys(("predictor.min_depth", "predictor.max_depth"), block.get("depth"))
+    if wanted == names.OWN_HEADS:
+        _fit_depths(block, settings, report)
+    normalised = settings["predictor.layers_before"] > 0 or settings["predictor.depthwise"]
+    return settings | {"predictor_convolutions": _read_convolutions(block, report, normalised=normalised)}
+
+
+def _fit_depths(block: Block, settings: Settings, report: ConversionReport) -> None:
+    low, high = settings["predictor.min_depth"], settings["predictor.max_depth"]
+    if low > high:
+        report.change(block, "max_depth", f"{low} here, for {high}: the depth of every map, by min_depth")
+        settings["predictor.max_depth"] = high = low
+    if settings["predictor.layers_before"] and high == 0:
+        report.change(block, "num_layers_before_predictor", "0 here: without a depth that API leaves them out")
+        settings["predictor.layers_before"] = 0
 
 
 def _read_box_scales(ssd: Block, report: ConversionReport) -> list[float]:
-    coder = ssd.inner("box_coder")
-    chosen = coder.chosen("box_coder_oneof")
-    if chosen in (None, "faster_rcnn_box_coder"):
-        scales = coder.inner("faster_rcnn_box_coder")
-        return [scales.get(name) for name in names.BOX_CODER_SCALES]
-    report.change(ssd, "box_coder", f"there is no {chosen} here; faster_rcnn_box_coder stands in its place")
-    coder.pass_over(chosen)
-    return list(BOX_SCALES)
+    if report.stand_in(ssd, "box_coder", ["faster_rcnn_box_coder"], "faster_rcnn_box_coder"):
+        return list(BOX_SCALES)
+    scales = ssd.inner("box_coder").inner("faster_rcnn_box_coder")
+    return [scales.get(name) for name in names.BOX_CODER_SCALES]

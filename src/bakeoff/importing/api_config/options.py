@@ -59,7 +59,7 @@ def _format_lines(lines: list[tuple[int, str]], file: str) -> list[str]:
 def _read_evaluation(block: Block) -> dict[str, Any]:
     """Return the settings of the group `evaluate` that the file says and that are not the usual ones."""
     usual = Evaluate()
-    stated = {ours: block.get(theirs) for ours, theirs in PICTURES.items() if block.has(theirs)}
+    stated = block.take({field: key for field, key in PICTURES.items() if block.has(field)})
     return {key: value for key, value in stated.items() if value != getattr(usual, key)}
 
 

@@ -2,20 +2,23 @@
 
 import math
 import re
-from typing import Any
 
-from bakeoff.config.api_export.training import ADAM_BETAS, CHECKPOINT_PARTS, VALIDATE_EVERY
+from bakeoff.config.api_export.messages import keys
+from bakeoff.config.api_export.training import ADAM_BETAS, CHECKPOINT_PARTS, OPTIMIZERS, VALIDATE_EVERY
 from bakeoff.foundation.workspace import WEIGHTS
 from bakeoff.importing.api_config.augmentation import read_augmentation
-from bakeoff.importing.api_config.fields import Block, ConversionReport
+from bakeoff.importing.api_config.fields import Block, ConversionReport, Settings
 
 VALIDATE_EVERY_LINE = re.compile(rf"^ *# {re.escape(VALIDATE_EVERY)}: ([0-9]{{1,9}})$", re.MULTILINE)
 PLACEHOLDER = "TO_BE_CONFIGURED"
 NEARLY = 1e-6  # relative; what a float32 may be off
-SAME_OF_STAIRS = ("decay_factor", "decay_steps", "staircase")
-EXPONENTIAL = {"peak": "initial_learning_rate", "floor": "min_learning_rate"} | {key: key for key in SAME_OF_STAIRS}
-
-Settings = dict[str, Any]
+FIXED: dict[str, Settings] = {  # of an optimizer, by its kind here
+    "momentum": {"nesterov": False},
+    "adam": {"beta_1": ADAM_BETAS[0], "beta_2": ADAM_BETAS[1]},
+}
+STAIRS = ("decay_factor", "decay_steps", "staircase")
+EXPONENTIAL = keys("", *STAIRS, initial_learning_rate="peak", min_learning_rate="floor")
+COSINE = keys("", "total_steps", learning_rate_base="peak", hold_base_rate_steps="hold_steps")
 
 
 def read_training(train: Block, text: str, report: ConversionReport) -> dict[str, Settings]:
@@ -89,21 +92,14 @@ def _place_here(path: str) -> str:
 def _read_optimizer(train: Block, report: ConversionReport) -> tuple[Settings, Settings, float]:
     """Return settings of the groups `optimizer` and `lr`, and `train.ema_decay`."""
     block = train.inner("optimizer")
-    chosen = block.chosen("optimizer")
+    chosen = block.chosen()
     if chosen is None:
         report.change(train, "optimizer", "the file says none, and that API would refuse it; momentum here")
         lr = {"kind": "constant", "peak": 0.002}
         return {"kind": "momentum", "nesterov": False}, lr, _read_averaging(block, report)
     inner = block.inner(chosen)
-    settings: Settings
-    if chosen == "momentum_optimizer":
-        settings = {"kind": "momentum", "momentum": inner.get("momentum_optimizer_value"), "nesterov": False}
-    elif chosen == "rms_prop_optimizer":
-        pairs = {"momentum": "momentum_optimizer_value", "rho": "decay", "epsilon": "epsilon"}
-        settings = {"kind": "rmsprop"} | inner.take(pairs)
-    else:
-        beta_1, beta_2 = ADAM_BETAS
-        settings = {"kind": "adam", "beta_1": beta_1, "beta_2": beta_2, "epsilon": inner.get("epsilon")}
+    kind, table = next((kind, table) for kind, there, table in OPTIMIZERS.values() if there == chosen)
+    settings = {"kind": kind} | FIXED.get(kind, {}) | inner.take(table)
     settings["clip_norm"] = train.get("gradient_clipping_by_norm")
     return settings, read_schedule(inner, report), _read_averaging(block, report)
 
@@ -124,7 +120,7 @@ def _read_averaging(optimizer: Block, report: ConversionReport) -> float:
 def read_schedule(optimizer: Block, report: ConversionReport) -> Settings:
     """Return settings of the group `lr`, with the `kind`."""
     rate = optimizer.inner("learning_rate")
-    chosen = rate.chosen("learning_rate")
+    chosen = rate.chosen()
     if chosen is None:
         report.change(optimizer, "learning_rate", "the file says none, and that API would refuse it; 0.002 here")
         return {"kind": "constant", "peak": 0.002}
@@ -139,7 +135,7 @@ def read_schedule(optimizer: Block, report: ConversionReport) -> Settings:
 
 
 def _read_exponential(block: Block, report: ConversionReport) -> Settings:
-    schedule = {"kind": "exponential"} | block.take(EXPONENTIAL)
+    schedule: Settings = {"kind": "exponential"} | block.take(EXPONENTIAL)
     burn_in, rate = block.get("burnin_steps"), block.get("burnin_learning_rate")
     if burn_in:
         schedule |= {"burn_in_steps": burn_in, "burn_in_rate": rate or None}
@@ -149,8 +145,7 @@ def _read_exponential(block: Block, report: ConversionReport) -> Settings:
 
 
 def _read_cosine(block: Block, report: ConversionReport) -> Settings:
-    pairs = {"peak": "learning_rate_base", "total_steps": "total_steps", "hold_steps": "hold_base_rate_steps"}
-    schedule = {"kind": "cosine"} | block.take(pairs)
+    schedule: Settings = {"kind": "cosine"} | block.take(COSINE)
     start, steps = block.get("warmup_learning_rate"), block.get("warmup_steps")
     if start and not steps:
         report.drop(block, "warmup_learning_rate", "with warmup_steps: 0 there is no warm-up")
