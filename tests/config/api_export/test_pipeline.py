@@ -68,6 +68,15 @@ def test_a_variant_that_detects_nothing_is_a_comment(variant: Variant, manifest:
     assert re.fullmatch(r"# .*\bdetectors\b.*\bnone\b.*\n", text)
 
 
+def test_num_classes_is_the_number_of_labels(written: Write) -> None:
+    read, text = written()
+    assert read.model.ssd.num_classes == 3
+    assert "adds the background" in text
+    read, text = written(export={"count_background": True})
+    assert read.model.ssd.num_classes == 4
+    assert "One more than labels (export.count_background)" in text
+
+
 def test_the_readers_name_our_records_and_labels(written: Write) -> None:
     read, _ = written()
     [evaluation] = read.eval_input_reader
@@ -110,6 +119,8 @@ def test_evaluation_counts_as_coco_does(written: Write) -> None:
     assert (read.eval_config.batch_size, read.eval_config.num_visualizations) == (1, 7)
     assert read.eval_config.min_score_threshold == 0.25
     assert not read.eval_config.use_moving_averages
+    averaged = written(train={"batch_size": 4, "steps": 2000, "ema_decay": 0.99})[0]
+    assert averaged.eval_config.use_moving_averages
 
 
 def test_no_path_is_absolute(written: Write) -> None:

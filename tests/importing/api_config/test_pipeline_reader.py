@@ -146,25 +146,7 @@ def test_blocks_may_be_deep_but_not_endless() -> None:
 
 def test_damaged_texts_are_refused_exactly_where_protobuf_refuses_them() -> None:
     """Words are left out, doubled, exchanged or put in by chance, thousands of times."""
-    tokens = [
-        "model",
-        "ssd",
-        "batch_size",
-        ":",
-        "{",
-        "}",
-        "<",
-        ">",
-        "[",
-        "]",
-        ",",
-        ";",
-        "-5",
-        "7",
-        "1.5",
-        "'a'",
-        "true",
-    ]
+    tokens = "model ssd batch_size : { } < > [ ] , ; -5 7 1.5 'a' true".split()
     whole = [text for name, text in WAYS_TO_WRITE.items() if name != "escapes"]  # a wrong one only warns there
     draw = random.Random(7)
     readable = 0
