@@ -183,52 +183,6 @@ def test_what_was_found_on_the_command_line_is_refused_in_one_line(word: str, cl
     assert len(str(error.value).splitlines()) == 1
 
 
-END = len((ROOT / "params.yaml").read_text("utf-8").splitlines()) + 1
-COSINE = "kind: cosine\npeak: 0.003\n"
-FILES = {  # file, its text, what a message of it names
-    "null key": ("params.yaml", "null: 3\n", (f"params.yaml:{END}", "not valid YAML", "null")),
-    "empty key": ("params.yaml", "'': 3\n", (f"params.yaml:{END}", "''", "one of")),
-    "kind is a list": (
-        "conf/lr/cosine.yaml", "kind: [cosine]\n",
-        ("conf/lr/cosine.yaml:1", "lr.kind", "['cosine']", "'cosine'", "one of"),
-    ),
-    "defaults is a text": (
-        "conf/lr/cosine.yaml", f"{COSINE}defaults: constant\n",
-        ("conf/lr/cosine.yaml:3", "lr.defaults", "list", "'constant'"),
-    ),
-    "a package of Hydra's": (
-        "conf/lr/cosine.yaml", f"# @package foo\n{COSINE}",
-        ("conf/lr/cosine.yaml:1", "# @package foo:", "must go"),
-    ),
-    "a package of many words": (
-        "conf/lr/cosine.yaml", f"# @package foo bar\n{COSINE}",
-        ("conf/lr/cosine.yaml:1", "# @package foo bar:", "must go"),
-    ),
-    "a list in the place of the groups": (
-        "conf/variant.yaml", "defaults: [{}]\n", ("conf/variant.yaml", "defaults", "groups"),
-    ),
-    "a preset whose package comes late": (
-        "conf/experiment/demo.yaml", "# The demo.\n# @package _global_\ndefaults: [override /lr: cosine]\n",
-        ("conf/experiment/demo.yaml:1", "`# @package _global_`", "top"),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("file", "text", "parts"), FILES.values(), ids=list(FILES))
-def test_what_was_found_in_files_is_refused_with_its_place(
-    file: str, text: str, parts: tuple[str, ...], clone: Path
-) -> None:
-    before = Path(file).read_text("utf-8")
-    Path(file).write_text(before + text if file == "params.yaml" else text, encoding="utf-8")
-    try:
-        with pytest.raises(ConfigError) as error:
-            render()
-    finally:
-        Path(file).write_text(before, encoding="utf-8")
-    first = str(error.value).splitlines()[0]
-    assert first.startswith(parts[0]) and missing_in(first, *parts) == []
-
-
 def test_a_run_of_more_steps_than_anybody_waits_for_is_refused(clone: Path) -> None:
     words = ["train.steps=null", "+train.epochs=1000000", "train.batch_size=1"]
     with pytest.raises(ConfigError, match=r"train: .*\b100,000,000 steps.*\b600,000,000\b.*epochs"):

@@ -10,9 +10,7 @@ from bakeoff.config.compose.auto_batch import (
     BatchSizeChoice,
     BatchSizeTrial,
     ChildTries,
-    NothingFits,
     evidence_name,
-    kept_choice,
     ladder,
     search,
 )
@@ -98,28 +96,6 @@ def test_estimate_takes_over_what_was_measured() -> None:
     load = Load(pixels=1000, parameters=1000, variables=10, activation_bytes=77)
     measured = BatchSizeChoice(8, (BatchSizeTrial(8, 3 * 10**9),)).measured(load)
     assert estimate(measured, 8) == pytest.approx(3 * 10**9, abs=8)
-
-
-def test_choice_is_found_once_and_then_kept(tmp_path: Path) -> None:
-    path, choice = tmp_path / "kept/batch.json", BatchSizeChoice(8, (BatchSizeTrial(8, 5), BatchSizeTrial(12, None)))
-    assert kept_choice(path, lambda: choice) == choice
-    assert kept_choice(path, lambda: pytest.fail("was tried again")) == choice
-
-
-def test_kept_choice_that_was_cut_off_is_found_again(tmp_path: Path) -> None:
-    path, choice = tmp_path / "batch.json", BatchSizeChoice(8, (BatchSizeTrial(8, 5),))
-    path.write_text('{"batch_size": 8, "tri')
-    assert kept_choice(path, lambda: choice) == choice
-    assert kept_choice(path, lambda: None) == choice
-
-
-def test_nothing_is_kept_of_a_budget_into_which_nothing_fits(tmp_path: Path) -> None:
-    def find() -> BatchSizeChoice:
-        raise NothingFits(None)
-
-    with pytest.raises(NothingFits):
-        kept_choice(tmp_path / "batch.json", find)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_evidence_is_named_by_what_decides() -> None:

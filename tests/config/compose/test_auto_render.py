@@ -127,6 +127,7 @@ def test_budget_into_which_no_batch_fits_is_said(
     monkeypatch.setattr(Tries, "peak", lambda self, size: None)
     with pytest.raises(ConfigError, match=r"memory\.budget: must be more.*'4GB'.*\b1\b"):
         rendered(train=AUTO_BATCH)
+    assert list(Path("facts").glob("batch-*")) == []  # nothing is kept for the next time
 
 
 def test_budget_into_which_no_batch_fits_is_said_with_what_one_takes_if_there_is_so_much(

@@ -1,6 +1,7 @@
 """Presets: what each recipe is, and how params.yaml, a preset and an option decide together."""
 
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -155,13 +156,7 @@ def test_a_preset_and_the_same_options_by_name_are_the_same_variant(tmp_path: Pa
 
 @pytest.fixture
 def own_conf(tmp_path: Path) -> Path:
-    for group in KINDS:
-        (tmp_path / "conf" / group).mkdir(parents=True)
-        for file in (CONF / group).glob("*.yaml"):
-            (tmp_path / "conf" / group / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "conf/experiment").mkdir()
-    (tmp_path / "conf/variant.yaml").write_bytes((CONF / "variant.yaml").read_bytes())
-    return tmp_path / "conf"
+    return Path(shutil.copytree(CONF, tmp_path / "conf"))
 
 
 def test_a_preset_can_set_values_of_its_own(tmp_path: Path, own_conf: Path) -> None:
@@ -196,16 +191,19 @@ def test_a_mistake_in_a_preset_is_said_with_its_line(
     assert missing_in(str(caught.value), f"mine.yaml:{len(demo.splitlines()) + 1}{parts[0]}", *parts[1:]) == []
 
 
-def test_a_preset_without_the_line_that_hydra_wants_is_refused(tmp_path: Path, own_conf: Path) -> None:
-    (own_conf / "experiment/mine.yaml").write_text("defaults:\n  - override /lr: cosine\n", encoding="utf-8")
-    composition = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
-    with pytest.raises(ConfigError, match=r"mine\.yaml:1: .*`# @package _global_`"):
-        composition.problems.raise_any()
-
-
-def test_a_preset_that_names_an_option_that_is_not_there_is_refused(tmp_path: Path, own_conf: Path) -> None:
-    demo = (CONF / "experiment/demo.yaml").read_text(encoding="utf-8").replace("/lr: cosine_short", "/lr: cosinus")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("# @package _global_", "", r"mine\.yaml:1: .*`# @package _global_`"),
+        ("# @package _global_", "# Late.\n# @package _global_", r"mine\.yaml:1: .*`# @package _global_`"),
+        ("/lr: cosine_short", "/lr: cosinus", r"mine\.yaml: lr: .*'cosinus' .*conf/lr/.*'cosine'"),
+    ],
+)
+def test_a_preset_that_hydra_would_not_compose_is_refused(
+    old: str, new: str, message: str, tmp_path: Path, own_conf: Path
+) -> None:
+    demo = (CONF / "experiment/demo.yaml").read_text(encoding="utf-8").replace(old, new)
     (own_conf / "experiment/mine.yaml").write_text(demo, encoding="utf-8")
     composition = composed(tmp_path, "experiment: mine\ndata: digits\nseed: 0\n", own_conf)
-    with pytest.raises(ConfigError, match=r"mine\.yaml: lr: .*'cosinus' .*conf/lr/.*'cosine'"):
+    with pytest.raises(ConfigError, match=message):
         composition.problems.raise_any()

@@ -352,6 +352,8 @@ BROKEN = {
         {"train": "train: {use: demo, steps: 400, init: {warm_start: [backbone]}}"},
         "params.yaml:6: train.init.warm_start: …empty…init.weights …none…['backbone']",
     ),
+    "a key that is null": ({"null": "null: 3"}, "params.yaml:11: not valid YAML: …null"),
+    "a key that is empty": ({"''": "'': 3"}, "params.yaml:11: …''…one of"),
     "no seed": ({"seed": ""}, "params.yaml: seed: …number…nothing"),
     "seed is a text": ({"seed": "seed: lucky"}, "params.yaml:10: seed: …number…'lucky'"),
     "negative seed": ({"seed": "seed: -1"}, "params.yaml:10: seed: …0 …2**31 - 1…-1"),
@@ -424,6 +426,19 @@ BROKEN_FILES = {
     "no base": (
         {COSINE: "# one\ndefaults: [cosinus]\nkind: cosine\npeak: 1\n"},
         "conf/lr/cosine.yaml:2: lr: …'cosinus' …build on…'cosine'",
+    ),
+    "kind is a list": ({COSINE: "kind: [cosine]\npeak: 1\n"}, "cosine.yaml:1: lr.kind: …['cosine']…'cosine'…one of"),
+    "defaults is a text": (
+        {COSINE: "kind: cosine\npeak: 1\ndefaults: constant\n"}, "cosine.yaml:3: lr.defaults: …list…'constant'",
+    ),
+    "a package of Hydra's": (
+        {COSINE: "# @package foo\nkind: cosine\npeak: 1\n"}, "conf/lr/cosine.yaml:1: # @package foo: must go",
+    ),
+    "a package of many words": (
+        {COSINE: "# @package foo bar\nkind: cosine\npeak: 1\n"}, "conf/lr/cosine.yaml:1: # @package foo bar: must go",
+    ),
+    "a list in the place of the groups": (
+        {"conf/variant.yaml": "defaults: [{}]\n"}, "conf/variant.yaml: defaults: …groups",
     ),
     "each other as base": (
         {COSINE: "defaults: [constant]\n", "conf/lr/constant.yaml": "defaults: [cosine]\n"},

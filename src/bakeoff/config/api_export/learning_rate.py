@@ -9,7 +9,7 @@ constant     one rate
 
 from bisect import bisect_right
 
-from bakeoff.config.api_export.messages import Noted, OneLine, Tree
+from bakeoff.config.api_export.messages import Key, Noted, OneLine, Tree, fill, keys
 from bakeoff.learning.lr.decays import Constant, Cosine, Exponential, Polynomial
 from bakeoff.learning.lr.piecewise import Manual
 from bakeoff.learning.lr.schedule import Schedule, warmup_of
@@ -17,6 +17,18 @@ from bakeoff.learning.lr.schedule import Schedule, warmup_of
 SAMPLES = 100  # at most, of a schedule that has to be sampled
 COMPARED = 20_000  # steps at which the samples are compared with the schedule
 DIGITS = 9  # significant ones, all that a float32 holds
+COSINE: Tree = {
+    **keys("", learning_rate_base="peak", total_steps="total_steps", warmup_steps="warmup_steps"),
+    "warmup_learning_rate": None,  # goes by the first step
+    "hold_base_rate_steps": Key("hold_steps"),
+}
+EXPONENTIAL: Tree = {
+    **keys("", initial_learning_rate="peak", decay_steps="decay_steps", decay_factor="decay_factor"),
+    "staircase": Key("staircase"),
+    "burnin_learning_rate": lambda schedule: schedule.burn_in_rate if schedule.burn_in_steps else None,
+    "burnin_steps": lambda schedule: schedule.burn_in_steps or None,
+    "min_learning_rate": Key("floor"),
+}
 
 
 def describe_schedule(schedule: Schedule, steps: int, factor: float) -> Tree:
@@ -33,13 +45,13 @@ def _describe_exactly(schedule: Schedule, steps: int, factor: float) -> tuple[st
     if isinstance(schedule, Constant):
         return "", _describe_constant(schedule, factor)
     if isinstance(schedule, Cosine):
-        return "", _describe_cosine(schedule, steps, factor)
+        return "", _describe_cosine(schedule, factor)
     if isinstance(schedule, Manual):
         return "", _describe_manual(schedule, factor)
     if isinstance(schedule, Exponential):
         if schedule.warmup_steps:
             return _describe_warmed_stairs(schedule, steps, factor)
-        return "", _describe_exponential(schedule, factor)
+        return "", {"exponential_decay_learning_rate": _fill(EXPONENTIAL, schedule, factor)}
     return None
 
 
@@ -50,15 +62,9 @@ def _describe_constant(schedule: Constant, factor: float) -> Tree:
     return _describe_stairs(_start(schedule, factor), rise, warmup=True)
 
 
-def _describe_cosine(schedule: Cosine, steps: int, factor: float) -> Tree:
-    tree = {
-        "learning_rate_base": _times(schedule.peak, factor),
-        "total_steps": schedule.total_steps or steps,
-        "warmup_steps": schedule.warmup_steps,
-        "warmup_learning_rate": _start(schedule, factor) if schedule.warmup_steps else 0.0,
-        "hold_base_rate_steps": schedule.hold_steps,
-    }
-    return {"cosine_decay_learning_rate": tree}
+def _describe_cosine(schedule: Cosine, factor: float) -> Tree:
+    start = _start(schedule, factor) if schedule.warmup_steps else 0.0
+    return {"cosine_decay_learning_rate": _fill(COSINE, schedule, factor) | {"warmup_learning_rate": start}}
 
 
 def _describe_manual(schedule: Manual, factor: float) -> Tree:
@@ -66,21 +72,6 @@ def _describe_manual(schedule: Manual, factor: float) -> Tree:
     if not later:
         return {"constant_learning_rate": {"learning_rate": first}}
     return _describe_stairs(first, list(zip(schedule.boundaries, later, strict=True)), warmup=schedule.warmup)
-
-
-def _describe_exponential(schedule: Exponential, factor: float) -> Tree:
-    assert schedule.decay_steps is not None, "over(...) comes first"
-    tree: Tree = {
-        "initial_learning_rate": _times(schedule.peak, factor),
-        "decay_steps": schedule.decay_steps,
-        "decay_factor": schedule.decay_factor,
-        "staircase": schedule.staircase,
-    }
-    if schedule.burn_in_steps:
-        rate = schedule.burn_in_rate  # none: the initial one, there too
-        tree |= {"burnin_learning_rate": None if rate is None else _times(rate, factor)}
-        tree |= {"burnin_steps": schedule.burn_in_steps}
-    return {"exponential_decay_learning_rate": tree | {"min_learning_rate": _times(schedule.floor, factor)}}
 
 
 def _describe_warmed_stairs(schedule: Exponential, steps: int, factor: float) -> tuple[str, Tree] | None:
@@ -123,6 +114,15 @@ def _sample(schedule: Schedule, steps: int, factor: float) -> tuple[str, Tree]:
 def _describe_stairs(first: float, later: list[tuple[int, float]], *, warmup: bool) -> Tree:
     schedule = [OneLine(step=step, learning_rate=rate) for step, rate in later]
     return {"manual_step_learning_rate": {"initial_learning_rate": first, "schedule": schedule, "warmup": warmup}}
+
+
+def _fill(table: Tree, schedule: Schedule, factor: float) -> Tree:
+    """Fill a table with the numbers of a schedule; its rates are multiplied."""
+    numbers = fill(table, schedule)
+    rates = {
+        name: _times(rate, factor) for name, rate in numbers.items() if "learning_rate" in name and rate is not None
+    }
+    return numbers | rates
 
 
 def _start(schedule: Constant | Cosine | Exponential | Polynomial, factor: float) -> float:

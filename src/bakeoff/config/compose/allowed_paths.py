@@ -4,13 +4,7 @@ import os
 from pathlib import Path
 
 from bakeoff.foundation.errors import show
-from bakeoff.foundation.workspace import RAW
 from bakeoff.learning.run_file.parse import Problems
-
-
-def check_data_path(path: str, problems: Problems, key: str = "data.path") -> None:
-    """Note a folder of data in which DVC would see no edit."""
-    require_in(RAW, Path(path), key, "a folder", problems)
 
 
 def require_in(watched: Path, path: Path, key: str, kind: str, problems: Problems) -> None:

@@ -124,14 +124,6 @@ def _next_rung(
     return max(above, default=fits if len(measured) > 1 else min(fits + 1, fails - 1))
 
 
-def kept_choice(path: Path, find: Callable[[], BatchSizeChoice]) -> BatchSizeChoice:
-    return find_once(
-        path,
-        lambda tree: BatchSizeChoice(tree["batch_size"], tuple(BatchSizeTrial(**one) for one in tree["trials"])),
-        find,
-    )
-
-
 def evidence_name(*deciding: Any) -> str:
     """Return a file name, other for whatever changes what fits."""
     versions = [library_version(name) for name in LIBRARIES]
@@ -158,7 +150,10 @@ def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept
         with ChildTries(smallest, records, machine.available_memory()) as tries:
             raise NothingFits(tries.peak(rungs[0]))
 
-    return kept_choice(kept_in / evidence_name(*decided_by), find) if rungs else None
+    def read(tree: Any) -> BatchSizeChoice:
+        return BatchSizeChoice(tree["batch_size"], tuple(BatchSizeTrial(**one) for one in tree["trials"]))
+
+    return find_once(kept_in / evidence_name(*decided_by), read, find) if rungs else None
 
 
 class ChildTries:

@@ -127,15 +127,12 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
     is_refused = export.device is not None and DEVICES[export.device].find_obstacle(model)
     if export.layout not in getattr(model, "layouts", (OWN_LAYOUT,)) and not is_refused:
         kinds = ", ".join(kind for kind, other in NETWORKS.items() if export.layout in getattr(other, "layouts", ()))
+        nearest_size = max(32, round(model.input_size / 32) * 32)
         problems.add(
             "export.layout",
             f"must be {OWN_LAYOUT} for {type(model).__name__}, got {export.layout!r}; only networks of kind {kinds} "
-            f"have it, the nearest that can is model: {{use: point_nano, input_size: {_nearest_size(model)}}}",
+            f"have it, the nearest that can is model: {{use: point_nano, input_size: {nearest_size}}}",
         )
-
-
-def _nearest_size(model: Network) -> int:
-    return max(32, round(model.input_size / 32) * 32)
 
 
 def _check_device(export: Export, model: Network, problems: Problems) -> None:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.compose.allowed_paths import check_data_path
+from bakeoff.config.compose.allowed_paths import require_in
 from bakeoff.config.compose.compose import compose
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import RecordSource
 from bakeoff.dataset.sources import SOURCES
 from bakeoff.dataset.sources.dataset import Dataset, Merged, Part, part_folders
 from bakeoff.foundation.errors import ConfigError, DataError
+from bakeoff.foundation.workspace import RAW
 from bakeoff.learning.run_file.parse import Problems, parse_kind, settings_tree
 
 # Keys of `data` that came later, or how they begin.
@@ -82,7 +83,7 @@ def parse_source(tree: Any, problems: Problems) -> Any:
     if isinstance(source, Dataset):
         for key in ("path", "validation_path", "test_path"):
             if (path := getattr(source, key)) is not None:
-                check_data_path(path, problems, f"data.{key}")
+                require_in(RAW, Path(path), f"data.{key}", "a folder", problems)
     return source
 
 

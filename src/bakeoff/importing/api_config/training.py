@@ -3,7 +3,7 @@
 import math
 import re
 
-from bakeoff.config.api_export.messages import keys
+from bakeoff.config.api_export.learning_rate import COSINE, EXPONENTIAL
 from bakeoff.config.api_export.training import ADAM_BETAS, CHECKPOINT_PARTS, OPTIMIZERS, VALIDATE_EVERY
 from bakeoff.foundation.workspace import WEIGHTS
 from bakeoff.importing.api_config.augmentation import read_augmentation
@@ -16,9 +16,6 @@ FIXED: dict[str, Settings] = {  # of an optimizer, by its kind here
     "momentum": {"nesterov": False},
     "adam": {"beta_1": ADAM_BETAS[0], "beta_2": ADAM_BETAS[1]},
 }
-STAIRS = ("decay_factor", "decay_steps", "staircase")
-EXPONENTIAL = keys("", *STAIRS, initial_learning_rate="peak", min_learning_rate="floor")
-COSINE = keys("", "total_steps", learning_rate_base="peak", hold_base_rate_steps="hold_steps")
 
 
 def read_training(train: Block, text: str, report: ConversionReport) -> dict[str, Settings]:
