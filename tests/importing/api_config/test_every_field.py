@@ -26,6 +26,8 @@ FLIP, CROP = "random_horizontal_flip { }", "ssd_random_crop { }"
 FOCAL = "weighted_sigmoid_focal { alpha: 0.25 gamma: 2.0 }"
 PATH = 'fine_tune_checkpoint: "ssd_mobilenet_v2_coco/model.ckpt"'
 TYPE = 'fine_tune_checkpoint_type: "detection"'
+CLASSES = "num_classes: 38"
+NORM_OF_HEADS = "          batch_norm { train: true, scale: true, center: true, decay: 0.9997, epsilon: 0.001, }\n"
 EQUAL = [  # a file, and changes of it after which every field of model and train_config comes back or is named
     ("tf1", ()),
     ("tf2", ()),
@@ -83,6 +85,9 @@ NAMED = [  # a file, a change of it, the field that does not come back, and its 
     ("tf1", FLIP, CROP, "data_augmentation_options.ssd_random_crop", ("twice",)),
     ("tf1", CROP, "random_crop_pad_image { }", "data_augmentation_options.random_crop_pad_image", ("train.augment.zoom",)),
     ("tf1", TYPE, f"{TYPE} use_bfloat16: true", "use_bfloat16", ("not carried over", "TPUs")),
+    ("tf1", CLASSES, f"{CLASSES} add_background_class: false", "encode_background_as_zeros",
+     ("true", "without add_background_class")),
+    ("tf1", NORM_OF_HEADS, "", "conv_hyperparams.batch_norm", ("not there", "heads")),
 ]  # fmt: skip
 
 
@@ -120,21 +125,6 @@ def test_softmax_has_the_background_as_class_0(
     _, lines = differences(changed("tf1", changes), variant, manifest)
     said = [f"{key.rpartition('.')[2]}: {text}" for key, text in lines]
     assert [line for line in said if not missing_in(line, *parts)], said
-
-
-def test_without_a_number_for_the_background_it_is_a_row_of_zeros(variant: Variant, manifest: Manifest) -> None:
-    text = changed("tf1", [("num_classes: 38", "num_classes: 38 add_background_class: false")])
-    differing, lines = differences(text, variant, manifest)
-    assert "model.ssd.encode_background_as_zeros" in differing
-    assert [text for _, text in lines if not missing_in(text, "true", "without add_background_class")]
-
-
-def test_heads_that_no_norm_follows_need_none(variant: Variant, manifest: Manifest) -> None:
-    of_heads = "          batch_norm { train: true, scale: true, center: true, decay: 0.9997, epsilon: 0.001, }\n"
-    differing, lines = differences(changed("tf1", [(of_heads, "")]), variant, manifest)
-    [key] = [key for key in differing if "batch_norm" in key]
-    [text] = names_of(key, lines)
-    assert missing_in(text, "not there", "heads") == []
 
 
 def other_values(field: FieldDescriptor, now: Any) -> list[Any]:

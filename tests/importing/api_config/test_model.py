@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,9 @@ from support.messages import missing_in
 Variant = Callable[..., Run]
 
 
+OWN_LINES = """        min_depth: 0
+        max_depth: 0
+"""
 OLD = {  # a change of tf1.config: what is said of it, and what is in its place
     ("type: 'ssd_mobilenet_v2'", "type: 'ssd_mobilenet_v1_ppn'"): (
         ("feature_extractor.type: ", "'ssd_mobilenet_v1_ppn'", "'ssd_mobilenet_v1_keras'"),
@@ -64,24 +68,6 @@ OLD = {  # a change of tf1.config: what is said of it, and what is in its place
         lambda model: True,
     ),
 }  # fmt: skip
-OWN_LINES = """        min_depth: 0
-        max_depth: 0
-"""
-
-
-@pytest.mark.parametrize("change", OLD, ids=lambda change: change[1][:40])
-def test_what_old_files_have_besides_gets_the_nearest_and_is_said(
-    change: tuple[str, str], variant: Callable[..., Run]
-) -> None:
-    named, holds = OLD[change]
-    shared = "weight_shared" in change[1]
-    gone = [(OWN_LINES, ""), ("        apply_sigmoid_to_scores: false\n", "")] if shared else []
-    imported = import_changed(TF1, change, *gone, takes_nearest=True)
-    assert [line for line in imported.report if not missing_in(line, *named)], "\n".join(imported.report)
-    assert holds(imported.settings["model"])
-    assert variant(model=imported.settings["model"]).model  # and it is a network that can be built
-
-
 FOCAL = "weighted_sigmoid_focal { alpha: 0.25 gamma: 2.0 }"
 REPLACED = {  # a change of tf2.config: what is said of it, and what is in its place
     ("type: 'ssd_mobilenet_v2_fpn_keras'", "type: 'ssd_resnet101_v1_fpn_keras'"): (
@@ -151,14 +137,23 @@ REPLACED = {  # a change of tf2.config: what is said of it, and what is in its p
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("change", REPLACED, ids=lambda change: change[1][:40])
-def test_what_has_no_counterpart_gets_the_nearest_and_is_said(change: tuple[str, str], variant: Variant) -> None:
-    named, holds = REPLACED[change]
-    imported = import_changed(TF2, change, takes_nearest=True)
+CHANGES = [(TF1, change) for change in OLD] + [(TF2, change) for change in REPLACED]
+
+
+@pytest.mark.parametrize(
+    ("file", "change"), CHANGES, ids=lambda value: value[1][:40] if isinstance(value, tuple) else ""
+)
+def test_what_has_no_counterpart_gets_the_nearest_and_is_said(
+    file: Path, change: tuple[str, str], variant: Variant
+) -> None:
+    named, holds = (OLD | REPLACED)[change]
+    shared = "weight_shared" in change[1]
+    gone = [(OWN_LINES, ""), ("        apply_sigmoid_to_scores: false\n", "")] if shared else []
+    imported = import_changed(file, change, *gone, takes_nearest=True)
     assert [line for line in imported.report if not missing_in(line, *named)], "\n".join(imported.report)
-    assert all(re.match(r"tf2\.config:\d+: ", line) for line in imported.report)
+    assert all(re.match(rf"{re.escape(file.name)}:(\d+:)? ", line) for line in imported.report)
     assert holds(imported.settings["model"])
-    assert variant(**imported.settings).model  # and it is a network that can be built
+    assert variant(model=imported.settings["model"]).model  # and it is a network that can be built
 
 
 TYPE = "type: 'ssd_mobilenet_v2_fpn_keras'"
