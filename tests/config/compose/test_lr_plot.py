@@ -20,20 +20,26 @@ def leg(schedule: Schedule, steps: int, first: int = 0, name: str = "all", facto
 def drawn(*legs: TrainingPhase) -> tuple[list[str], list[tuple[float, float]]]:
     """Its words, and the corners of its line."""
     picture = ElementTree.fromstring(lr_svg("a · b · c", legs))
+    return texts(picture), corners(picture)
+
+
+def corners(picture: ElementTree.Element) -> list[tuple[float, float]]:
     [line] = picture.findall(f"{SVG}polyline")
-    points = [pair.split(",") for pair in line.attrib["points"].split()]
-    words = [element.text or "" for element in picture.findall(f"{SVG}text")]
-    return words, [(float(x), float(y)) for x, y in points]
+    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in line.attrib["points"].split())]
+
+
+def texts(picture: ElementTree.Element) -> list[str]:
+    return [element.text or "" for element in picture.findall(f"{SVG}text")]
 
 
 def test_the_rate_is_drawn_from_the_first_step_to_the_last_with_its_turns() -> None:
-    words, corners = drawn(leg(Cosine(0.1, warmup_steps=20, hold_steps=10), 100))
+    words, line = drawn(leg(Cosine(0.1, warmup_steps=20, hold_steps=10), 100))
     assert "a · b · c" in words[0] and words[0].endswith("(at most 0.1)")
     assert {"hold", "cosine"} <= set(words) and "all" not in words
     width, height = RIGHT - LEFT, BOTTOM - TOP
-    assert corners[0] == pytest.approx((LEFT, TOP + height * (1 - 1 / 21)), abs=0.06)
-    assert min(y for _, y in corners) == TOP
-    assert corners[-1][0] == pytest.approx(LEFT + width * 0.99, abs=0.06)
+    assert line[0] == pytest.approx((LEFT, TOP + height * (1 - 1 / 21)), abs=0.06)
+    assert min(y for _, y in line) == TOP
+    assert line[-1][0] == pytest.approx(LEFT + width * 0.99, abs=0.06)
 
 
 def test_the_rate_is_drawn_as_it_is_scaled_with_the_batch() -> None:
@@ -57,17 +63,8 @@ def test_equal_runs_have_equal_bytes() -> None:
 # The curve by itself.
 
 
-def curve(points: list[tuple[int, float]], marks: list[Mark] | None = None, steps: int = 100) -> ElementTree.Element:
-    return ElementTree.fromstring(draw_curve("a <rate> & more", points, marks or [], steps=steps))
-
-
-def corners(picture: ElementTree.Element) -> list[tuple[float, float]]:
-    [line] = picture.findall(f"{SVG}polyline")
-    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in line.attrib["points"].split())]
-
-
-def texts(picture: ElementTree.Element) -> list[str]:
-    return [element.text or "" for element in picture.findall(f"{SVG}text")]
+def curve(points: list[tuple[int, float]], *marks: Mark, decades: bool = False) -> ElementTree.Element:
+    return ElementTree.fromstring(draw_curve("a <rate> & more", points, marks, steps=100, decades=decades))
 
 
 def test_the_first_step_is_at_the_left_and_the_last_at_the_right_zero_below() -> None:
@@ -86,7 +83,7 @@ def test_the_title_is_a_text_whatever_it_holds() -> None:
 
 
 def test_marks_stand_at_their_steps_and_their_words_do_not_lie_on_each_other() -> None:
-    picture = curve([(0, 1.0)], [Mark(10, "warm-up"), Mark(11, "hold"), Mark(12, "nowhere"), Mark(60, "cosine")])
+    picture = curve([(0, 1.0)], Mark(10, "warm-up"), Mark(11, "hold"), Mark(12, "nowhere"), Mark(60, "cosine"))
     dashed = [line for line in picture.findall(f"{SVG}line") if line.attrib["class"] == "mark"]
     width = RIGHT - LEFT
     assert [float(line.attrib["x1"]) for line in dashed] == pytest.approx(
@@ -101,12 +98,10 @@ def test_a_rate_of_zero_all_along_is_drawn_at_the_bottom() -> None:
 
 
 def test_in_decades_every_tenth_is_as_far_down_as_the_one_before_and_zero_at_the_bottom() -> None:
-    text = draw_curve("rates", [(0, 0.1), (50, 0.001), (100, 0.00001), (100, 0.0)], [], steps=100, decades=True)
-    picture = ElementTree.fromstring(text)
+    picture = curve([(0, 0.1), (50, 0.001), (100, 0.00001), (100, 0.0)], decades=True)
     assert [y for _, y in corners(picture)] == [TOP, (TOP + BOTTOM) / 2, BOTTOM, BOTTOM]
     assert {"0.1", "0.01", "0.001", "0.0001", "1e-05"} <= set(texts(picture))
 
 
 def test_decades_of_one_value_have_room_below_it() -> None:
-    text = draw_curve("rates", [(0, 0.1), (100, 0.1)], [], steps=100, decades=True)
-    assert {y for _, y in corners(ElementTree.fromstring(text))} == {TOP}
+    assert {y for _, y in corners(curve([(0, 0.1), (100, 0.1)], decades=True))} == {TOP}

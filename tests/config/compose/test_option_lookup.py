@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.config.compose import hydra_compose
-from bakeoff.config.compose.compose import compose
+from bakeoff.config.compose.compose import Composed, compose
 from bakeoff.config.compose.overrides import apply_overrides
 from bakeoff.foundation.errors import ConfigError
 from support.imports import ROOT
@@ -62,38 +62,36 @@ def test_what_is_no_single_choice_is_refused(override: str, message: str) -> Non
         apply_overrides(PARAMS, [override], GROUPS)
 
 
+LINES = "experiment: demo\ndata: digits\nlr: {peak: 0.1}\nseed: 0\n"
+
+
+def composed(tmp_path: Path, text: str, *overrides: str) -> Composed:
+    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
+    return compose(tmp_path / "params.yaml", ROOT / "conf", overrides=overrides)
+
+
 def test_a_mistake_on_the_command_line_is_said_to_be_there(tmp_path: Path) -> None:
-    (tmp_path / "params.yaml").write_text(
-        "experiment: demo\ndata: digits\nlr: {peak: 0.1}\nseed: 0\n", encoding="utf-8"
-    )
-    composition = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["lr=cosin", "modle.width=3"])
-    key, option = composition.problems.lines
+    key, option = composed(tmp_path, LINES, "lr=cosin", "modle.width=3").problems.lines
     assert missing_in(key, "command line: modle", "key") == []
     assert missing_in(option, "command line: lr.use", "'cosin'", f"{(ROOT / 'conf/lr').as_posix()}/") == []
 
 
 def test_an_override_hides_the_line_that_it_replaces(tmp_path: Path) -> None:
-    (tmp_path / "params.yaml").write_text(
-        "experiment: demo\ndata: digits\nlr: {peak: 0.1}\nseed: 0\n", encoding="utf-8"
-    )
-    composition = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["lr.peak=0.5"])
+    composition = composed(tmp_path, LINES, "lr.peak=0.5")
     assert composition.tree["lr"]["peak"] == 0.5
     assert composition.place_of("lr.peak") == "command line"
     assert composition.place_of("seed").endswith("params.yaml:4")
 
 
 @pytest.mark.parametrize("word", ["train.epochs=3", "+train.epochs=3"])
-def test_a_change_of_one_takes_the_place_of_an_options_other(tmp_path: Path, word: str) -> None:
-    (tmp_path / "params.yaml").write_text("experiment: demo\ndata: digits\nseed: 0\n", encoding="utf-8")
-    composition = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=[word])
+def test_a_change_of_one_takes_the_place_of_an_options_other(word: str, tmp_path: Path) -> None:
+    composition = composed(tmp_path, LINES, word)
     assert (composition.tree["train"]["steps"], composition.tree["train"]["epochs"]) == (None, 3)
     assert composition.place_of("train.steps") == composition.place_of("train.epochs") == "command line"
 
 
 def test_a_change_of_both_leaves_both_to_be_refused(tmp_path: Path) -> None:
-    printed = "experiment: demo\ndata: digits\ntrain: {steps: 30}\nseed: 0\n"
-    (tmp_path / "params.yaml").write_text(printed, encoding="utf-8")
-    composition = compose(tmp_path / "params.yaml", ROOT / "conf", overrides=["train.epochs=3"])
+    composition = composed(tmp_path, f"{LINES}train: {{steps: 30}}\n", "train.epochs=3")
     assert (composition.tree["train"]["steps"], composition.tree["train"]["epochs"]) == (30, 3)
 
 

@@ -19,6 +19,7 @@ from bakeoff.config.compose.whole_run import as_tree, load
 from bakeoff.dataset.records.manifest import BoxTable, Manifest, Shard, Split, read_manifest
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.plan.phases import plan_phases
+from bakeoff.learning.run_file.parse import flat
 from bakeoff.learning.run_file.read_write import fitting_manifest
 from bakeoff.stages.render_config import render_config
 from support.imports import ROOT
@@ -105,33 +106,37 @@ def test_a_bare_name_means_the_option_as_it_stands(render: Render) -> None:
     assert render({"lr": "lr: cosine"}).read_text() == mapping
 
 
-def test_a_value_in_params_wins_over_the_option(render: Render) -> None:
-    run = load(render({"lr": "lr: {use: cosine, peak: 0.5}"}))
-    assert as_tree(run)["lr"]["peak"] == 0.5
+VALUES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {  # lines of params.yaml -> values of run.yaml
+    "a value in params wins over the option": ({"lr": "lr: {use: cosine, peak: 0.5}"}, {"lr.peak": 0.5}),
+    "a value that the option leaves to its default can be set": (
+        {"model": "model: {use: ssd_small, loss: {focal_gamma: 1.5}}"}, {"model.loss.focal_gamma": 1.5},
+    ),
+    "an option can build on another": (
+        {"lr": "lr: {use: slow}"},
+        {"lr.kind": "cosine", "lr.peak": 0.0001, "lr.warmup_steps": 10, "lr.total_steps": 400},
+    ),
+    "a number without a dot before the exponent": ({"lr": "lr: {use: cosine, peak: 3e-4}"}, {"lr.peak": 3e-4}),
+    "epochs become steps": (  # 2.5 * 600 / 32 = 46.9
+        {"train": "train: {use: demo, steps: null, epochs: 2.5, batch_size: 32}", "lr": "lr: {use: constant}"},
+        {"derived.steps": 47},
+    ),
+    "epochs take the place of an option's steps": (
+        {"train": "train: {use: demo, epochs: 2.5, batch_size: 32}"},
+        {"train.steps": None, "train.epochs": 2.5, "derived.steps": 47},
+    ),
+    "phases without a length share the run's steps": (
+        {"train": "train: {use: demo, steps: 100, phases: [{name: a}, {name: b}, {name: c}]}", "lr": "lr: constant"},
+        {f"derived.phases[{place}].steps": steps for place, steps in enumerate((33, 33, 34))},
+    ),
+}  # fmt: skip
 
 
-def test_a_value_that_the_option_leaves_to_its_default_can_be_set(render: Render) -> None:
-    run = load(render({"model": "model: {use: ssd_small, loss: {focal_gamma: 1.5}}"}))
-    assert as_tree(run)["model"]["loss"]["focal_gamma"] == 1.5
-
-
-def test_an_option_can_build_on_another(render: Render) -> None:
-    run = load(render({"lr": "lr: {use: slow}"}, {"conf/lr/slow.yaml": "defaults: [cosine]\npeak: 0.0001\n"}))
-    assert as_tree(run)["lr"] == {
-        "kind": "cosine", "peak": 0.0001, "warmup_steps": 10, "warmup_from": None, "hold_steps": 0,
-        "total_steps": 400, "scale_with_batch": None,
-    }  # fmt: skip
-
-
-def test_numbers_without_a_dot_before_the_exponent_are_numbers(render: Render) -> None:
-    run = load(render({"lr": "lr: {use: cosine, peak: 3e-4}"}))
-    assert as_tree(run)["lr"]["peak"] == 3e-4
-
-
-def test_epochs_become_steps(render: Render) -> None:
-    lines = {"train": "train: {use: demo, steps: null, epochs: 2.5, batch_size: 32}", "lr": "lr: {use: constant}"}
-    derived = load(render(lines)).derived
-    assert derived.steps == 47  # 2.5 * 600 / 32 = 46.9
+@pytest.mark.parametrize(("lines", "expected"), VALUES.values(), ids=list(VALUES))
+def test_run_yaml_has_the_values_that_params_ask_for(
+    lines: dict[str, str], expected: dict[str, Any], render: Render
+) -> None:
+    rendered = flat(as_tree(load(render(lines, {"conf/lr/slow.yaml": "defaults: [cosine]\npeak: 0.0001\n"}))))
+    assert {key: rendered[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize("steps, warmup", [(6, 0), (30, 0), (40, 1), (2000, 50)])
@@ -152,11 +157,6 @@ def test_a_share_of_the_training_set_is_what_an_epoch_is(render: Render) -> None
     )
     assert run.derived.steps == 38  # 4 * 150 / 16 = 37.5
     fitting_manifest(Path("records"), run.derived)
-
-
-def test_epochs_take_the_place_of_an_options_steps(render: Render) -> None:
-    run = load(render({"train": "train: {use: demo, epochs: 2.5, batch_size: 32}"}))
-    assert (run.train.steps, run.train.epochs, run.derived.steps) == (None, 2.5, 47)
 
 
 def test_what_is_written_reads_back_as_the_same_variant(render: Render) -> None:
@@ -627,15 +627,11 @@ def test_weights_of_a_run_with_other_classes_are_refused_unless_the_head_stays_b
     render({"train": f"train: {{use: demo, steps: 400, init: {{weights: {start}, warm_start: [backbone, neck]}}}}"})
 
 
-def test_one_hundred_epochs_of_1300_images_at_batch_32_are_4063_steps(render: Render) -> None:
-    write_records(Path("records"), examples=1300)
-    derived = load(render({"train": "train: {use: demo, steps: null, epochs: 100, batch_size: 32}"})).derived
-    assert derived.steps == 4063
-
-
 def test_steps_can_be_rounded_up_to_the_checkpoint_interval(render: Render) -> None:
     write_records(Path("records"), examples=1300)
-    train = "use: demo, steps: null, epochs: 100, batch_size: 32, round_up_steps: true"
+    train = "use: demo, steps: null, epochs: 100, batch_size: 32"
+    assert load(render({"train": f"train: {{{train}}}"})).derived.steps == 4063
+    train += ", round_up_steps: true"
     assert load(render({"train": f"train: {{{train}}}"})).derived.steps == 4100
     assert load(render({"train": f"train: {{{train}, checkpoint_every_steps: 17}}"})).derived.steps == 4063  # 17 x 239
 
@@ -654,13 +650,6 @@ def test_phases_lie_one_after_the_other_with_their_own_batch_and_schedule(render
     first, second = plan_phases(run)
     assert first.rate(299) == run.lr(299) == 0.001
     assert [second.rate(step) for step in (300, 335, 370)] == pytest.approx([0.5, 0.25, 0])  # batch 8 of 16: half
-
-
-def test_phases_without_a_length_share_the_runs_steps(render: Render) -> None:
-    phases = "[{name: a}, {name: b}, {name: c}]"
-    lines = {"train": f"train: {{use: demo, steps: 100, phases: {phases}}}", "lr": "lr: constant"}
-    derived = load(render(lines)).derived
-    assert [span.steps for span in derived.phases] == [33, 33, 34]
 
 
 def options_side_by_side() -> list[dict[str, str]]:
