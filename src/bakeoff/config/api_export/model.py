@@ -15,17 +15,18 @@ SsdDetector: TypeAlias = Ssd | SsdFpn | SsdMultibox
 
 KINDS = {Ssd: "ssd", SsdFpn: "ssd_fpn", SsdMultibox: "ssd_multibox"}
 OWN_TYPE = "bakeoff_ssd"
-PYRAMIDS = {  # that API's names under TensorFlow 2; under TensorFlow 1 they lack `_keras`
-    "mobilenet_v1": "ssd_mobilenet_v1_fpn_keras",
-    "mobilenet_v2": "ssd_mobilenet_v2_fpn_keras",
-    "resnet50": "ssd_resnet50_v1_fpn_keras",
+TYPES = {  # by network and backbone; that API's names under TensorFlow 2; under TensorFlow 1 they lack `_keras`
+    ("ssd_fpn", "mobilenet_v1"): "ssd_mobilenet_v1_fpn_keras",
+    ("ssd_fpn", "mobilenet_v2"): "ssd_mobilenet_v2_fpn_keras",
+    ("ssd_fpn", "resnet50"): "ssd_resnet50_v1_fpn_keras",
+    ("ssd_multibox", "mobilenet_v1"): "ssd_mobilenet_v1_keras",
+    ("ssd_multibox", "mobilenet_v2"): "ssd_mobilenet_v2_keras",
 }
-MAPS = {"mobilenet_v1": "ssd_mobilenet_v1_keras", "mobilenet_v2": "ssd_mobilenet_v2_keras"}
 OWN_TYPE_NOTE = (
     f"This network is bakeoff's own: that API has to have a feature extractor registered as {OWN_TYPE!r}. "
     "Every other detection option of conf/model is one that the API knows."
 )
-OWN_HEADS, SHARED_HEADS = "convolutional_box_predictor", "weight_shared_convolutional_box_predictor"
+MAP_HEADS, SHARED_HEADS = "convolutional_box_predictor", "weight_shared_convolutional_box_predictor"
 LEVEL_ANCHORS, MAP_ANCHORS = "multiscale_anchor_generator", "ssd_anchor_generator"
 BOX_CODER_SCALES = ("y_scale", "x_scale", "height_scale", "width_scale")
 CLASS_LOSSES = {"sigmoid_focal": "weighted_sigmoid_focal", "sigmoid": "weighted_sigmoid", "softmax": "weighted_softmax"}
@@ -73,13 +74,13 @@ EXTRACTORS: dict[str, Tree] = {
         "conv_hyperparams": {"batch_norm": {"scale": True, "decay": Key("batch_norm_momentum")}},
     },
     "ssd_fpn": {
-        "type": lambda network: PYRAMIDS[network.backbone.name],
+        "type": lambda network: TYPES["ssd_fpn", network.backbone.name],
         "use_depthwise": Key("pyramid.depthwise"),
         "fpn": PYRAMID,
         **BACKBONE,
     },
     "ssd_multibox": {
-        "type": lambda network: MAPS[network.backbone.name],
+        "type": lambda network: TYPES["ssd_multibox", network.backbone.name],
         "num_layers": Key("num_maps"),
         "use_depthwise": Key("depthwise_maps"),
         **BACKBONE,
@@ -98,10 +99,10 @@ HEAD: Tree = {
     **keys("predictor", class_prediction_bias_init="class_bias", use_depthwise="depthwise"),
 }
 HEAD_DEPTHS = {
-    OWN_HEADS: keys("predictor", "min_depth", "max_depth"),
+    MAP_HEADS: keys("predictor", "min_depth", "max_depth"),
     SHARED_HEADS: keys("predictor", "depth", share_prediction_tower="share_tower"),
 }
-ALL_OF_HEAD: Tree = {
+WHOLE_HEAD: Tree = {
     "conv_hyperparams": lambda network: fill(CONVOLUTIONS, network.predictor_convolutions),
     **HEAD,
     "box_code_size": 4,
@@ -117,8 +118,8 @@ OWN_HEAD: Tree = {
 }
 HEADS: dict[str, Tree] = {
     "ssd": {SHARED_HEADS: OWN_HEAD},
-    "ssd_fpn": {SHARED_HEADS: HEAD_DEPTHS[SHARED_HEADS] | ALL_OF_HEAD},
-    "ssd_multibox": {OWN_HEADS: HEAD_DEPTHS[OWN_HEADS] | ALL_OF_HEAD},
+    "ssd_fpn": {SHARED_HEADS: HEAD_DEPTHS[SHARED_HEADS] | WHOLE_HEAD},
+    "ssd_multibox": {MAP_HEADS: HEAD_DEPTHS[MAP_HEADS] | WHOLE_HEAD},
 }
 MATCHER: Tree = {
     "matched_threshold": Key("loss.matched_from"),

@@ -37,16 +37,17 @@ def _read_extractor(ssd: Block, report: ConversionReport) -> Settings:
         fpn.pass_over(*names.LEVELS)
         return {"kind": "ssd"} | extractor.take(own) | fpn.take(own["fpn"])
     plain = name.removesuffix("_keras")
-    known = {theirs.removesuffix("_keras"): ("ssd_fpn", ours) for ours, theirs in names.PYRAMIDS.items()}
-    known |= {theirs.removesuffix("_keras"): ("ssd_multibox", ours) for ours, theirs in names.MAPS.items()}
+    known = {theirs.removesuffix("_keras"): network for network, theirs in names.TYPES.items()}
     if plain in known:
         kind, backbone = known[plain]
     else:
         has_levels = extractor.chosen() or ssd.inner("anchor_generator").has(names.LEVEL_ANCHORS)
-        kind, there = ("ssd_fpn", names.PYRAMIDS) if has_levels else ("ssd_multibox", names.MAPS)
-        backbone = next((ours for part, ours in NEAREST if part in plain and ours in there), "mobilenet_v2")
-        report.replace(extractor, "type", repr(name) if name else "network without a type", repr(there[backbone]))
-    theirs = (names.PYRAMIDS if kind == "ssd_fpn" else names.MAPS)[backbone]
+        kind = "ssd_fpn" if has_levels else "ssd_multibox"
+        near = (ours for part, ours in NEAREST if part in plain and (kind, ours) in names.TYPES)
+        backbone = next(near, "mobilenet_v2")
+        missing = repr(name) if name else "network without a type"
+        report.replace(extractor, "type", missing, repr(names.TYPES[kind, backbone]))
+    theirs = names.TYPES[kind, backbone]
     if name == plain == theirs.removesuffix("_keras"):
         differs = "; a pyramid passes its levels on otherwise there" if kind == "ssd_fpn" else ""
         report.change(extractor, "type", f"becomes {theirs!r}, its name under TensorFlow 2{differs}")
@@ -180,9 +181,9 @@ def _read_heads(ssd: Block, kind: str, report: ConversionReport) -> Settings:
         settings["predictor.depthwise"] = False
     if chosen == wanted:
         settings |= block.take(names.HEAD_DEPTHS[chosen])
-    elif wanted == names.OWN_HEADS:
+    elif wanted == names.MAP_HEADS:
         settings |= dict.fromkeys(("predictor.min_depth", "predictor.max_depth"), block.get("depth"))
-    if wanted == names.OWN_HEADS:
+    if wanted == names.MAP_HEADS:
         _fit_depths(block, settings, report)
     normalised = settings["predictor.layers_before"] > 0 or settings["predictor.depthwise"]
     return settings | {"predictor_convolutions": _read_convolutions(block, report, normalised=normalised)}
