@@ -4,9 +4,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from bakeoff.config.compose.lr_plot import FRAME, Mark, draw_curve, lr_svg
+from bakeoff.config.compose.lr_plot import FRAME, draw_curve, lr_svg
 from bakeoff.learning.lr.decays import Constant, Cosine
-from bakeoff.learning.lr.schedule import Schedule
+from bakeoff.learning.lr.schedule import Schedule, Turn
 from bakeoff.learning.plan.phases import Span, TrainingPhase
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -63,7 +63,7 @@ def test_equal_runs_have_equal_bytes() -> None:
 # The curve by itself.
 
 
-def curve(points: list[tuple[int, float]], *marks: Mark, decades: bool = False) -> ElementTree.Element:
+def curve(points: list[tuple[int, float]], *marks: Turn, decades: bool = False) -> ElementTree.Element:
     return ElementTree.fromstring(draw_curve("a <rate> & more", points, marks, steps=100, decades=decades))
 
 
@@ -83,7 +83,7 @@ def test_the_title_is_a_text_whatever_it_holds() -> None:
 
 
 def test_marks_stand_at_their_steps_and_their_words_do_not_lie_on_each_other() -> None:
-    picture = curve([(0, 1.0)], Mark(10, "warm-up"), Mark(11, "hold"), Mark(12, "nowhere"), Mark(60, "cosine"))
+    picture = curve([(0, 1.0)], (10, "warm-up"), (11, "hold"), (12, "nowhere"), (60, "cosine"))
     dashed = [line for line in picture.findall(f"{SVG}line") if line.attrib["class"] == "mark"]
     width = RIGHT - LEFT
     assert [float(line.attrib["x1"]) for line in dashed] == pytest.approx(

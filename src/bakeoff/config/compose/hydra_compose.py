@@ -37,7 +37,7 @@ def compose_groups(
         composed = _compose_options(conf.resolve(), tuple(overrides), _read_all(conf))
         tree = OmegaConf.create({group: merge(composed[group], *changes[group]) for group in options})
     except (HydraException, *REFUSALS) as error:
-        problems.note(f"{conf.as_posix()}: {_one_line(error)}")
+        problems.note(f"{conf.as_posix()}: {' '.join(str(error).split())}")
         return {}
     resolved = {group: _resolve_group(tree, group, problems) for group in options}
     return {group: value for group, value in resolved.items() if value is not None}
@@ -62,7 +62,7 @@ def _resolve_group(tree: Any, group: str, problems: Problems) -> dict[str, Any] 
         if isinstance(error, InterpolationKeyError) and problems.lines:
             return None  # it may refer to a group that is left out for its own mistake
         key = str(getattr(error, "full_key", None) or group)
-        problems.add(key, f"cannot be resolved: {_one_line(error).split(' full_key:')[0]}")
+        problems.add(key, f"cannot be resolved: {' '.join(str(error).split()).partition(' full_key:')[0]}")
         return None
     assert isinstance(value, dict)
     return {str(key): item for key, item in value.items()}
@@ -79,7 +79,3 @@ def read_variable(name: str, *default: str | None) -> str | None:
 
 
 OmegaConf.register_new_resolver("oc.env", read_variable, replace=True)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(line.strip() for line in str(error).splitlines() if line.strip())

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bakeoff.foundation.html import svg
+from bakeoff.learning.lr.schedule import Turn
 from bakeoff.learning.plan.phases import TrainingPhase
 
 FAR_APART = 20  # phases whose rates are more than so many times apart can't be seen on one even scale
@@ -19,12 +19,6 @@ STYLE = (
 )
 
 
-@dataclass(frozen=True)
-class Mark:
-    step: int
-    text: str
-
-
 def lr_svg(name: str, phases: Sequence[TrainingPhase]) -> str:
     points = [(step, phase.rate(step)) for phase in phases for step in _shown_steps(phase)]
     marks = [mark for phase in phases for mark in _marks(phase, named=len(phases) > 1)]
@@ -35,7 +29,7 @@ def lr_svg(name: str, phases: Sequence[TrainingPhase]) -> str:
 
 
 def draw_curve(
-    title: str, points: Sequence[tuple[int, float]], marks: Sequence[Mark], *, steps: int, decades: bool = False
+    title: str, points: Sequence[tuple[int, float]], marks: Sequence[Turn], *, steps: int, decades: bool = False
 ) -> str:
     """Points are (step, value) in order; marks are lines up with a word above.
 
@@ -44,9 +38,9 @@ def draw_curve(
     values = [value for _, value in points]
     scale = _decades(values) if decades else svg.Scale(0.0, _round_up(max(values, default=0.0)))
     across = svg.Scale(0.0, max(1.0, steps))
-    places = [FRAME.x(across.share(mark.step)) for mark in marks]
+    places = [FRAME.x(across.share(step)) for step, _ in marks]
     words = svg.fit_labels(
-        [(x, mark.text) for x, mark in zip(places, marks, strict=True)], width=FRAME.width, letter=LETTER
+        [(x, text) for x, (_, text) in zip(places, marks, strict=True)], width=FRAME.width, letter=LETTER
     )
     ticks = [round(steps * number / TICKS) for number in range(TICKS + 1)]
     line = [(FRAME.x(across.share(step)), FRAME.y(scale.share(value))) for step, value in points]
@@ -59,7 +53,7 @@ def draw_curve(
         *svg.draw_below(FRAME, [(across.share(step), f"{step:,}") for step in ticks], "step"),
         *(svg.draw_line(x, FRAME.top - 4, x, FRAME.y(0), class_="mark") for x in places),
         *(
-            svg.draw_text(start, FRAME.top - 20 + 13 * row, marks[number].text, class_="word")
+            svg.draw_text(start, FRAME.top - 20 + 13 * row, marks[number][1], class_="word")
             for number, start, row in words
         ),
         svg.draw_polyline(line, class_="line"),
@@ -92,7 +86,7 @@ def _shown_steps(phase: TrainingPhase) -> list[int]:
     return [first + step for step in sorted(even | {step for step in sharp if 0 <= step < steps})]
 
 
-def _marks(phase: TrainingPhase, *, named: bool) -> list[Mark]:
+def _marks(phase: TrainingPhase, *, named: bool) -> list[Turn]:
     span = phase.span
-    turns = [Mark(span.first_step + step, what) for step, what in phase.schedule.turns() if 0 < step < span.steps]
-    return [Mark(span.first_step, span.name), *turns] if named else turns
+    turns = [(span.first_step + step, what) for step, what in phase.schedule.turns() if 0 < step < span.steps]
+    return [(span.first_step, span.name), *turns] if named else turns

@@ -18,10 +18,8 @@ from bakeoff.importing.api_config.training import read_training
 from bakeoff.learning.run_file.parse import Problems, kind_of, parse_kind
 from bakeoff.learning.run_file.yaml_file import write_mapping
 
-GROUPS = ("model", "lr", "optimizer", "train")
 EXPERIMENT = "experiment"
-OPTIONAL = MEMORY, EVALUATE = "memory", "evaluate"
-OTHERS = {MEMORY: "high", "evaluate": "standard", "export": "saved_model", "track": "mlflow"}  # no file says these
+OTHERS = {"memory": "high", "evaluate": "standard", "export": "saved_model", "track": "mlflow"}  # no file says these
 BUDGET = "10GB"  # of `memory: high`
 BUFFERS = ("shuffle_buffer_size", "min_after_dequeue", "queue_capacity")  # called the same here
 GLOBAL_SHUFFLE = re.compile(rf"^ *# {re.escape(SHUFFLED_GLOBALLY)}$", re.MULTILINE)
@@ -44,10 +42,10 @@ def import_pipeline(source: bytes, file: str, *, takes_nearest: bool = False) ->
     if report.refusals:
         raise ConfigError("\n".join(_format_lines(report.refusals, file)))
     settings = {"model": model} | read_training(root.inner("train_config"), text, report)
-    if evaluation := _read_evaluation(root.inner("eval_config")):
-        settings[EVALUATE] = evaluation
     if memory := _read_readers(root, text, report):
-        settings[MEMORY] = memory
+        settings["memory"] = memory
+    if evaluation := _read_evaluation(root.inner("eval_config")):
+        settings["evaluate"] = evaluation
     report.drop_unused(root)
     return Imported(settings, _format_lines(report.lines, file))
 
@@ -83,16 +81,12 @@ def _read_readers(root: Block, text: str, report: ConversionReport) -> dict[str,
     return {"budget": BUDGET, "shuffle": "buffer"} | {key: value for key, value in stated.items() if value}
 
 
-def _groups_of(trees: Mapping[str, dict[str, Any]]) -> tuple[str, ...]:
-    return (*GROUPS, *(group for group in OPTIONAL if group in trees))
-
-
 def check_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, Any]:
     """Return the settings object of each group; raise ConfigError with all that this project's own rules forbid."""
     problems = Problems(lambda key: file)
     objects = {}
-    for group in _groups_of(trees):
-        tree = dict(trees[group])
+    for group, given in trees.items():
+        tree = dict(given)
         if group == "train" and "steps" not in tree:
             tree["steps"] = 1  # a placeholder: the variant that uses the option sets the length
         objects[group] = parse_kind(KINDS[group], tree, group, problems)
@@ -103,15 +97,14 @@ def check_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, 
 def write_options(trees: Mapping[str, dict[str, Any]], conf: Path, *, name: str, file: str, force: bool) -> list[Path]:
     """Write an import's settings and return the files; raise ConfigError if one is there already, unless `force`."""
     objects = check_settings(trees, file)
-    groups = _groups_of(trees)
-    paths = {group: conf / group / f"{name}.yaml" for group in (*groups, EXPERIMENT)}
+    paths = {group: conf / group / f"{name}.yaml" for group in (*trees, EXPERIMENT)}
     there = [path.as_posix() for path in paths.values() if path.exists()]
     if there and not force:
         raise ConfigError(f"{', '.join(there)}: there already; choose another --name, or replace with --force")
-    for group in groups:
-        tree = _option(group, trees[group], objects[group])
+    for group, given in trees.items():
+        tree = _option(group, given, objects[group])
         write_mapping(paths[group], tree, head=f"# From {file}, by `bakeoff import-config`.\n")
-    chosen = OTHERS | dict.fromkeys(groups, name)
+    chosen = OTHERS | dict.fromkeys(trees, name)
     choices = "".join(f"  - override /{group}: {option}\n" for group, option in chosen.items())
     head = f"# @package _global_\n# What {file} says: network, schedule, optimizer and training together.\n"
     paths[EXPERIMENT].parent.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ def read_training(train: Block, text: str, report: ConversionReport) -> dict[str
         report.add("train_config.num_steps: is not there; say train.steps or train.epochs in params.yaml")
     if validate_every := VALIDATE_EVERY_LINE.search(text):
         settings["validate_every_steps"] = int(validate_every[1])
-    return {"optimizer": optimizer, "lr": lr, "train": settings}
+    return {"lr": lr, "optimizer": optimizer, "train": settings}
 
 
 def _read_start(train: Block, report: ConversionReport) -> Settings:
