@@ -97,6 +97,7 @@ REFUSED = {
     "train_config {\n  num_steps: 1.2.3 }": (2, 14, ("not a number: '1.2.3'",)),
     "train_config {\n  num-steps: 5 }": (2, 3, ("field's name", "'num-steps'")),
     "eval_config {\n\n metrics_set: 'a\n' }": (3, 15, ("text", "end on its line", "'a")),
+    "eval_config { metrics_set: '\ta }": (1, 28, ("text", "end on its line", "'\\ta")),
     "eval_config { metrics_set: 'a' \"b }": (1, 28, ("UTF-8", "escapes")),
     "eval_config { metrics_set: '\\377' }": (1, 28, ("UTF-8", "escapes")),
     "model @ssd": (1, 7, ("'model'", ": or {", "'@'")),

@@ -206,15 +206,14 @@ class _Walk:
         if token[:1] not in QUOTES:
             is_number = token[:1].isdigit() or token[:1] == "."
             raise self._mistake(f"{'not a number:' if is_number else 'a value must stand here, got'} {self._next()}")
+        shown = _shorten(token if token.isprintable() else repr(token)[1:-1])
         if len(token) < 2 or token[-1] != token[0]:
-            raise self._mistake(f"a text must end on its line with {token[0]}, got {_shorten(token)}")
+            raise self._mistake(f"a text must end on its line with {token[0]}, got {shown}")
         try:
             with warnings.catch_warnings(action="error"):  # of an escape that does not exist Python only warns
                 return repr(self._tokens.ConsumeString())
         except (text_format.ParseError, Warning):
-            reason = (
-                f"a text must end on its line and be UTF-8, with escapes like \\n, \\' and \\303, got {_shorten(token)}"
-            )
+            reason = f"a text must end on its line and be UTF-8, with escapes like \\n, \\' and \\303, got {shown}"
             raise SyntaxMistake(self._last(), reason) from None
 
     def _take(self) -> Spot:
