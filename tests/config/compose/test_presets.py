@@ -17,7 +17,6 @@ from support.messages import missing_in
 
 CONF = ROOT / "conf"
 PRESETS = sorted(file.stem for file in (CONF / "experiment").glob("*.yaml"))
-DATA = {"cnn": "digits_single", "inception": "digits_single", "clip": "digits_motion", "s3dg": "digits_motion"}
 
 
 def composed(tmp_path: Path, text: str, conf: Path = CONF) -> Composed:
