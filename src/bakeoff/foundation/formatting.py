@@ -21,5 +21,5 @@ def format_duration(seconds: float) -> str:
     return f"{hours:.1f} hours" if hours < 100 else f"{hours / 24:.0f} days"
 
 
-def format_names(names: Sequence[str], most: int) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def format_names(names: Sequence[str], most: int, between: str = ", ") -> str:
+    return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

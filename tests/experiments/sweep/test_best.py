@@ -13,7 +13,7 @@ from bakeoff.experiments.sweep.best import write_results
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_workspace import all_job_workspaces
 from bakeoff.experiments.sweep.sweep_manifest import JobState, load_manifest
-from bakeoff.tracking.results import git
+from bakeoff.foundation import git
 from support.commands import run_bakeoff
 from support.made_runs import NOBODY, made
 from support.made_sweeps import ID, states, sweep, sweep_job

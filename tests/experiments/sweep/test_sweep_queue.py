@@ -18,9 +18,9 @@ from bakeoff.experiments.sweep.sweep_queue import (
     list_queued_sweeps,
     remove_sweep,
 )
+from bakeoff.foundation import git
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import STOP_FILE
-from bakeoff.tracking.results import git
 from support.commands import run_bakeoff
 from support.made_sweeps import states, sweep, sweep_job
 from support.messages import missing_in

@@ -16,9 +16,9 @@ from bakeoff.experiments.sweep.mlflow_parent import parent_run
 from bakeoff.experiments.sweep.search import searching
 from bakeoff.experiments.sweep.search.search_settings import Search
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest, load_manifest
+from bakeoff.foundation import git
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import entries
-from bakeoff.tracking.results import git
 from support.commands import run_bakeoff
 from support.imports import ROOT
 from support.made_runs import NOBODY, made

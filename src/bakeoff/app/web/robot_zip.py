@@ -11,10 +11,9 @@ from typing import Any
 from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.experiments.runs.cleanup import named_by
 from bakeoff.experiments.runs.list_runs import KnownRun
-from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.html import template
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, result_here
 
 LOCK, FACTS, LABELS, LITE = "dvc.lock", "export.json", "labels.txt", "model.tflite"

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from bakeoff.experiments.compare.run_row import OTHER_EVALUATION, Contender
-from bakeoff.foundation import dvc
+from bakeoff.foundation import dvc, git
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.workspace import EVALUATION, JUDGED
 from bakeoff.learning.metrics.box_matching import Boxes
@@ -22,7 +22,6 @@ from bakeoff.learning.metrics.classification import Answer, ClassificationScore
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
 from bakeoff.learning.metrics.multi_label import MultiLabelScore, Scored
 from bakeoff.tracking.journal.artifacts import kept_file
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import result_here
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 from bakeoff.tracking.store import stored_run

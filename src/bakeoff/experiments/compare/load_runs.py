@@ -8,7 +8,7 @@ from bakeoff.config.track_settings import Mlflow
 from bakeoff.experiments.compare.run_row import Contender, Cost
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.foundation.errors import WorkspaceError, choices
-from bakeoff.foundation.workspace import RUN
+from bakeoff.foundation.workspace import DVC_EXPERIMENT, RUN
 from bakeoff.learning.checkpoints.trained_state import SUCCEEDED
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.restored_results import MADE_BY, REUSED, reconcile
@@ -110,7 +110,7 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
     changed = {key.removeprefix(CHANGED): value for key, value in tags.items() if key.startswith(CHANGED)}
     return Contender(
         run.run_id, run.name, known.state.value if known else state, name_as_in_params({**run.params, **changed}),
-        run.metrics, _cost(run, known), began=run.began, experiment=tags.get("DVC_EXP_NAME") or None,
+        run.metrics, _cost(run, known), began=run.began, experiment=tags.get(DVC_EXPERIMENT) or None,
         sweep=sweep_in(run), commit=tags.get("bakeoff.git_commit") or tags.get("mlflow.source.git.commit"),
         is_dirty=tags.get("bakeoff.git_dirty") == "true", records=tags.get("bakeoff.records_digest"),
         judged_on={key.removeprefix(JUDGED_ON): digest for key, digest in tags.items() if key.startswith(JUDGED_ON)},
@@ -139,7 +139,7 @@ def name_as_in_params(params: Mapping[str, str]) -> dict[str, str]:
 
 def sweep_in(run: StoredRun) -> str | None:
     """Return the sweep of a run. One that DVC's cache gave has no sweep in MLflow; its experiment's name has it."""
-    return run.tags.get("bakeoff.sweep") or run.parent or sweep_of(run.tags.get("DVC_EXP_NAME"))
+    return run.tags.get("bakeoff.sweep") or run.parent or sweep_of(run.tags.get(DVC_EXPERIMENT))
 
 
 def sweep_of(experiment: str | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from bakeoff.experiments.reproduce.recorded import Recorded
 from bakeoff.experiments.reproduce.what_is_missing import is_cut_off
+from bakeoff.foundation.formatting import format_names
 from bakeoff.learning.checkpoints.history import CLOCK
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.run_file.parse import ABSENT, Difference, differences, flat
@@ -55,9 +56,8 @@ def compare_config(recorded: Recorded, run_yaml: Mapping[str, Any]) -> Compared:
     pairs = [pair for pair in differences(recorded.run_yaml, run_yaml) if not _is_reporting(pair)]
     if not pairs:
         return Compared(RENDER_CONFIG, True, "the same run.yaml")
-    named = "; ".join(f"{pair.key} is {pair.other}, was {pair.one}" for pair in pairs[:NAMED])
-    more = f" and {len(pairs) - NAMED} more" if len(pairs) > NAMED else ""
-    return Compared(RENDER_CONFIG, False, f"another run.yaml: {named}{more}")
+    named = format_names([f"{pair.key} is {pair.other}, was {pair.one}" for pair in pairs], NAMED, "; ")
+    return Compared(RENDER_CONFIG, False, f"another run.yaml: {named}")
 
 
 def _is_reporting(pair: Difference) -> bool:
@@ -108,8 +108,8 @@ def compare_metrics(recorded: Recorded, metrics: Mapping[str, Any], tolerance: f
         text = f"other metrics ({_first(pairs)}), and no intervals to judge them by; --tolerance gives one"
         return Compared(EVALUATE, False, text, within=False)
     if outside:
-        text = "; ".join(outside[:NAMED]) + (f" and {len(outside) - NAMED} more" if len(outside) > NAMED else "")
-        return Compared(EVALUATE, False, f"metrics outside of {by}: {text}", within=False)
+        text = f"metrics outside of {by}: {format_names(outside, NAMED, '; ')}"
+        return Compared(EVALUATE, False, text, within=False)
     text = f"other metrics ({_first(pairs)}), {len(bounds)} of them judged, all within {by}"
     return Compared(EVALUATE, False, text, within=True)
 

@@ -16,11 +16,10 @@ from bakeoff.experiments.runs.free_resources import bytes_below
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.experiments.runs.minutes_used import keep_spent
 from bakeoff.experiments.runs.run_status import State
-from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
 from bakeoff.tracking.journal.journal_folder import is_held
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, trained_digest
 
 SECONDS_OF = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}

@@ -15,6 +15,7 @@ from typing import IO, Protocol
 import h5py
 
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.formatting import format_names
 from bakeoff.learning.pretrained.weight_source import PACKED, SAME_ARCHIVE
 
 WANTED = re.compile(r".*(\.index|\.data-\d{5}-of-\d{5}|\.ckpt|\.h5|\.config)|checkpoint|LICENSE.*")
@@ -146,5 +147,5 @@ def _require_start(names: Sequence[str], name: str) -> None:
         raise DataError(f"{name}: holds another archive, {packed}; unpack that, and put it in the place of this one")
     if any(one.endswith(".pb") for one in names):
         raise DataError(f"{name}: holds a frozen graph or SavedModel, which cannot be trained on; take {SAME_ARCHIVE}")
-    few = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-    raise DataError(f"{name}: holds no checkpoint (.index and .data-…) and no .h5, only {few or 'nothing'}")
+    few = format_names(names, SHOWN) or "nothing"
+    raise DataError(f"{name}: holds no checkpoint (.index and .data-…) and no .h5, only {few}")

@@ -9,7 +9,7 @@ from bakeoff.dataset.records.manifest import FILE as MANIFEST
 from bakeoff.experiments.compare.load_runs import Gathered, gather
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.select_runs import select_named
-from bakeoff.foundation import workspace
+from bakeoff.foundation import git, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.inference.predict.select_model import (
     WEIGHTS,
@@ -23,7 +23,6 @@ from bakeoff.inference.predict.select_model import (
     trained_in_mlflow,
 )
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, result_here, result_of
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID, Names
 

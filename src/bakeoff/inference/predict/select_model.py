@@ -9,13 +9,12 @@ import yaml
 from bakeoff.config.compose.whole_run import Run, load
 from bakeoff.config.track_settings import Mlflow
 from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
-from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.networks.network import Network
 from bakeoff.tracking.find_run import target_here
 from bakeoff.tracking.resolve_name import find_tracked
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import parse_json, read_text, result_here
 from bakeoff.tracking.results.run_id import Names
 from bakeoff.tracking.store import fetch_artifacts

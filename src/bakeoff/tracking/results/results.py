@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bakeoff.foundation import git
 from bakeoff.foundation.files import append_line
-from bakeoff.foundation.workspace import EVALUATION, RUN, TRAINED, journals, main_workspace
+from bakeoff.foundation.workspace import DVC_EXPERIMENT, EVALUATION, RUN, TRAINED, journals, main_workspace
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.measurements import run_id_of
 
 HISTORY, METRICS = "history.jsonl", "metrics.json"
@@ -217,7 +217,7 @@ def note_result(run_id: str, *, experiment: str | None = None, here: bool | None
     row = {
         "run": run_id,
         "here": Path.cwd().resolve() == main_workspace() if here is None else here,
-        "experiment": experiment or os.environ.get("DVC_EXP_NAME"),
+        "experiment": experiment or os.environ.get(DVC_EXPERIMENT),
     }
     append_line(journals() / LEDGER, json.dumps(row))
 
