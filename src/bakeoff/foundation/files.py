@@ -1,6 +1,7 @@
 """Files and folders that are there whole or not at all, whatever kills the process or the machine."""
 
 import csv
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,45 @@ def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
     partial.replace(path)
     if lasting:
         sync_names(path.parent)
+
+
+def read_text(path: Path) -> str | None:
+    """Return None for a file that is not there, or is no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def load_json(path: Path) -> dict[str, Any]:
+    """Return the mapping that a file holds. Raises OSError, or ValueError with what is wrong with it."""
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(tree, dict):
+        raise ValueError("it holds no mapping")
+    return tree
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the mapping that a file holds; an empty one if it is not there, or damaged."""
+    return parse_json(read_text(path))
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the mappings of a file that has one a line, without lines that a crash cut off."""
+    text = path.read_text("utf-8", "replace") if path.is_file() else ""
+    return [row for line in text.splitlines() if (row := parse_json(line))]
+
+
+def parse_json(text: str | bytes | None) -> dict[str, Any]:
+    """Return a mapping; an empty one of anything else."""
+    try:
+        tree = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return {}
+    return tree if isinstance(tree, dict) else {}
 
 
 def sync_file(path: Path) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from bakeoff.config.track_settings import Mlflow, Track
+from bakeoff.foundation.files import read_text
 from bakeoff.foundation.git import make_patch
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.workspace import DVC_EXPERIMENT, EVALUATION, RUN, TRAINED, journals
@@ -26,7 +27,7 @@ from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.notes import notes_of
 from bakeoff.tracking.report_copy import report_page
-from bakeoff.tracking.results.results import Result, flatten, note_result, params_of, parse_yaml, read_text, result_here
+from bakeoff.tracking.results.results import Result, flatten, note_result, params_of, parse_yaml, result_here
 from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store.mlflow_names import describe_changes
 from bakeoff.tracking.store.target import SyncProgress, Target

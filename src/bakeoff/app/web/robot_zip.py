@@ -13,8 +13,9 @@ from bakeoff.experiments.runs.cleanup import named_by
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import read_json, read_text
 from bakeoff.foundation.html import template
-from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, result_here
+from bakeoff.tracking.results.results import parse_yaml, result_here
 
 LOCK, FACTS, LABELS, LITE = "dvc.lock", "export.json", "labels.txt", "model.tflite"
 
@@ -69,7 +70,7 @@ def _list_texts(run: KnownRun, files: dict[str, Path]) -> Iterator[tuple[str, st
     report = read_text(workspace.results() / f"{run.fingerprint}.html")
     if report:
         yield "report.html", report
-    facts = parse_json(read_text(files[FACTS])) if FACTS in files else {}
+    facts = read_json(files[FACTS]) if FACTS in files else {}
     labels = (read_text(files[LABELS]) or "").splitlines() if LABELS in files else []
     yield "README.txt", str(
         template.render(

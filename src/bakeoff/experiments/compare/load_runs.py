@@ -8,12 +8,13 @@ from bakeoff.config.track_settings import Mlflow
 from bakeoff.experiments.compare.run_row import Contender, Cost
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.foundation.errors import WorkspaceError, choices
+from bakeoff.foundation.files import read_text
 from bakeoff.foundation.workspace import DVC_EXPERIMENT, RUN
 from bakeoff.learning.checkpoints.trained_state import SUCCEEDED
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.restored_results import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.results.measurements import measured_of
-from bakeoff.tracking.results.results import Result, parse_yaml, read_text
+from bakeoff.tracking.results.results import Result, parse_yaml
 from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store import stored_run
 from bakeoff.tracking.store.mlflow_names import is_of_all_classes, option_in_params

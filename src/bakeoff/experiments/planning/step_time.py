@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation import machine, workspace
-from bakeoff.foundation.files import append_line
+from bakeoff.foundation.files import append_line, read_json_lines
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.networks.network import Network
@@ -123,9 +123,8 @@ def remember(file: Path, key: str, seconds_per_step: float) -> None:
 def remembered(file: Path, key: str) -> float | None:
     """Return the median of the newest; lines that a crash cut off, or that hold no time, are passed over."""
     measured = list[float]()
-    for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
-        with suppress(ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            row = json.loads(line)
+    for row in read_json_lines(file):
+        with suppress(ValueError, KeyError, TypeError, OverflowError):
             seconds = float(row["seconds_per_step"]) if row["key"] == key else 0.0
             if 0 < seconds < math.inf:
                 measured.append(seconds)

@@ -6,13 +6,14 @@ from typing import Any
 
 from bakeoff.foundation import git
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import parse_json
 from bakeoff.foundation.workspace import DVC_EXPERIMENT
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.find_run import TrackedRun, find_run, target_here
 from bakeoff.tracking.resolve_name import find_tracked
 from bakeoff.tracking.restored_results import MADE_BY, REUSED
 from bakeoff.tracking.results.measurements import run_id_of
-from bakeoff.tracking.results.results import name_of, parse_json, parse_yaml, result_of
+from bakeoff.tracking.results.results import name_of, parse_yaml, result_of
 from bakeoff.tracking.tracker import CHANGES, CHANGES_TAG
 
 NO_COMMIT = "none"

@@ -10,10 +10,11 @@ from typing import Any
 from bakeoff.experiments.reproduce.clean_clone import has_remote, run_command
 from bakeoff.experiments.reproduce.what_is_missing import Lack
 from bakeoff.foundation import dvc
+from bakeoff.foundation.files import read_text
 from bakeoff.foundation.workspace import RAW, WEIGHTS, fetched, in_flight, main_workspace, runs
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.pretrained.weight_source import find_place
-from bakeoff.tracking.results.results import parse_yaml, read_text
+from bakeoff.tracking.results.results import parse_yaml
 
 BUILT_IN = ("none", "imagenet")  # values of train.init.weights that name no file
 ID_LENGTH = 32

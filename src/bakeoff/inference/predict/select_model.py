@@ -11,11 +11,12 @@ from bakeoff.config.track_settings import Mlflow
 from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.files import read_json
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.networks.network import Network
 from bakeoff.tracking.find_run import target_here
 from bakeoff.tracking.resolve_name import find_tracked
-from bakeoff.tracking.results.results import parse_json, read_text, result_here
+from bakeoff.tracking.results.results import result_here
 from bakeoff.tracking.results.run_id import Names
 from bakeoff.tracking.store import fetch_artifacts
 from bakeoff.tracking.store.target import Target
@@ -141,7 +142,7 @@ def find_run_or_own(name: str | None) -> tuple[Trained, str]:
 def state_in_mlflow(run: Names, target: Target) -> TrainedState:
     """Return how a run ended; an unknown end if the store does not give it."""
     place = fetch_artifacts.fetch_file(target.address, run.mlflow_id, STATE) if run.mlflow_id else None
-    return TrainedState.from_tree(parse_json(read_text(place) if place else None))
+    return TrainedState.from_tree(read_json(place) if place else {})
 
 
 def labels_of(state: TrainedState) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import load_json, write_whole
 from bakeoff.foundation.formatting import format_names
 from bakeoff.learning.checkpoints.fingerprint import LENGTH
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, RunFolder, SavedState, number_of, phase_names
@@ -115,7 +115,7 @@ def _opened_again(saved: SavedState, parent: Parent, ends: list[int]) -> SavedSt
 
 def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) -> list[str]:
     try:
-        there = dict(_flat(json.loads((parent.folder / IDENTITY).read_text(encoding="utf-8"))))
+        there = dict(_flat(load_json(parent.folder / IDENTITY)))
     except ValueError:  # a loss of power left it empty
         raise _nothing_in(parent.folder, f"{IDENTITY} that can be read") from None
     here = dict(_flat(json.loads(json.dumps(identity))))

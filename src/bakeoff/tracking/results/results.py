@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.foundation import git
-from bakeoff.foundation.files import append_line
+from bakeoff.foundation.files import append_line, parse_json, read_json_lines, read_text
 from bakeoff.foundation.workspace import DVC_EXPERIMENT, EVALUATION, RUN, TRAINED, journals, main_workspace
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
 from bakeoff.tracking.results.measurements import run_id_of
@@ -181,23 +181,6 @@ def _read_cached(digest: str | None) -> str | None:
     return read_text(path) if path else None
 
 
-def read_text(path: Path) -> str | None:
-    """Return None for a file that is not there, or is no text."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def parse_json(text: str | bytes | None) -> dict[str, Any]:
-    """Return a mapping; an empty one of anything else."""
-    try:
-        tree = json.loads(text or "")
-    except (ValueError, RecursionError):
-        return {}
-    return _mapping(tree)
-
-
 def parse_yaml(text: str | bytes | None) -> dict[str, Any]:
     """Return a mapping; an empty one of anything else."""
     import yaml
@@ -224,8 +207,7 @@ def note_result(run_id: str, *, experiment: str | None = None, here: bool | None
 
 def read_ledger() -> list[dict[str, Any]]:
     """Return the rows, but for lines that a crash cut off."""
-    rows = map(parse_json, (read_text(journals() / LEDGER) or "").splitlines())
-    return [row for row in rows if {"run", "here"} <= row.keys()]
+    return [row for row in read_json_lines(journals() / LEDGER) if {"run", "here"} <= row.keys()]
 
 
 def last_here() -> str | None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 
 from bakeoff.foundation import git, machine
+from bakeoff.foundation.files import read_text
 from bakeoff.foundation.versions import library_version
 from bakeoff.foundation.workspace import DVC_EXPERIMENT, main_workspace
-from bakeoff.tracking.results.results import read_text
 
 FIRST = "system/cpu_utilization_percentage"
 MB, MIB = 1e6, 2**20
