@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from bakeoff.dataset.records.wire import decode_features
+from bakeoff.dataset.records.wire import decode_features, frames_in
 from bakeoff.evaluation.drawing import MOST_BOXES
 from bakeoff.foundation.html.svg import Element, Frame, draw, draw_svg, draw_text
 from bakeoff.foundation.html.template import embed_jpeg
@@ -51,9 +51,7 @@ class Originals:
     def images(self, number: int) -> list[bytes]:
         """The encoded image; of a clip a few, evenly apart."""
         [data] = self._read(np.array([number]))
-        features = decode_features(data or b"")
-        encoded = features.get("image/encoded") or features["clip/frames"]
-        frames = [frame for frame in encoded if isinstance(frame, bytes)]
+        frames = frames_in(decode_features(data or b""))
         last = len(frames) - 1
         return [frames[place] for place in sorted({round(step * last / (OF_CLIP - 1)) for step in range(OF_CLIP)})]
 

@@ -12,6 +12,7 @@ import difflib
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -87,6 +88,15 @@ def require(condition: bool, key: str, value: object, rule: str) -> None:
     """Refuse a field of a settings object, from its `__post_init__`."""
     if not condition:
         raise OutOfRange(key, value, rule)
+
+
+def require_one_group(key: str, pattern: str) -> None:
+    """Refuse a pattern that finds no group, or several."""
+    try:
+        count = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError):
+        count = 0
+    require(count == 1, key, pattern, "a regular expression with one (group)")
 
 
 def require_at_most(settings: object, **limits: float) -> None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from bakeoff.config.track_settings import Mlflow
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.workspace import journals
+from bakeoff.foundation.files import read_text
+from bakeoff.foundation.workspace import RUN, journals
 from bakeoff.tracking.journal.artifacts import kept_file
 from bakeoff.tracking.journal.entries import FileEntry, TagsEntry
 from bakeoff.tracking.journal.journal import entries_of
 from bakeoff.tracking.journal.journal_folder import FILE
-from bakeoff.tracking.results.results import result_here
+from bakeoff.tracking.results.results import parse_yaml
 from bakeoff.tracking.store.target import RUN_TAG, Target, own_id, target_in
 
 if TYPE_CHECKING:
@@ -74,10 +75,12 @@ def find_run(run_id: str) -> TrackedRun | None:
     return TrackedRun(known_id, tags, target, run.info.run_id if run else None, trouble, _files=files)
 
 
-def target_here() -> Target:
-    """Return the store that the rendered variant names."""
-    track = result_here().variant.get("track") or {}
-    return Target.from_settings(Mlflow(str(track.get("experiment") or Mlflow.experiment), track.get("uri"), None))
+def target_here(uri: str | None = None, experiment: str | None = None) -> Target:
+    """Return the store that the rendered variant names; `uri` and `experiment` come before what it says."""
+    track = parse_yaml(read_text(RUN)).get("track")
+    own = track if isinstance(track, dict) else {}
+    named = str(experiment or own.get("experiment") or Mlflow.experiment)
+    return Target.from_settings(Mlflow(named, uri or own.get("uri"), None))
 
 
 def _find_in_store(target: Target, run_id: str) -> "tuple[Run | None, str | None]":

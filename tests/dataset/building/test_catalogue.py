@@ -3,7 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
-from bakeoff.dataset.building.catalogue import AT_ONCE, Catalogue, pack_item, pack_verdict
+from bakeoff.dataset.building.catalogue import AT_ONCE, Catalogue, pack_content, pack_verdict
 from bakeoff.dataset.building.validate import ItemVerdict
 from bakeoff.dataset.sources.dataset import Item
 
@@ -11,7 +11,7 @@ from bakeoff.dataset.sources.dataset import Item
 def test_an_image_that_changes_is_checked_again_also_if_it_was_listed_before_its_annotation(tmp_path: Path) -> None:
     seen, annotated = Item("a.jpg", "a.jpg", unpaired=True), Item("a.jpg", "a.jpg", labels=("cat",))
     with closing(Catalogue(tmp_path / "catalogue.db")) as catalogue:
-        row = ("a.jpg", (0, pack_item(annotated)))
+        row = ("a.jpg", (0, pack_content(annotated)))
         assert list(catalogue.list_items([(0, seen, "old"), (0, annotated, "old")])) == [[]]
         assert list(catalogue.unchecked()) == [row]
         catalogue.add_verdicts([pack_verdict(ItemVerdict("a.jpg"))])
@@ -38,7 +38,7 @@ def test_of_two_annotations_of_an_image_the_first_is_given_out(tmp_path: Path) -
     first, second = (Item("a.jpg", "a.jpg", labels=(label,)) for label in ("cat", "dog"))
     with closing(Catalogue(tmp_path / "catalogue.db")) as catalogue:
         [part] = catalogue.list_items([(0, first, "old"), (0, second, "old")])
-        assert part == [("a.jpg", (0, pack_item(first)))]
+        assert part == [("a.jpg", (0, pack_content(first)))]
         assert [name for name, _ in catalogue.unchecked()] == ["a.jpg", "a.jpg (2)"]
 
 

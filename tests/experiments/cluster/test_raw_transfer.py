@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict, pack_item
+from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict, pack_content
 from bakeoff.dataset.building.worker_tasks import Piece
 from bakeoff.dataset.building.write_shards import ShardOrder
 from bakeoff.dataset.records.record import TRAIN
@@ -30,7 +30,7 @@ def items_of(dataset: Dataset) -> list[tuple[int, Item]]:
 
 
 def pack_piece(items: list[tuple[int, Item]]) -> Piece:
-    return [(source, pack_item(item)) for source, item in items]
+    return [(source, pack_content(item)) for source, item in items]
 
 
 def pack(path: Path, items: list[tuple[int, Item]], verdicts: list[PackedVerdict]) -> list[PackedRow]:

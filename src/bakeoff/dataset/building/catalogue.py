@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bakeoff.dataset.building.validate import ItemVerdict
 from bakeoff.dataset.records.record import Box
+from bakeoff.dataset.records.wire import to_signed
 from bakeoff.dataset.sources.dataset import Item
 
 PREPARE = """
@@ -83,7 +84,7 @@ class Catalogue:
     def _list_one(self, row: tuple[int, Item, str]) -> tuple[str, PackedItem] | None:
         """Return the item's name and content, or None if they may still change."""
         source, item, stamp = row
-        content = _pack(item)
+        content = pack_content(item)
         values = (item.name, source, f"{stamp}:{content}", content, item.unpaired)
         is_new = self.table.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", values).rowcount
         if not is_new and not item.unpaired:
@@ -132,7 +133,7 @@ class Catalogue:
         """A second annotation of an image: the image's own row stays, and this one is reported."""
         [held] = self.table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
-            content = _pack(item)
+            content = pack_content(item)
             row = (content, f"{stamp}:{content}", item.name)
             self.table.execute("UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", row)
             return
@@ -140,7 +141,7 @@ class Catalogue:
         while self.table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
             number += 1
         name = f"{item.name} ({number})"
-        content = _pack(Item(name, item.path, item.media, problem=DUPLICATE))
+        content = pack_content(Item(name, item.path, item.media, problem=DUPLICATE))
         self.table.execute("INSERT INTO items VALUES (?, ?, ?, ?, 0)", (name, source, content, content))
 
 
@@ -162,24 +163,16 @@ def unpack_verdict(content: str) -> ItemVerdict:
     return ItemVerdict(**tree)
 
 
-def pack_item(item: Item) -> str:
-    return _pack(item)
-
-
 def pack_verdict(verdict: ItemVerdict) -> PackedVerdict:
-    likeness = _to_signed(verdict.likeness)
-    return verdict.reason, verdict.ignored, verdict.sha256, likeness, _pack(verdict), verdict.name
+    likeness = to_signed(verdict.likeness)
+    return verdict.reason, verdict.ignored, verdict.sha256, likeness, pack_content(verdict), verdict.name
 
 
-def _pack(value: Item | ItemVerdict) -> str:
+def pack_content(value: Item | ItemVerdict) -> str:
     tree = {key: held for key, held in vars(value).items() if held or (held == 0 and held is not False)}
     if isinstance(value, ItemVerdict) and value.boxes:
         tree["boxes"] = [(box.ymin, box.xmin, box.ymax, box.xmax, box.label) for box in value.boxes]
     return json.dumps(tree, separators=(",", ":"))
-
-
-def _to_signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
 
 
 def _open(path: Path) -> sqlite3.Connection:

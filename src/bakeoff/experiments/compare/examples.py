@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow.parquet as pq
-import yaml
 
 from bakeoff.experiments.compare.run_row import OTHER_EVALUATION, Contender
 from bakeoff.foundation import dvc, git
@@ -22,7 +21,7 @@ from bakeoff.learning.metrics.classification import Answer, ClassificationScore
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
 from bakeoff.learning.metrics.multi_label import MultiLabelScore, Scored
 from bakeoff.tracking.journal.artifacts import kept_file
-from bakeoff.tracking.results.results import result_here
+from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 from bakeoff.tracking.store import stored_run
 from bakeoff.tracking.store.fetch_artifacts import fetch_file
@@ -81,12 +80,8 @@ def _in_cache(contender: Contender) -> Path | None:
     """Of a DVC experiment or a revision, by the digest in its dvc.lock."""
     revision = contender.revision or contender.experiment
     lock = git.file_at(revision, "dvc.lock") if revision else None
-    try:
-        outs = yaml.safe_load(lock or "")["stages"]["evaluate"]["outs"]
-        [digest] = [out["md5"] for out in outs if out["path"] == (EVALUATION / FILE).as_posix()]
-    except (yaml.YAMLError, KeyError, TypeError, ValueError):
-        return None
-    return dvc.cached_file(digest)
+    digest = output_digest(parse_yaml(lock), "evaluate", EVALUATION / FILE)
+    return dvc.cached_file(digest) if digest else None
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bakeoff.config.track_settings import Mlflow
 from bakeoff.experiments.compare.run_row import Contender, Cost
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.foundation.errors import WorkspaceError, choices
-from bakeoff.foundation.files import read_text
-from bakeoff.foundation.workspace import DVC_EXPERIMENT, RUN
+from bakeoff.foundation.workspace import DVC_EXPERIMENT
 from bakeoff.learning.checkpoints.trained_state import SUCCEEDED
+from bakeoff.tracking.find_run import target_here
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.restored_results import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.results.measurements import measured_of
-from bakeoff.tracking.results.results import Result, parse_yaml
+from bakeoff.tracking.results.results import Result
 from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store import stored_run
 from bakeoff.tracking.store.mlflow_names import is_of_all_classes, option_in_params
@@ -71,7 +70,7 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     """Read which runs there are: with `uri` or `experiment` those of that store alone, else also those whose journal is
     here and which no store has yet. What is in the workspace and has no journal gets one first."""
     reconcile()
-    target, has_local = _own_target(uri, experiment), not (uri or experiment)
+    target, has_local = target_here(uri, experiment), not (uri or experiment)
     remarks, stored_runs, trouble = [], None, None
     try:
         stored_runs = runs_in(target)
@@ -95,13 +94,6 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     runs = sorted(reversed([*stored, *journaled]), key=lambda run: -(run.began or 0))
     known = {run.status.run_id: run for run in known_runs() if run.status and run.status.run_id}
     return Gathered(runs, target, remarks, store, in_store, known, has_local)
-
-
-def _own_target(uri: str | None, experiment: str | None) -> Target:
-    held = parse_yaml(read_text(RUN)).get("track")
-    track = held if isinstance(held, dict) else {}
-    own = Mlflow(track.get("experiment") or Mlflow.experiment, uri or track.get("uri"))
-    return Target.from_settings(replace(own, experiment=experiment) if experiment else own)
 
 
 def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:

@@ -71,7 +71,8 @@ class LabelFolder:
             raise DataError(f"{folder / there}: holds earlier proposals; correct those, then move it away")
         if format_name == "yolo":
             self.classes = _read_classes(folder, labels)
-        self._listed = _list_in_tables(self.tree) if format_name == "coco" else set()
+        listed = list_coco_names(self.tree) if format_name == "coco" else ()
+        self._listed = {PurePosixPath(name.replace("\\", "/")).name for name in listed}
 
     def list_images(self) -> list[PurePosixPath]:
         return self.tree.images
@@ -127,11 +128,6 @@ def _read_classes(folder: Path, labels: Sequence[str]) -> list[str]:
     if missing:
         raise DataError(f"{folder / file}: lacks {missing[0]!r}, a class of the run; add it at the end")
     return known
-
-
-def _list_in_tables(tree: Tree) -> set[str]:
-    """Return the names of the pictures that a COCO JSON of the folder lists."""
-    return {PurePosixPath(name.replace("\\", "/")).name for name in list_coco_names(tree)}
 
 
 def _make_voc(scene: ImageProposals, source: str) -> str:

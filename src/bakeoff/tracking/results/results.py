@@ -137,19 +137,22 @@ def _is_trained(lock: Mapping[str, Any], variant: Mapping[str, Any]) -> bool:
 
 def _is_evaluated(lock: Mapping[str, Any]) -> bool:
     """Return whether the last evaluation is of the last training, as far as DVC knows."""
-    judged = _digest_in(_stage(lock, "evaluate").get("deps"))
+    judged = _digest_in(_stage(lock, "evaluate").get("deps"), TRAINED)
     return judged is None or judged == trained_digest(lock)
 
 
 def trained_digest(lock: Mapping[str, Any]) -> str | None:
-    """Return that of models/train, by which DVC's cache has it."""
-    return _digest_in(_stage(lock, "train").get("outs"))
+    return output_digest(lock, "train", TRAINED)
 
 
-def _digest_in(entries: Any) -> str | None:
-    """Return that of models/train among a stage's entries."""
+def output_digest(lock: Mapping[str, Any], stage: str, path: Path) -> str | None:
+    """Return the digest of an output of a stage, by which DVC's cache has it."""
+    return _digest_in(_stage(lock, stage).get("outs"), path)
+
+
+def _digest_in(entries: Any, path: Path) -> str | None:
     mappings = map(_mapping, entries if isinstance(entries, list) else ())
-    return next((entry.get("md5") for entry in mappings if entry.get("path") == TRAINED.as_posix()), None)
+    return next((entry.get("md5") for entry in mappings if entry.get("path") == path.as_posix()), None)
 
 
 def _stage(lock: Mapping[str, Any], name: str) -> dict[str, Any]:
