@@ -36,6 +36,12 @@ def write_images(folder: Path, counts: dict[str, int], first_seed: int = 0) -> N
             seed += 1
 
 
+def write_numbered(folder: Path, count: int) -> None:
+    """`0.jpg`, `1.jpg` and so on."""
+    for number in range(count):
+        write(folder / f"{number}.jpg", encoded(number))
+
+
 def voc(boxes: list[tuple[str, float, float, float, float]], size: tuple[int, int] = (32, 24), name: str = "") -> str:
     objects = "".join(
         f"<object><name>{label}</name><bndbox><xmin>{a}</xmin><ymin>{b}</ymin><xmax>{c}</xmax><ymax>{d}</ymax></bndbox>"

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import time
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.errors import WorkspaceError
 from support.made_runs import NOBODY, made
-from support.workspace_copy import environment
+from support.repository import git
 
 DAY = 86400.0
 
@@ -146,13 +145,6 @@ def test_another_age_is_refused(age: str) -> None:
 # Results, from dvc.lock of every branch and experiment, and DVC's cache.
 
 
-def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=folder, env=environment(), capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
 def cached(folder: Path, content: str, ending: str = "") -> str:
     digest = hashlib.md5(content.encode()).hexdigest() + ending
     path = folder / ".dvc/cache/files/md5" / digest[:2] / digest[2:]
@@ -175,27 +167,27 @@ def trained(folder: Path, fingerprint: str) -> str:
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    git("init", "--quiet", "--initial-branch=main", folder=tmp_path)
     (tmp_path / ".gitignore").write_text(".dvc\n", encoding="utf-8")
-    git(tmp_path, "add", "--all")
-    git(tmp_path, "commit", "--quiet", "--message", "before any training")
-    git(tmp_path, "tag", "start")
+    git("add", "--all", folder=tmp_path)
+    git("commit", "--quiet", "--message", "before any training", folder=tmp_path)
+    git("tag", "start", folder=tmp_path)
     return tmp_path
 
 
 def commit(folder: Path) -> None:
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "trained")
+    git("add", "--all", folder=folder)
+    git("commit", "--quiet", "--message", "trained", folder=folder)
 
 
 def test_branches_and_experiments_name_the_runs_that_they_came_from(clone: Path) -> None:
     trained(clone, "1111")
     commit(clone)
-    git(clone, "branch", "same")
-    git(clone, "checkout", "--quiet", "-b", "other")
+    git("branch", "same", folder=clone)
+    git("checkout", "--quiet", "-b", "other", folder=clone)
     trained(clone, "2222")
     commit(clone)
-    git(clone, "update-ref", "refs/exps/ab/cdef/tall-kite", "other")
+    git("update-ref", "refs/exps/ab/cdef/tall-kite", "other", folder=clone)
     named = {fingerprint: sorted(names) for fingerprint, names in named_by().items()}
     assert named == {"1111": ["main", "same"], "2222": ["other", "tall-kite"]}
 
@@ -212,7 +204,7 @@ def test_what_dvc_no_longer_has_or_git_holds_damaged_names_nothing(clone: Path) 
     for file in (clone / ".dvc/cache").rglob("*"):
         if file.is_file():
             file.unlink()
-    git(clone, "checkout", "--quiet", "-b", "odd")
+    git("checkout", "--quiet", "-b", "odd", folder=clone)
     (clone / "dvc.lock").write_text("stages: [\n", encoding="utf-8")
     commit(clone)
     assert named_by() == {}
