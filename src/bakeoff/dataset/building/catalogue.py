@@ -50,13 +50,8 @@ class Catalogue:
     def changing(self) -> Iterator[sqlite3.Connection]:
         """Open a transaction: all of it or nothing is kept."""
         self.table.execute("BEGIN")
-        try:
+        with self.table:
             yield self.table
-        except BaseException:
-            if self.table.in_transaction:
-                self.table.execute("ROLLBACK")
-            raise
-        self.table.execute("COMMIT")
 
     def list_items(self, rows: Iterable[tuple[int, Item, str]]) -> Iterator[list[tuple[str, PackedItem]]]:
         """Replace what was listed before by (source, item, stamp). Of two items of one name the first stays.

@@ -52,7 +52,7 @@ class Yolo(Dataset):
             if side is None and sides.places:
                 yield Item(path, path, problem=f"in none of the sides that {stated_in} names", ignored=True)
                 continue
-            text = self._swap_folder(pure, self.images, self.annotations).with_suffix(".txt").as_posix()
+            text = (swap_folder(pure, self.images, self.annotations) or pure).with_suffix(".txt").as_posix()
             if problem or not (root / text).is_file():
                 yield make_unannotated(root, path, problem, self.unlabelled, side)
                 continue
@@ -82,9 +82,6 @@ class Yolo(Dataset):
             return self.images in path.parts[:-1]
         return path.suffix.lower() not in TEXTS
 
-    def _swap_folder(self, path: PurePosixPath, old: str, new: str) -> PurePosixPath:
-        return _swap_folder(path, old, new) if self.images else path
-
     def _read_sides(self, root: Path) -> tuple[str, Sides]:
         """Return the file that states the sides, and the sides."""
         files = YAMLS if self.images else (*YAMLS, DARKNET)
@@ -98,17 +95,16 @@ class Yolo(Dataset):
             pure = PurePosixPath(path)
             inside = not self.annotations or self.annotations in pure.parts[:-1]
             if inside and pure.suffix == ".txt" and pure.name != "classes.txt":
-                image = root / self._swap_folder(pure, self.annotations, self.images)
+                image = root / (swap_folder(pure, self.annotations, self.images) or pure)
                 is_alone = not any(image.with_suffix(suffix).is_file() for suffix in SUFFIXES)
                 if is_alone and (self.annotations or _holds_boxes(root / path, classes)):
                     yield Item(path, path, problem="an annotation without an image of its name")
 
 
-def _swap_folder(path: PurePosixPath, old: str, new: str) -> PurePosixPath:
-    """images/train/1.jpg -> labels/train/1.jpg; the last folder of that name is the one that changes."""
-    parts = list(path.parts)
-    parts[len(parts) - 2 - parts[:-1][::-1].index(old)] = new
-    return PurePosixPath(*parts)
+def swap_folder(path: PurePosixPath, old: str, new: str) -> PurePosixPath | None:
+    """images/train/1.jpg -> labels/train/1.jpg; the last folder of that name changes. None if no folder has it."""
+    places = [place for place, part in enumerate(path.parts[:-1]) if part == old]
+    return PurePosixPath(*path.parts[: places[-1]], new, *path.parts[places[-1] + 1 :]) if places else None
 
 
 def read_yolo(text: str, classes: list[str]) -> tuple[Corners, ...]:

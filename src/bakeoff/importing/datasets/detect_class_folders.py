@@ -2,7 +2,7 @@
 
 from bakeoff.dataset.sources.dataset import find_side
 from bakeoff.importing.datasets.layout import Layout
-from bakeoff.importing.datasets.tree import DATE, Tree
+from bakeoff.importing.datasets.tree import DATE, Tree, below_side
 
 UNLABELLED = (
     "pictures without any label: no file of boxes belongs to them, and no folder names their class; "
@@ -13,7 +13,7 @@ UNLABELLED = (
 def find_image_folders(tree: Tree) -> Layout | None:
     if not tree.images:
         return None
-    inner = [_below_side(path.parts[:-1]) for path in tree.images]
+    inner = [below_side(path.parts[:-1]) for path in tree.images]
     classes = {parts[0] for parts in inner if parts}
     if classes and all(map(DATE.fullmatch, classes)):
         if any(len(parts) > 1 for parts in inner):
@@ -27,11 +27,7 @@ def find_image_folders(tree: Tree) -> Layout | None:
 def find_clips(tree: Tree) -> Layout | None:
     if not tree.videos:
         return None
-    if {_below_side(path.parts[:-1]) for path in tree.videos} == {()}:
+    if {below_side(path.parts[:-1]) for path in tree.videos} == {()}:
         lack = "films without any label; `bakeoff frames` makes pictures of a film, or sort clips into folders by class"
         return Layout("clips", "films", {}, lack)
     return Layout("clips", "a folder of clips for each class", {"max_side": 256})
-
-
-def _below_side(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return parts[1:] if parts and find_side(parts[0]) else parts

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
-from bakeoff.dataset.sources.dataset import find_side
 from bakeoff.dataset.sources.parsing import parse_number, read_bytes, read_text
 from bakeoff.dataset.sources.paths import read_lines
-from bakeoff.dataset.sources.yolo import DARKNET, NAMES_IN
+from bakeoff.dataset.sources.yolo import DARKNET, NAMES_IN, swap_folder
 from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.layout import Layout
-from bakeoff.importing.datasets.tree import Tree
+from bakeoff.importing.datasets.tree import Tree, below_side
 
 MOST_READ = 20  # files of a kind that are read to check that they are what their names promise
 LISTS = "ImageSets/Main"
@@ -39,7 +38,7 @@ def find_voc(tree: Tree) -> Layout | None:
 
 def find_yolo(tree: Tree) -> Layout | None:
     texts = [path for path in tree.find(".txt") if path.stem.lower().split(".")[0] not in NOTES]
-    paired = [path for path in texts if _swap(path, "labels", "images") in tree.image_stems]
+    paired = [path for path in texts if swap_folder(path.with_suffix(""), "labels", "images") in tree.image_stems]
     beside = [path for path in texts if path.with_suffix("") in tree.image_stems]
     files = paired or beside
     if not any(_is_yolo(tree, path) for path in files[: 10 * MOST_READ]):
@@ -82,18 +81,6 @@ def _is_yolo(tree: Tree, path: PurePosixPath) -> bool:
         return False
 
 
-def _swap(path: PurePosixPath, old: str, new: str) -> PurePosixPath | None:
-    """Return where the image of a text would be: labels/train/1.txt -> images/train/1. None if no folder is called
-    labels.
-    """
-    parts = list(path.with_suffix("").parts)
-    places = [place for place, part in enumerate(parts[:-1]) if part == old]
-    if not places:
-        return None
-    parts[places[-1]] = new
-    return PurePosixPath(*parts)
-
-
 def _find_pair(tree: Tree, files: Iterable[PurePosixPath]) -> tuple[str, str] | None:
     """Return the folders of the images and of the XML files, below those of the sides."""
     by_stem: dict[str, list[PurePosixPath]] = {}
@@ -101,15 +88,11 @@ def _find_pair(tree: Tree, files: Iterable[PurePosixPath]) -> tuple[str, str] | 
         by_stem.setdefault(image.stem, []).append(image)
     for path in files:
         for image in sorted(by_stem.get(path.stem, ()), key=lambda image: image.parent != path.parent):
-            one, other = (_below_side(file.parts[:-1]) for file in (image, path))
+            one, other = (below_side(file.parts[:-1]) for file in (image, path))
             while one and other and one[-1] == other[-1]:
                 one, other = one[:-1], other[:-1]
             return "/".join(one), "/".join(other)
     return None
-
-
-def _below_side(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return parts[1:] if parts and find_side(parts[0]) else parts
 
 
 def _find_lists(tree: Tree) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from bakeoff.dataset.sources.labels import read_labels
-from bakeoff.dataset.sources.yolo import YAMLS
+from bakeoff.dataset.sources.yolo import YAMLS, swap_folder
 from bakeoff.dataset.sources.yolo_yaml import read_names
 from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.detect_coco_csv import list_coco_names
@@ -84,10 +84,8 @@ class LabelFolder:
 
     def locate(self, image: PurePosixPath) -> PurePosixPath:
         """Return the file of an image's label."""
-        parts = list(image.parts)
-        if IMAGES in parts[:-1]:
-            parts[len(parts) - 2 - parts[:-1][::-1].index(IMAGES)] = LABELS[self.format]
-        return PurePosixPath(*parts).with_suffix(SUFFIXES[self.format])
+        beside = self._beside(image)
+        return swap_folder(beside, IMAGES, LABELS[self.format]) or beside
 
     def _beside(self, image: PurePosixPath) -> PurePosixPath:
         return image.with_suffix(SUFFIXES[self.format])

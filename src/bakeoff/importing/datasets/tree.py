@@ -12,6 +12,11 @@ from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, list_f
 DATE = re.compile(r"(19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d(\D.*)?|[0-3]\d[-_.][01]\d[-_.](19|20)\d\d(\D.*)?")
 
 
+def below_side(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders below that of a side."""
+    return parts[1:] if parts and find_side(parts[0]) else parts
+
+
 class Tree:
     """Paths are relative to the folder, with slashes."""
 
