@@ -1,6 +1,7 @@
 """Files and folders that are there whole or not at all, whatever kills the process or the machine."""
 
 import csv
+import hashlib
 import json
 import os
 import shutil
@@ -64,6 +65,20 @@ def parse_json(text: str | bytes | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return tree if isinstance(tree, dict) else {}
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def link_or_copy(source: str | Path, place: str | Path) -> None:
+    """Give a file a second name; copy it on a disk that has no links, or to another disk."""
+    try:
+        os.link(Path(source).resolve(), place)
+    except OSError:
+        shutil.copyfile(source, place)
 
 
 def sync_file(path: Path) -> int:

@@ -21,5 +21,16 @@ def format_duration(seconds: float) -> str:
     return f"{hours:.1f} hours" if hours < 100 else f"{hours / 24:.0f} days"
 
 
+def format_clock(seconds: int) -> str:
+    """1:05, 2:03:04."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def shorten(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def format_names(names: Sequence[str], most: int, between: str = ", ") -> str:
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,6 +1,5 @@
 """The checkpoints of a run that a store has -> files on this machine, each whole or refused."""
 
-import hashlib
 import json
 import shutil
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import hash_file
 from bakeoff.foundation.workspace import journals
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.checkpoint import Damaged
@@ -101,9 +101,8 @@ class StoredWork:
         size, expected = place.stat().st_size, model.tags.get(BYTES, "")
         if str(size) != expected:
             raise Damaged(f"{name}: damaged (it has {size:,} bytes, MLflow was given {expected})")
-        with place.open("rb") as content:
-            if hashlib.file_digest(content, "sha256").hexdigest() != model.tags.get(SHA256):
-                raise Damaged(f"{name}: damaged (its SHA-256 is another)")
+        if hash_file(place) != model.tags.get(SHA256):
+            raise Damaged(f"{name}: damaged (its SHA-256 is another)")
         checkpoint.read(place)
         return place
 

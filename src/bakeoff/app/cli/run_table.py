@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from bakeoff.app.cli.terminal_table import fit, fold
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.experiments.runs.run_status import State, Status
-from bakeoff.foundation.formatting import format_duration, format_size
+from bakeoff.foundation.formatting import format_clock, format_duration, format_size
 from bakeoff.learning.metrics.names import BY_HEADLINE
 
 HEAD = ("run", "state", "steps", "left", "metric", "trained", "examples/s", "variant", "")
@@ -58,10 +58,10 @@ def _row(run: KnownRun) -> tuple[str, ...]:
     if status is None:
         return (short, run.state, "", "", "", "", "", "", run.unreadable)
     name = f"{status.name} ({status.experiment})" if status.experiment else status.name
-    left = _clock(status.seconds_left) if run.state.is_live and status.seconds_left is not None else ""
+    left = format_clock(int(status.seconds_left)) if run.state.is_live and status.seconds_left is not None else ""
     speed = f"{status.examples_per_second:,.0f}" if run.state.is_live and status.examples_per_second else ""
     metric = next(iter([*_headline(status), *_loss(status)]), "")
-    trained = _clock(status.training_seconds)
+    trained = format_clock(int(status.training_seconds))
     return (short, run.state, _steps(status), left, metric, trained, speed, name, ", ".join(_remarks(run)))
 
 
@@ -144,10 +144,3 @@ def _headline(status: Status) -> list[str]:
 
 def _when(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
-
-
-def _clock(seconds: float) -> str:
-    """1:05, 2:03:04."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

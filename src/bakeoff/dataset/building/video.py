@@ -19,6 +19,7 @@ from PIL import Image
 
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, hash_picture, read_image
 from bakeoff.dataset.sources.clips import list_frames
+from bakeoff.foundation.files import hash_file
 
 QUALITY = 90  # of frames; over 42 dB against the decoded video at a twentieth of the raw bytes, on short scenes
 EXACT = Interpolation.AREA | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INT
@@ -54,9 +55,7 @@ def check_video(path: Path) -> CheckedClip:
     if count < declared:
         raise RejectedItem(f"broken video: {count} of its {declared} frames can be decoded")
     width, height = size[::-1] if turned else size
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return CheckedClip(width, height, count, rate, digest, hash_picture(sample))
+    return CheckedClip(width, height, count, rate, hash_file(path), hash_picture(sample))
 
 
 def check_frames(folder: Path, frames_per_second: float) -> CheckedClip:

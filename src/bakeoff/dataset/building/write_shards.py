@@ -19,11 +19,11 @@ from bakeoff.dataset.building.catalogue import Catalogue
 from bakeoff.dataset.building.report_data import write_made_report
 from bakeoff.dataset.building.survey import A_SPLIT, ExamplePreview, SplitCounts, draw_sample
 from bakeoff.dataset.building.validate import ItemVerdict, make_record
-from bakeoff.dataset.records.manifest import BoxTable, Manifest, Shard, Split, hash_file, write_labels
+from bakeoff.dataset.records.manifest import BoxTable, Manifest, Shard, Split, write_labels
 from bakeoff.dataset.records.record import SEEN, TRAIN, Record, RecordSource, encode_record, number_classes
 from bakeoff.dataset.records.shards import ShardWriter, name_index, name_shard
 from bakeoff.dataset.sources.dataset import Dataset, Item
-from bakeoff.foundation.files import building, write_whole
+from bakeoff.foundation.files import building, hash_file, write_whole
 from bakeoff.foundation.progress import progress
 
 EXAMPLES_PER_SHARD = 1024

@@ -18,6 +18,7 @@ import numpy as np
 
 from bakeoff.dataset.records.record import SEEN, TEST, Box
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.files import hash_file
 
 FILE = "manifest.json"
 BOXES_FILE = "boxes.npy"
@@ -160,8 +161,3 @@ def read_boxes(folder: Path, manifest: Manifest) -> np.ndarray:
     if hash_file(path) != manifest.boxes_sha256:
         raise DataError(f"{path}: damaged, its digest is not the manifest's; {REMEDY}")
     return np.load(path)
-
-
-def hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from bakeoff.evaluation.metric_meanings import is_higher_better
 from bakeoff.experiments.compare.run_row import DERIVED, EVALUATION, SEED, VALIDATION, Contender, Number
+from bakeoff.foundation.formatting import format_clock
 from bakeoff.learning.metrics.names import BY_HEADLINE
 from bakeoff.tracking.store.mlflow_names import INTERVAL
 
@@ -67,7 +68,7 @@ def make_table(
         *(_of_key(key, rank, contenders) for key, rank in zip(keys, _ranks(keys), strict=True)),
         *(_of_key(key, LAST, contenders) for key in (others if all_keys else ())),
         _of_cost("drop", "drop", 499, contenders, lambda value: f"{value:.3f}"),
-        _of_cost("time", "seconds", TIME, contenders, _clock),
+        _of_cost("time", "seconds", TIME, contenders, lambda seconds: format_clock(round(seconds))),
         _of_cost("memory", "memory_bytes", 500, contenders, lambda value: f"{value / GB:.2f} GB"),
         _of_cost("size", "size_bytes", 501, contenders, lambda value: f"{value / MB:.1f} MB"),
         _of_cost("latency", "latency_ms", 502, contenders, lambda value: f"{value:.1f} ms"),
@@ -242,9 +243,3 @@ def _commit(contender: Contender) -> str | None:
 def _began(contender: Contender) -> str | None:
     at = contender.began
     return None if at is None else datetime.fromtimestamp(at / 1000).strftime("%Y-%m-%d %H:%M")
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

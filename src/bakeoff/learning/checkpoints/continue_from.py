@@ -4,7 +4,6 @@ The other may have fewer steps, another time limit, other rates; what both have 
 same, so that one run of 2,000 steps equals 1,000 and 1,000 more.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
-from bakeoff.foundation.files import load_json, write_whole
+from bakeoff.foundation.files import hash_file, load_json, write_whole
 from bakeoff.foundation.formatting import format_names
 from bakeoff.learning.checkpoints.fingerprint import LENGTH
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, RunFolder, SavedState, number_of, phase_names
@@ -61,8 +60,7 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
     checkpoints = sorted(folder.glob("*-*/[0-9]*[0-9]"), key=lambda path: (number_of(path.parent), path.name))
     if not checkpoints or not (folder / IDENTITY).is_file():
         raise _nothing_in(folder)
-    with checkpoints[-1].open("rb") as file:
-        return Parent(folder, hashlib.file_digest(file, "sha256").hexdigest())
+    return Parent(folder, hash_file(checkpoints[-1]))
 
 
 def taken_up(

@@ -4,7 +4,6 @@ The copies in `files/` are named by their digests, and stay until MLflow has the
 """
 
 import hashlib
-import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bakeoff.foundation.files import hash_file, link_or_copy
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.entries import ArtifactFile, FileEntry, ModelEntry, PredictorEntry
 
@@ -49,7 +49,7 @@ def keep_as(described: ArtifactFile, path: Path, files: Path) -> None:
         files.mkdir(exist_ok=True)
         partial.unlink(missing_ok=True)
         if described.bytes > COPIED_BYTES:
-            link(path, partial)
+            link_or_copy(path, partial)
         else:
             shutil.copyfile(path, partial)
         partial.replace(place)
@@ -68,11 +68,6 @@ def keep_text(text: str | bytes, name: str, files: Path) -> FileEntry:
     return entry
 
 
-def hash_file(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
 def kept_file(file: ArtifactFile, files: Path) -> Path | None:
     """Return a file that holds what a journal names: the kept one, or the original if it is as it was."""
     for path in (files / file.sha256, Path(file.path)):
@@ -85,14 +80,6 @@ def clear_of_kills(files: Path) -> None:
     for folder in files.glob(f"{SENDING}*"):
         if time.time() - folder.stat().st_mtime > SENT_BY_THEN_S:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def link(path: Path, place: Path) -> None:
-    """Give a file a second name; copy it on a disk that has no links, or to another disk."""
-    try:
-        os.link(path, place)
-    except OSError:
-        shutil.copyfile(path, place)
 
 
 # Models. One that was exported has beside it what makes it a predictor: its task's kind of answers, whether it takes
