@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,6 +26,7 @@ from support.memory_folder import choose_root
 
 if TYPE_CHECKING:
     from bakeoff.learning.input.record_reader import RecordReader
+    from support.commands import Bakeoff
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -83,6 +85,25 @@ class Listed:
 
     def records(self, split: str) -> Iterator[Record]:
         return iter(self.given)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace that holds no results yet, in which the test stands."""
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "conf").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Bakeoff":
+    """Runs the bakeoff command in this process."""
+    from support.commands import run_bakeoff
+
+    return partial(run_bakeoff, monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ import pytest
 from bakeoff.evaluation.examples_parquet import make_table, write_examples
 from bakeoff.learning.metrics.classification import Answer, ClassificationScore
 from bakeoff.tracking.journal.journal import Journal
+from support.commands import Bakeoff
 from support.messages import missing_in
 from support.repository import git
-from support.run_journals import Bakeoff, write_run
+from support.run_journals import write_run
 
 CLASSES = ("cat", "dog")
 

@@ -15,11 +15,12 @@ from bakeoff.experiments.compare.comparison_table import make_table
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import workspace
+from support.commands import Bakeoff
 from support.made_runs import made
 from support.messages import missing_in
 from support.page_reading import defects_of
 from support.repository import git
-from support.run_journals import Bakeoff, scores, write_run
+from support.run_journals import scores, write_run
 
 SWEEP = "sweep-20261121-101500"
 
