@@ -88,14 +88,21 @@ class Listed:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace that holds no results yet, in which the test stands."""
-    (tmp_path / "dvc.yaml").touch()
-    (tmp_path / "conf").mkdir()
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the test stands."""
     monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def here(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace that holds no results yet, in which the test stands."""
+    (place / "dvc.yaml").touch()
+    (place / "conf").mkdir()
+    for name in ("DVC_EXP_NAME", "MLFLOW_TRACKING_URI", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    return place
 
 
 @pytest.fixture

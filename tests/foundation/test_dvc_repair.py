@@ -17,11 +17,9 @@ from support.workspace_copy import environment, run_dvc
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (tmp_path / ".dvc").mkdir()
-    return tmp_path
+def place(place: Path) -> Path:
+    (place / ".dvc").mkdir()
+    return place
 
 
 def write_pipeline(place: Path) -> None:

@@ -30,11 +30,7 @@ from support.repository import git
 SITE = str(Path(cloudpickle.__file__).parents[1])  # the folder of installed packages, without links to this code
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def order(place: Path, code: str, token: str = "7f") -> JobOrder:

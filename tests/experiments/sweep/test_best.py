@@ -25,13 +25,11 @@ Instead = Callable[[Mapping[int, str]], None]
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (tmp_path / "dvc.yaml").touch()
-    (tmp_path / "conf").mkdir()
+def place(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (place / "dvc.yaml").touch()
+    (place / "conf").mkdir()
     monkeypatch.setattr(git, "experiments", list)
-    return tmp_path
+    return place
 
 
 @pytest.fixture

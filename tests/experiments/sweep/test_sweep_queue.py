@@ -31,11 +31,7 @@ Bakeoff = Callable[..., tuple[int, str]]
 FIRST, SECOND = "sweep-1", "sweep-2"
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def add_queued(sweep_id: str, *numbers: int, overrides: tuple[str, ...] = (), **more: object) -> SweepManifest:

@@ -32,14 +32,12 @@ SEARCH = Search("tpe", 3, "loss", "min", stages=("train", "evaluate"))
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (tmp_path / "dvc.yaml").touch()
-    (tmp_path / "conf").mkdir()
+def place(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (place / "dvc.yaml").touch()
+    (place / "conf").mkdir()
     monkeypatch.setattr(git, "experiments", list)
     monkeypatch.setattr(git_snapshot, "changed_since", lambda commit: [])
-    return tmp_path
+    return place
 
 
 @pytest.fixture
