@@ -28,7 +28,6 @@ class TrackedRun:
     tags: Mapping[str, str]
     target: Target  # the store that it is meant for
     mlflow_id: str | None = None  # None if the store lacks it, or does not answer
-    trouble: str | None = None  # why the store was not asked
     damaged: list[str] = field(default_factory=list)  # artifacts that were read, and are not what the run handed over
     _files: Mapping[str, FileEntry] = field(default_factory=dict)
 
@@ -72,7 +71,7 @@ def find_run(run_id: str) -> TrackedRun | None:
         for entry in entries_of(folder, TagsEntry):
             tags |= entry.values
         files = {entry.name: entry for entry in entries_of(folder, FileEntry)}
-    return TrackedRun(known_id, tags, target, run.info.run_id if run else None, trouble, _files=files)
+    return TrackedRun(known_id, tags, target, run.info.run_id if run else None, _files=files)
 
 
 def target_here(uri: str | None = None, experiment: str | None = None) -> Target:

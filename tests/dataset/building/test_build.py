@@ -26,15 +26,9 @@ from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.foundation.errors import DataError, OutOfRange, WorkspaceError
 from bakeoff.foundation.result_code import deciding_digest
 from support.built import Build
-from support.drawing import encoded, voc, write, write_images
+from support.drawing import encoded, voc, write, write_images, write_scenes
 from support.messages import missing_in
 from support.page_reading import defects_of
-
-
-def write_scenes(root: Path, count: int) -> None:
-    for number in range(count):
-        write(root / f"images/{number}.jpg", encoded(number))
-        write(root / f"annotations/{number}.xml", voc([("cat", 4, 6, 20, 18)]))
 
 
 @pytest.fixture

@@ -15,22 +15,10 @@ from PIL import Image, UnidentifiedImageError
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, limit_size, read_image
 from bakeoff.dataset.building.survey import draw_sample
 from bakeoff.dataset.records.record import Record
-from support.drawing import encoded, pixels, write
+from support.drawing import encoded, pixels, saved, turned, write
 from support.messages import missing_in
 
 SCENE = pixels(7, 48, 32)
-
-
-def turned(orientation: int) -> Image.Exif:
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    return exif
-
-
-def saved(image: Image.Image, kind: str, **options: object) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return buffer.getvalue()
 
 
 def stored(data: bytes, max_side: int | None = None) -> np.ndarray:

@@ -20,7 +20,7 @@ from bakeoff.dataset.sources.voc import PascalVoc, parse_xml
 from bakeoff.dataset.sources.yolo import Yolo
 from bakeoff.foundation.errors import DataError
 from support.built import Build
-from support.drawing import encoded, pixels, voc, write, write_images, write_numbered, write_video
+from support.drawing import encoded, pixels, voc, write, write_images, write_numbered, write_scenes, write_video
 from support.messages import missing_in
 
 ALL = 1.0  # any share may be rejected
@@ -129,9 +129,7 @@ def test_an_empty_folder_or_side_is_a_clear_error(
 
 
 def write_voc(root: Path) -> None:
-    for number in range(4):
-        write(root / f"images/{number}.jpg", encoded(number))
-        write(root / f"annotations/{number}.xml", voc([("cat", 4, 6, 20, 18)]))
+    write_scenes(root, 4)
     write(root / "annotations/3.xml", voc([("dog", 0, 0, 32, 24), ("cat", 8, 12, 16, 24)]))
     write(root / "images/empty.jpg", encoded(40))
     write(root / "annotations/empty.xml", voc([]))
