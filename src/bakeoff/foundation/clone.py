@@ -36,7 +36,7 @@ def share_cache(workspace: Path, cache: Path, **core: str) -> None:
     settings = {("core", key): value for key, value in core.items()} | {("cache", "dir"): str(cache)}
     if not any(config.has_option("cache", "type") for config in (local, shared)):
         settings["cache", "type"] = LINKS
-    for section in {*local.sections(), *shared.sections()}:
+    for section in dict.fromkeys([*local.sections(), *shared.sections()]):
         url = next((config[section]["url"] for config in (local, shared) if config.has_option(section, "url")), "")
         place = url.strip("\"' ")
         if place and "://" not in place and not Path(place).is_absolute():
