@@ -53,15 +53,12 @@ def compare_records(recorded: Recorded, digest: str) -> Compared:
 def compare_config(recorded: Recorded, run_yaml: Mapping[str, Any]) -> Compared:
     if not recorded.run_yaml:
         return Compared(RENDER_CONFIG, None, "no run.yaml is known")
-    pairs = [pair for pair in differences(recorded.run_yaml, run_yaml) if not _is_reporting(pair)]
+    reporting = tuple(f"{key}." for key in REPORTING_KEYS)
+    pairs = [one for one in differences(recorded.run_yaml, run_yaml) if not f"{one.key}.".startswith(reporting)]
     if not pairs:
         return Compared(RENDER_CONFIG, True, "the same run.yaml")
     named = format_names([f"{pair.key} is {pair.other}, was {pair.one}" for pair in pairs], NAMED, "; ")
     return Compared(RENDER_CONFIG, False, f"another run.yaml: {named}")
-
-
-def _is_reporting(pair: Difference) -> bool:
-    return f"{pair.key}.".startswith(tuple(f"{key}." for key in REPORTING_KEYS))
 
 
 def compare_training(recorded: Recorded, state: TrainedState, history: Sequence[Mapping[str, Any]]) -> Compared:
