@@ -20,8 +20,9 @@ from typing import Any
 from planted_errors import Planted, plant_boxes, plant_classes
 from trials import OWN_DATA, make_workspace, run, write_params
 
+from bakeoff.experiments.compare.examples import Judged
 from bakeoff.inference.label_errors.labelled import Labelled
-from bakeoff.inference.label_errors.out_of_fold import join_files
+from bakeoff.inference.label_errors.out_of_fold import join_answers
 from bakeoff.inference.label_errors.rank import list_suspects
 from bakeoff.inference.label_errors.suspects_page import write_page
 
@@ -92,7 +93,8 @@ def main() -> None:
 def print_result(folder: Path, files: Sequence[Path], planted: Planted) -> None:
     """Say how many of the spoiled labels are first in the list, and which others are."""
     with chdir(folder / "fold1"):  # its records hold all examples
-        listing = list_suspects(join_files(files, f"{len(files)} folds"), Labelled())
+        source = f"{len(files)} folds"
+        listing = list_suspects(join_answers([Judged.read(file) for file in files], source, source), Labelled())
         write_page(folder / "suspects.html", listing, len(listing.suspects))
     assert listing.findings is not None, listing.remarks
     ranking = listing.findings.ranking

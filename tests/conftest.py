@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,7 +26,7 @@ from support.memory_folder import choose_root
 
 if TYPE_CHECKING:
     from bakeoff.learning.input.record_reader import RecordReader
-    from support.run_journals import Bakeoff
+    from support.commands import Bakeoff
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,27 +69,6 @@ def _sees_no_workspace() -> Iterator[None]:
     assert crossed == [], "the test sees the workspace that it is run in"
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the current folder, which is a workspace that holds no results yet."""
-    (tmp_path / "dvc.yaml").touch()
-    (tmp_path / "conf").mkdir()
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def bakeoff(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Bakeoff":
-    """Run the bakeoff command in the workspace."""
-    from support.commands import run_bakeoff
-    from support.run_journals import CommandOutput
-
-    def run(*arguments: str) -> CommandOutput:
-        return CommandOutput(*run_bakeoff(monkeypatch, capsys, *arguments))
-
-    return run
-
-
 @dataclass(frozen=True)
 class Listed:
     """A source that gives the records it was made of."""
@@ -105,6 +85,32 @@ class Listed:
 
     def records(self, split: str) -> Iterator[Record]:
         return iter(self.given)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the test stands."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def here(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace that holds no results yet, in which the test stands."""
+    (place / "dvc.yaml").touch()
+    (place / "conf").mkdir()
+    for name in ("DVC_EXP_NAME", "MLFLOW_TRACKING_URI", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    return place
+
+
+@pytest.fixture
+def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Bakeoff":
+    """Runs the bakeoff command in this process."""
+    from support.commands import run_bakeoff
+
+    return partial(run_bakeoff, monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -11,11 +11,9 @@ DIGEST = "0123456789abcdef0123456789abcdef"
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (tmp_path / ".dvc").mkdir()
-    return tmp_path
+def place(place: Path) -> Path:
+    (place / ".dvc").mkdir()
+    return place
 
 
 @pytest.mark.parametrize(

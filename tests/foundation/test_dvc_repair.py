@@ -17,11 +17,9 @@ from support.workspace_copy import environment, run_dvc
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (tmp_path / ".dvc").mkdir()
-    return tmp_path
+def place(place: Path) -> Path:
+    (place / ".dvc").mkdir()
+    return place
 
 
 def write_pipeline(place: Path) -> None:
@@ -29,6 +27,12 @@ def write_pipeline(place: Path) -> None:
     (place / "dvc.yaml").write_text("stages: {copy: {cmd: cp given made, deps: [given], outs: [made]}}")
     subprocess.run(["git", "init", "--quiet"], check=True, env=environment())
     assert run_plain_dvc("init", "--quiet", "--force").returncode == 0
+
+
+def write_old(path: Path, content: str | bytes) -> None:
+    """Write a file that no process writes any more."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    os.utime(path, (1e9, 1e9))
 
 
 def run_plain_dvc(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -83,12 +87,10 @@ LOCK = "schema: '2.0'\nstages:\n  copy:\n    cmd: cp given made\n    deps:\n    
 def test_a_lock_that_a_kill_left_half_written_is_as_before(
     place: Path, length: int, kept: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dvc_repair.LOCK.write_text(LOCK[:length])
-    os.utime(dvc_repair.LOCK, (1e9, 1e9))
+    write_old(dvc_repair.LOCK, LOCK[:length])
     if kept:
         dvc_repair.KEPT_LOCK.parent.mkdir()
-        dvc_repair.KEPT_LOCK.write_text(kept)
-        os.utime(dvc_repair.KEPT_LOCK, (1e9, 1e9))
+        write_old(dvc_repair.KEPT_LOCK, kept)
     dvc_repair.repair_lock()
     left = dvc_repair.LOCK.read_text() if dvc_repair.LOCK.is_file() else None
     whole = LOCK[:length].endswith("\n") and not LOCK[:length].endswith(":\n")
@@ -107,8 +109,7 @@ def test_a_whole_lock_is_kept_and_one_that_is_being_written_is_waited_for(
     dvc_repair.repair_lock()
     assert dvc_repair.LOCK.read_text() == dvc_repair.KEPT_LOCK.read_text() == LOCK
     conflict = f"{LOCK}<<<<<<< ours\n"
-    dvc_repair.LOCK.write_text(conflict)
-    os.utime(dvc_repair.LOCK, (1e9, 1e9))
+    write_old(dvc_repair.LOCK, conflict)
     dvc_repair.repair_lock()
     assert dvc_repair.LOCK.read_text() == conflict
 
@@ -118,8 +119,7 @@ def test_a_lock_that_was_never_kept_is_as_in_git(place: Path, capsys: pytest.Cap
     dvc_repair.LOCK.write_bytes(windows := LOCK.replace("\n", "\r\n").encode())
     for command in (["git", "add", "dvc.lock"], ["git", "commit", "--quiet", "--message", "lock"]):
         subprocess.run(command, check=True, env=environment())
-    dvc_repair.LOCK.write_bytes(b"\0" * 40)
-    os.utime(dvc_repair.LOCK, (1e9, 1e9))
+    write_old(dvc_repair.LOCK, b"\0" * 40)
     dvc_repair.repair_lock()
     assert dvc_repair.LOCK.read_bytes() == dvc_repair.KEPT_LOCK.read_bytes() == windows
     assert missing_in(capsys.readouterr().err, "repaired: dvc.lock", "half written", "last commit") == []
@@ -131,8 +131,7 @@ def test_plain_repro_works_after_a_kill_in_the_lock(place: Path, half: str) -> N
     write_pipeline(place)
     assert run_dvc_command("repro").returncode == 0
     lock = dvc_repair.LOCK.read_text()
-    dvc_repair.LOCK.write_text(half)
-    os.utime(dvc_repair.LOCK, (1e9, 1e9))
+    write_old(dvc_repair.LOCK, half)
     failed = run_plain_dvc("repro")
     assert failed.returncode != 0 and "dvc.lock' validation failed" in failed.stderr
     assert run_dvc_command("repro").returncode == 0 and dvc_repair.LOCK.read_text() == lock
@@ -143,8 +142,7 @@ def test_plain_repro_works_after_a_kill_in_the_list_of_holders(place: Path, half
     """DVC by itself fails on it for ever."""
     write_pipeline(place)
     dvc_repair.HOLDERS.parent.mkdir(exist_ok=True)
-    dvc_repair.HOLDERS.write_bytes(half)
-    os.utime(dvc_repair.HOLDERS, (1e9, 1e9))
+    write_old(dvc_repair.HOLDERS, half)
     failed = run_plain_dvc("repro")
     assert failed.returncode == 255 and "JSON structure is corrupted" in failed.stderr
     done = run_dvc_command("repro")
@@ -304,8 +302,7 @@ def test_an_entry_of_the_run_cache_that_lost_its_end_is_gone_and_whole_ones_stay
 def test_a_command_in_a_folder_of_the_workspace_repairs_as_well(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pipeline(place)
     assert run_dvc_command("repro").returncode == 0
-    dvc_repair.LOCK.write_text("")
-    os.utime(dvc_repair.LOCK, (1e9, 1e9))
+    write_old(dvc_repair.LOCK, "")
     (place / "deep").mkdir()
     monkeypatch.chdir(place / "deep")
     done = run_dvc_command("status")
@@ -322,8 +319,7 @@ def test_bakeoff_repro_is_dvc_s_own_with_its_options_and_exit_codes(place: Path)
         return out
 
     command = [sys.executable, "-m", "bakeoff", "repro"]
-    dvc_repair.LOCK.write_text("")
-    os.utime(dvc_repair.LOCK, (1e9, 1e9))
+    write_old(dvc_repair.LOCK, "")
     done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0 and "dvc.lock was left half written" in done.stderr and Path("made").read_text() == "1"
     assert "Running stage 'copy'" not in bakeoff_repro()

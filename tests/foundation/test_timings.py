@@ -11,10 +11,9 @@ from bakeoff.foundation.timings import COMMAND, begin_command, end_command, keep
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def place(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv(COMMAND, raising=False)
-    return tmp_path
+    return place
 
 
 @pytest.mark.skipif(not Path("/proc/uptime").is_file(), reason="reads Linux's own numbers")

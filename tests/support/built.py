@@ -1,5 +1,6 @@
 """Records that a test built, read back without TensorFlow (tests/dataset/records/test_wire.py compares the two)."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,10 @@ class Built:
 
     def every(self) -> dict[str, Row]:
         return self.rows("train") | self.rows("validation")
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return json.loads((self.folder / "report.json").read_text(encoding="utf-8"))
 
     def bytes(self) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in sorted(self.folder.iterdir())}

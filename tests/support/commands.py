@@ -1,10 +1,13 @@
 """`bakeoff …` in this process, or on a terminal of its own."""
 
 import os
+import re
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -12,17 +15,30 @@ from bakeoff.app import cli
 from support.workspace_copy import environment
 
 
-def run_bakeoff(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
-) -> tuple[int, str, str]:
-    """Exit code, output, errors."""
+class CommandOutput(NamedTuple):
+    """What the bakeoff command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Return the cells of each line, which stand two blanks apart."""
+        return [re.split(r"  +", line.strip()) for line in self.out.splitlines()]
+
+
+Bakeoff = Callable[..., CommandOutput]
+
+
+def run_bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> CommandOutput:
     monkeypatch.setattr(sys, "argv", ["bakeoff", *words])
     code = 0
     try:
         cli.main()
     except SystemExit as end:
         code = int(end.code or 0)
-    return code, *capsys.readouterr()
+    return CommandOutput(code, *capsys.readouterr())
 
 
 def show_on_terminal(folder: Path, columns: int, *words: str, **more: str) -> list[str]:

@@ -16,9 +16,26 @@ def pixels(seed: int, width: int = 32, height: int = 24) -> np.ndarray:
 
 
 def encoded(seed: int, kind: str = "JPEG", width: int = 32, height: int = 24, **options: Any) -> bytes:
+    return saved(Image.fromarray(pixels(seed, width, height)), kind, **options)
+
+
+def saved(image: Image.Image, kind: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
-    Image.fromarray(pixels(seed, width, height)).save(buffer, kind, **options)
+    image.save(buffer, kind, **options)
     return buffer.getvalue()
+
+
+def turned(orientation: int) -> Image.Exif:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return exif
+
+
+def write_scenes(root: Path, count: int) -> None:
+    """Pascal VOC: pictures with a cat each."""
+    for number in range(count):
+        write(root / f"images/{number}.jpg", encoded(number))
+        write(root / f"annotations/{number}.xml", voc([("cat", 4, 6, 20, 18)]))
 
 
 def write(path: Path, content: bytes | str) -> Path:
@@ -34,6 +51,12 @@ def write_images(folder: Path, counts: dict[str, int], first_seed: int = 0) -> N
         for number in range(count):
             write(folder / label / f"{number:03d}.jpg", encoded(seed))
             seed += 1
+
+
+def write_numbered(folder: Path, count: int) -> None:
+    """`0.jpg`, `1.jpg` and so on."""
+    for number in range(count):
+        write(folder / f"{number}.jpg", encoded(number))
 
 
 def voc(boxes: list[tuple[str, float, float, float, float]], size: tuple[int, int] = (32, 24), name: str = "") -> str:

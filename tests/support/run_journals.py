@@ -1,8 +1,6 @@
 """Write journals of runs, without a training and without MLflow."""
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
@@ -11,23 +9,6 @@ VARIANT = {
     "variant.lr": "cosine", "variant.model": "ssd_small", "seed": "0", "lr.kind": "cosine", "lr.peak": "0.003",
     "train.steps": "2000", "evaluate.group": "None", "derived.task": "detection", "derived.steps": "2000",
 }  # fmt: skip
-
-
-@dataclass
-class CommandOutput:
-    """What the bakeoff command printed, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """Return the cells of each line, which stand two blanks apart."""
-        return [re.split(r"  +", line.strip()) for line in self.out.splitlines()]
-
-
-Bakeoff = Callable[..., CommandOutput]
 
 
 def write_run(

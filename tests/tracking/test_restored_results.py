@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.foundation import git
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import Journal, entries
 from bakeoff.tracking.restored_results import reconcile
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import last_here, note_result
 from bakeoff.tracking.store.target import Target, target_in
 

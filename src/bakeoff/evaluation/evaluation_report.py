@@ -18,6 +18,7 @@ from bakeoff.foundation.html import template
 from bakeoff.learning.metrics.names import BY_HEADLINE, Kind
 
 FILE = "report.html"
+COST_NAMES: dict[Kind, str] = {"detection": "mAP_50", "one_label": "accuracy", "several_labels": "share"}
 MOST_CLASSES = 300
 MOST_CONFUSED, MOST_PAIRS = 30, 10  # a larger table of classes can't be read; the most frequent pairs below it can
 
@@ -88,7 +89,7 @@ def write_page(folder: Path, report: EvaluationReport) -> None:
         worst=[draw_figure(one, f"worst{number}", is_weak=is_weak) for number, one in enumerate(report.worst)],
         best=[draw_figure(one, f"best{number}", is_weak=is_weak) for number, one in enumerate(report.best)],
         charts=[*draw_charts(report.tables, threshold), *draw_losses(report.history)],
-        mistakes=mistakes, cost_name=_cost_name(judgement.kind),
+        mistakes=mistakes, cost_name=COST_NAMES[judgement.kind],
         most_cost=max([0.01, *(one.cost for one in mistakes)]),
         most_count=max([1, *(one.count for one in mistakes)]),
         class_columns=[name for name in judgement.of_classes if name in numbers],
@@ -96,10 +97,6 @@ def write_page(folder: Path, report: EvaluationReport) -> None:
         confusion=Confusion.from_rows(confused, list(report.counts)) if confused else None,
         statistics=_explain_intervals(report), meanings=MEANINGS, samples=SAMPLES, chance=CHANCE,
     )  # fmt: skip
-
-
-def _cost_name(kind: Kind) -> str:
-    return {"detection": "mAP_50", "one_label": "accuracy", "several_labels": "share"}[kind]
 
 
 def _list_findings(report: EvaluationReport, mistakes: Sequence[Mistake]) -> list[str]:

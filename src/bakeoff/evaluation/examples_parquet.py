@@ -57,7 +57,8 @@ def make_table(
 def add_facts(table: pa.Table, facts: Mapping[str, np.ndarray]) -> pa.Table:
     """Return the table with a column for each fact, such as `fact.brightness`; texts are empty where one lacks."""
     for name, values in facts.items():
-        column = _numbers(values) if values.dtype.kind == "f" else _texts(values.tolist())
+        is_number = values.dtype.kind == "f"
+        column = _numbers(values) if is_number else _encoded_texts([text.encode() for text in values.tolist()])
         table = table.append_column(f"{FACT}{name}", column)
     return table
 
@@ -96,10 +97,6 @@ def _numbers(values: np.ndarray) -> pa.Array:
     plain = np.packbits(values, bitorder="little") if is_bool else np.ascontiguousarray(values)
     kinds = {np.bool_: pa.bool_(), np.int32: pa.int32(), np.int64: pa.int64(), np.float64: pa.float64()}
     return pa.Array.from_buffers(kinds[values.dtype.type], len(values), [None, pa.py_buffer(plain)])
-
-
-def _texts(names: Sequence[str]) -> pa.Array:
-    return _encoded_texts([name.encode() for name in names])
 
 
 def _encoded_texts(texts: Sequence[bytes]) -> pa.Array:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bakeoff.foundation.errors import require, require_at_most
+from bakeoff.foundation.errors import require, require_at_most, require_one_group
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Evaluate:
         samples = self.interval_samples
         require(samples == 0 or 100 <= samples <= 100_000, "interval_samples", samples, "0 or between 100 and 100,000")
         if self.group is not None:
-            require(_has_one_group(self.group), "group", self.group, "a regular expression with one (group)")
+            require_one_group("group", self.group)
         require(0 <= self.report_examples <= 100, "report_examples", self.report_examples, "between 0 and 100")
         require(0 <= self.pictures <= 200, "pictures", self.pictures, "between 0 and 200")
         require(0 <= self.picture_min_score <= 1, "picture_min_score", self.picture_min_score, "between 0 and 1")
@@ -44,10 +44,3 @@ class Evaluate:
         """Return the group of an example; a name in which the pattern finds nothing is a group of its own."""
         match = re.search(self.group, name) if self.group else None
         return match[1] if match and match[1] is not None else name
-
-
-def _has_one_group(pattern: str) -> bool:
-    try:
-        return re.compile(pattern).groups == 1
-    except (re.error, OverflowError, RecursionError):
-        return False

@@ -6,7 +6,6 @@ On some of it DVC fails from then on; the rest it takes for whole. docs/dvc-defe
 import filecmp
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from stat import S_IMODE
 
+from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import sync_disk, sync_names, write_whole
 
 SECONDS_TO_WRITE, SECONDS_BETWEEN_CHECKS = 5.0, 0.1  # of a small file
@@ -218,8 +218,10 @@ def _last_whole_lock() -> tuple[bytes, str]:
     """Return its content, empty if there is none, and where it is from."""
     if KEPT_LOCK.is_file() and _is_whole(content := KEPT_LOCK.read_bytes()):
         return content, BEFORE
-    with suppress(OSError):  # no git
-        content = subprocess.run(["git", "show", f"HEAD:./{LOCK}"], capture_output=True, check=False).stdout
+    from bakeoff.foundation.git import run
+
+    with suppress(OSError, WorkspaceError):  # no git, or no commit
+        content = run("show", f"HEAD:./{LOCK}")
         if _is_whole(content):
             return content, "in the last commit"
     return b"", BEFORE

@@ -97,6 +97,15 @@ def require(condition: bool, key: str, value: object, rule: str) -> None:
         raise OutOfRange(key, value, rule)
 
 
+def require_one_group(key: str, pattern: str) -> None:
+    """Refuse a pattern that finds no group, or several."""
+    try:
+        count = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError):
+        count = 0
+    require(count == 1, key, pattern, "a regular expression with one (group)")
+
+
 def require_at_most(settings: object, **limits: float) -> None:
     """Refuse numbers that are so large that they can only be a mistake."""
     for key, most in limits.items():

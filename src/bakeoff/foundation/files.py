@@ -3,6 +3,7 @@
 import csv
 import errno
 import hashlib
+import json
 import os
 import shutil
 import stat
@@ -31,8 +32,47 @@ def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
         sync_names(path.parent)
 
 
+def read_text(path: Path) -> str | None:
+    """Return None for a file that is not there, or is no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def load_json(path: Path) -> dict[str, Any]:
+    """Return the mapping that a file holds. Raises OSError, or ValueError with what is wrong with it."""
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(tree, dict):
+        raise ValueError("it holds no mapping")
+    return tree
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the mapping that a file holds; an empty one if it is not there, or damaged."""
+    return parse_json(read_text(path))
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the mappings of a file that has one a line, without lines that a crash cut off."""
+    text = path.read_text("utf-8", "replace") if path.is_file() else ""
+    return [row for line in text.splitlines() if (row := parse_json(line))]
+
+
+def parse_json(text: str | bytes | None) -> dict[str, Any]:
+    """Return a mapping; an empty one of anything else."""
+    try:
+        tree = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
 def hash_file(path: Path) -> str:
-    """Return the SHA-256 of what a file holds."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -56,6 +96,14 @@ def open_regular(path: str | Path) -> BinaryIO:
 
 def _no_regular_file(path: str | Path) -> OSError:
     return OSError(errno.EINVAL, NO_REGULAR_FILE, str(path))
+
+
+def link_or_copy(source: str | Path, place: str | Path) -> None:
+    """Give a file a second name; copy it on a disk that has no links, or to another disk."""
+    try:
+        os.link(Path(source).resolve(), place)
+    except OSError:
+        shutil.copyfile(source, place)
 
 
 def sync_file(path: Path) -> int:

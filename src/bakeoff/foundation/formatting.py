@@ -29,13 +29,17 @@ def format_clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def format_names(names: Sequence[str], most: int) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 def as_number(value: Any) -> float | None:
     """Return the number that a text stands for; None if it stands for none."""
     try:
         return float(value)
     except (TypeError, ValueError):
         return None
+
+
+def shorten(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def format_names(names: Sequence[str], most: int, between: str = ", ") -> str:
+    return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

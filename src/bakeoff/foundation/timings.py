@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any
 
 from bakeoff.foundation import machine, workspace
-from bakeoff.foundation.files import append_line
+from bakeoff.foundation.files import append_line, read_json_lines
 
 COMMAND = "BAKEOFF_COMMAND"  # an environment variable that tells a stage which command started it
 DVC, JOB = "dvc", "job"  # names for the overhead of DVC and of a job, used beside the names of stages
@@ -66,11 +66,11 @@ def keep_duration(what: str, key: str, seconds: float, **more: Any) -> None:
 
 def read_durations() -> list[Duration]:
     """Return all durations of the file in their order, without lines that a crash cut off or that hold no time."""
-    file, rows = workspace.durations(), list[Duration]()
-    for line in file.read_text("utf-8", "replace").splitlines() if file.is_file() else ():
-        with suppress(ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            rows.append(Duration.from_row(json.loads(line)))
-    return rows
+    durations = list[Duration]()
+    for row in read_json_lines(workspace.durations()):
+        with suppress(ValueError, KeyError, TypeError, OverflowError):
+            durations.append(Duration.from_row(row))
+    return durations
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ RECORDS_PAGE = RECORDS / "report.html"
 IN_FLIGHT = ".bakeoff"
 STOP_FILE = "stop_requested"  # in a run's folder below it; whoever makes it asks the run to stop
 OPTION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+DVC_EXPERIMENT = "DVC_EXP_NAME"  # names DVC's experiment: a variable of its stages, and a tag of the run
 TEMPORARY = (".dvc", "tmp", "exps")  # below it DVC makes its copies of the workspace
 
 

@@ -16,7 +16,7 @@ from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.files import building
 from bakeoff.foundation.progress import print_line, progress
 from bakeoff.foundation.tf_loading import load_tensorflow
-from bakeoff.learning.checkpoints.trained_state import TrainedState, read_state
+from bakeoff.learning.checkpoints.trained_state import read_state
 from bakeoff.learning.input.view import View
 from bakeoff.learning.plan.phases import batch_shape
 from bakeoff.learning.run_file.read_write import fitting_manifest, load_group, load_learning
@@ -53,11 +53,13 @@ def export(
     )
     shape = batch_shape(run, BATCH)
     representative = representative_of(train, replace(shape, batch_size=1), settings.representative_examples, run.seed)
+    lineage = state.lineage
+    about = ModelMetadata(run.name, lineage.trained_from or "not known", ", ".join(lineage.licences))
     with building(out) as partial, plain_errors_of(train, validation):
         with progress("convert", len(settings.formats), "files") as bar:
             for _ in write_files(
                 network, run.model, task, manifest.classes, settings,
-                about=ModelMetadata(run.name, *_origin(state)), representative=representative, folder=partial,
+                about=about, representative=representative, folder=partial,
             ):  # fmt: skip
                 bar.advance()
         with progress("compare", len(sample_of(validation, settings.sample)), "examples") as bar:
@@ -74,7 +76,7 @@ def export(
         }
         _write_notes(run, settings, report, manifest.classes, partial)
         require_parity(report, settings.max_drop)
-    if fingerprint := state.lineage.fingerprint:
+    if fingerprint := lineage.fingerprint:
         keep_measured(fingerprint, export=timing)
     with tracker.attach(track, run_id_of(state)) as copy:
         files = {form: {key: file[key] for key in file if key != "edge_tpu"} for form, file in report["files"].items()}
@@ -98,11 +100,6 @@ def _write_notes(
         (folder / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
     readme = write_readme(run.name, run.derived.task, classes, View.of(run.model), settings)
     (folder / README).write_text(readme, encoding="utf-8")
-
-
-def _origin(state: TrainedState) -> tuple[str, str]:
-    """Return what a file says of the weights that training started from, and of their licences."""
-    return state.lineage.trained_from or "not known", ", ".join(state.lineage.licences)
 
 
 def metrics(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from bakeoff.config.track_settings import Mlflow
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.workspace import journals
+from bakeoff.foundation.files import read_text
+from bakeoff.foundation.workspace import RUN, journals
 from bakeoff.tracking.journal.artifacts import kept_file
 from bakeoff.tracking.journal.entries import FileEntry, TagsEntry
 from bakeoff.tracking.journal.journal import entries_of
 from bakeoff.tracking.journal.journal_folder import FILE
-from bakeoff.tracking.results.results import result_here
+from bakeoff.tracking.results.results import parse_yaml
 from bakeoff.tracking.store.target import RUN_TAG, Target, own_id, target_in
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ class TrackedRun:
     tags: Mapping[str, str]
     target: Target  # the store that it is meant for
     mlflow_id: str | None = None  # None if the store lacks it, or does not answer
-    trouble: str | None = None  # why the store was not asked
     damaged: list[str] = field(default_factory=list)  # artifacts that were read, and are not what the run handed over
     _files: Mapping[str, FileEntry] = field(default_factory=dict)
 
@@ -71,13 +71,15 @@ def find_run(run_id: str) -> TrackedRun | None:
         for entry in entries_of(folder, TagsEntry):
             tags |= entry.values
         files = {entry.name: entry for entry in entries_of(folder, FileEntry)}
-    return TrackedRun(known_id, tags, target, run.info.run_id if run else None, trouble, _files=files)
+    return TrackedRun(known_id, tags, target, run.info.run_id if run else None, _files=files)
 
 
-def target_here() -> Target:
-    """Return the store that the rendered variant names."""
-    track = result_here().variant.get("track") or {}
-    return Target.from_settings(Mlflow(str(track.get("experiment") or Mlflow.experiment), track.get("uri"), None))
+def target_here(uri: str | None = None, experiment: str | None = None) -> Target:
+    """Return the store that the rendered variant names; `uri` and `experiment` come before what it says."""
+    track = parse_yaml(read_text(RUN)).get("track")
+    own = track if isinstance(track, dict) else {}
+    named = str(experiment or own.get("experiment") or Mlflow.experiment)
+    return Target.from_settings(Mlflow(named, uri or own.get("uri"), None))
 
 
 def _find_in_store(target: Target, run_id: str) -> "tuple[Run | None, str | None]":

@@ -6,7 +6,7 @@ it among the run's artifacts.
 
 from pathlib import Path
 
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import read_text, write_whole
 from bakeoff.foundation.html.template import add_facts
 from bakeoff.foundation.workspace import journals, results
 from bakeoff.learning.checkpoints.trained_state import TrainedState
@@ -14,7 +14,7 @@ from bakeoff.tracking.journal.entries import TagsEntry
 from bakeoff.tracking.journal.journal import entries_of
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.results.measurements import read_measured, run_id_of
-from bakeoff.tracking.results.results import is_trained_here, read_text, result_here
+from bakeoff.tracking.results.results import is_trained_here, result_here
 
 FILE = "report.html"
 SHOWN_OF_ID, SHOWN_OF_COMMIT = 8, 7

@@ -7,11 +7,11 @@ result that was made elsewhere is written from its files, marked `bakeoff.restor
 from dataclasses import fields
 
 from bakeoff.config.track_settings import Mlflow
+from bakeoff.foundation import git
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.notes import report_notes_here
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import (
     Result,
     last_here,

@@ -14,8 +14,10 @@ from typing import Any
 from uuid import uuid4
 
 from bakeoff.config.track_settings import Mlflow, Track
+from bakeoff.foundation.files import read_text
+from bakeoff.foundation.git import make_patch
 from bakeoff.foundation.progress import print_line
-from bakeoff.foundation.workspace import EVALUATION, RUN, TRAINED, journals
+from bakeoff.foundation.workspace import DVC_EXPERIMENT, EVALUATION, RUN, TRAINED, journals
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, CheckpointList
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.artifacts import SAVED_MODEL, SUFFIX, exported_model, kept_weights
@@ -25,8 +27,7 @@ from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.notes import notes_of
 from bakeoff.tracking.report_copy import report_page
-from bakeoff.tracking.results.git import make_patch
-from bakeoff.tracking.results.results import Result, flatten, note_result, params_of, parse_yaml, read_text, result_here
+from bakeoff.tracking.results.results import Result, flatten, note_result, params_of, parse_yaml, result_here
 from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store.mlflow_names import describe_changes
 from bakeoff.tracking.store.target import SyncProgress, Target
@@ -37,7 +38,7 @@ __all__ = ["Tracker", "attach", "expect_earlier_points", "flatten", "new_run_id"
 
 UNUSED = Mlflow()  # settings of a run that is not tracked
 CHANGES, CHANGES_TAG = "source/changes.diff", "bakeoff.changes_sha256"
-OF_THE_RUN = ("bakeoff.records_digest", "bakeoff.fingerprint", "bakeoff.continues", "DVC_EXP_NAME")  # tags
+OF_THE_RUN = ("bakeoff.records_digest", "bakeoff.fingerprint", "bakeoff.continues", DVC_EXPERIMENT)  # tags
 
 
 def new_run_id() -> str:
@@ -234,7 +235,7 @@ def restore(journal: Journal, result: Result, settings: Mlflow) -> None:
 def report_result(journal: Journal, result: Result) -> None:
     """Write the variant and its numbers."""
     if result.experiment:
-        journal.tags({"DVC_EXP_NAME": result.experiment})
+        journal.tags({DVC_EXPERIMENT: result.experiment})
     if note := result.variant.get("note"):
         journal.tags({NOTE: str(note)})
     journal.params(result.params)
@@ -278,7 +279,7 @@ def _begin(journal: Journal, name: str | None, settings: Mlflow) -> None:
     if name is None:
         restore(journal, result_here(), settings)
         return
-    experiment, name = os.environ.get("DVC_EXP_NAME"), settings.name or name
+    experiment, name = os.environ.get(DVC_EXPERIMENT), settings.name or name
     differs = "" if settings.name else describe_changes(parse_yaml(read_text(RUN)))
     journal.run(f"{name} ({experiment})" if experiment else name, differs)
     if sweep := SWEEP_EXPERIMENT.fullmatch(experiment or ""):

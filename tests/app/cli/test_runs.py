@@ -7,8 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,20 +16,10 @@ from bakeoff.app.cli import status
 from bakeoff.experiments.runs import run_status as module
 from bakeoff.experiments.runs.run_status import Failure, State
 from bakeoff.tracking.resolve_name import KINDS
-from support.commands import run_bakeoff
+from support.commands import Bakeoff
 from support.imports import ROOT
 from support.made_runs import NOBODY, made
 from support.messages import missing_in
-
-
-@dataclass
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-
-Bakeoff = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -41,14 +30,6 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path / "conf/model")
     monkeypatch.delenv("DVC_ROOT", raising=False)
     return tmp_path / ".bakeoff/runs"
-
-
-@pytest.fixture
-def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bakeoff:
-    def run(*arguments: str) -> Outcome:
-        return Outcome(*run_bakeoff(monkeypatch, capsys, *arguments))
-
-    return run
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(runs: Path) -> None:
@@ -211,7 +192,7 @@ def test_of_several_runs_of_a_variant_the_one_under_way_is_stopped(runs: Path, b
 def test_what_is_not_under_way_is_not_stopped(runs: Path, bakeoff: Bakeoff) -> None:
     printed = bakeoff("stop")
     assert (printed.code, printed.out) == (2, "") and missing_in(printed.err, "no run", "`bakeoff status`") == []
-    assert bakeoff("stop", "--all") == Outcome(0, "no run is under way\n", "")
+    assert bakeoff("stop", "--all") == (0, "no run is under way\n", "")
     made(runs, "5d1c9a3e77", process=NOBODY)
     printed = bakeoff("stop", "5d1c")
     assert printed.code == 2 and not list(runs.glob("*/stop_requested"))

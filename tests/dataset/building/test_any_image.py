@@ -1,6 +1,5 @@
 """Any bytes in the place of an image end in a record that every decoder reads, or in one line that says why not."""
 
-import io
 import warnings
 from pathlib import Path
 
@@ -14,22 +13,10 @@ from PIL import Image
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, limit_size
 from bakeoff.foundation.errors import DataError
 from bakeoff.inference.predict.read_images import is_video, read_image
-from support.drawing import encoded, pixels
+from support.drawing import encoded, pixels, saved, turned
 from support.odd_bytes import bounded_memory, edited, examples, few_or_many
 
 MOST_BYTES = 7.5 * (1 << 26)  # of memory: an image of as many pixels as are decoded at once, and its record
-
-
-def saved(image: Image.Image, kind: str, **options: object) -> bytes:
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
-
-
-def turned(orientation: int) -> Image.Exif:
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    return exif
 
 
 PICTURE = Image.fromarray(pixels(1, 40, 28))

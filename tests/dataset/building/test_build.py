@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import io
-import json
 import os
 import random
 import re
@@ -27,15 +26,9 @@ from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.foundation.errors import DataError, OutOfRange, WorkspaceError
 from bakeoff.foundation.result_code import deciding_digest
 from support.built import Build
-from support.drawing import encoded, voc, write, write_images
+from support.drawing import encoded, voc, write, write_images, write_scenes
 from support.messages import missing_in
 from support.page_reading import defects_of
-
-
-def write_scenes(root: Path, count: int) -> None:
-    for number in range(count):
-        write(root / f"images/{number}.jpg", encoded(number))
-        write(root / f"annotations/{number}.xml", voc([("cat", 4, 6, 20, 18)]))
 
 
 @pytest.fixture
@@ -137,6 +130,10 @@ class Stopped(BaseException):
     """As sudden as a kill, as far as the files are concerned."""
 
 
+def stop(*arguments: object) -> None:
+    raise Stopped
+
+
 def test_a_stopped_build_resumes_from_its_checks_and_shards(
     eight_a_shard: None, make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,10 +178,6 @@ def stopped(make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
     """What a build of detection left that was stopped when all was written, and what it would have made."""
     write_scenes(tmp_path / "set", 20)
     expected = make(PascalVoc(path="set"), out="expected").bytes()
-
-    def stop(*arguments: object) -> None:
-        raise Stopped
-
     with monkeypatch.context() as patched, pytest.raises(Stopped):
         patched.setattr(building, "_gather", stop)
         make(PascalVoc(path="set"))
@@ -246,15 +239,9 @@ def test_an_image_that_changed_since_the_stop_is_checked_again(
     make: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_images(tmp_path / "set", {"cat": 20})
-    write_shard = write_shards.write_shard
-
-    def stop(*arguments: object) -> None:
-        raise Stopped
-
-    monkeypatch.setattr(write_shards, "write_shard", stop)
-    with pytest.raises(Stopped):
+    with monkeypatch.context() as patched, pytest.raises(Stopped):
+        patched.setattr(write_shards, "write_shard", stop)
         make(ImageFolders(path="set"))
-    monkeypatch.setattr(write_shards, "write_shard", write_shard)
     write(tmp_path / "set/cat/003.jpg", encoded(777))
     (tmp_path / "set/cat/004.jpg").unlink()
     rows = make(ImageFolders(path="set")).every()
@@ -374,7 +361,7 @@ def test_the_report_counts_shows_and_needs_nothing_else(make: Build, tmp_path: P
     write(tmp_path / "set/images/grey.png", encoded(70, "PNG"))
     write(tmp_path / "set/annotations/grey.xml", voc([("cat", 0, 0, 33, 24)]))
     built = make(PascalVoc(path="set"))
-    report = json.loads((built.folder / "report.json").read_text())
+    report = built.report
     assert sum(report["counts"][split]["by class"]["cat"] for split in ("train", "validation")) == 31
     assert report["changed"] == {"images/grey.png": ["converted from PNG", "box 1 clipped to the image"]}
     page = (built.folder / "report.html").read_text()

@@ -15,16 +15,10 @@ from PIL import Image, UnidentifiedImageError
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, limit_size, read_image
 from bakeoff.dataset.building.survey import draw_sample
 from bakeoff.dataset.records.record import Record
-from support.drawing import encoded, pixels, write
+from support.drawing import encoded, pixels, saved, turned, write
 from support.messages import missing_in
 
 SCENE = pixels(7, 48, 32)
-
-
-def saved(image: Image.Image, kind: str, **options: object) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return buffer.getvalue()
 
 
 def stored(data: bytes, max_side: int | None = None) -> np.ndarray:
@@ -113,9 +107,7 @@ UPRIGHT = {
 @pytest.mark.parametrize("orientation", sorted(UPRIGHT))
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF"])
 def test_exif_orientation_is_applied_to_the_pixels(orientation: int, kind: str) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    data = saved(Image.fromarray(SCENE), kind, exif=exif)
+    data = saved(Image.fromarray(SCENE), kind, exif=turned(orientation))
     assert_alike(stored(data), UPRIGHT[orientation](SCENE))
     reread = Image.open(io.BytesIO(encode_stored(data, check_image(data, None), None)))
     assert reread.getexif().get(0x0112, 1) == 1  # else a viewer would turn it twice
@@ -123,9 +115,7 @@ def test_exif_orientation_is_applied_to_the_pixels(orientation: int, kind: str) 
 
 @pytest.mark.parametrize("orientation", [0, 9, 255])
 def test_an_orientation_that_does_not_exist_is_none(orientation: int) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    data = saved(Image.fromarray(SCENE), "JPEG", exif=exif)
+    data = saved(Image.fromarray(SCENE), "JPEG", exif=turned(orientation))
     assert encode_stored(data, check_image(data, None), None) is data
 
 
@@ -332,9 +322,7 @@ def test_an_image_takes_few_bytes_a_pixel(mode: str, most: float, tmp_path: Path
 @needs_proc
 @pytest.mark.parametrize("orientation", [1, 6])
 def test_a_photograph_of_108_megapixels_is_read_in_parts(orientation: int, tmp_path: Path) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    data = saved(Image.new("L", (12000, 9000), 99), "JPEG", exif=exif)
+    data = saved(Image.new("L", (12000, 9000), 99), "JPEG", exif=turned(orientation))
     messages, taken = cost(tmp_path, data, max_side=1024)
     assert messages == [] and taken < 40e6
     messages, taken = cost(tmp_path, data)
@@ -404,26 +392,21 @@ def test_strips_make_the_pixels_of_the_whole(mode: str, monkeypatch: pytest.Monk
 
 def test_libtiff_and_pillow_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     whole = saved(Image.fromarray(pixels(5, 200, 200)), "TIFF", compression="tiff_lzw")
-    draw, refused = np.random.default_rng(0), 0
+    draw, refused, damaged = np.random.default_rng(0), 0, list[bytes]()
+    for _ in range(60):
+        data = bytearray(whole)
+        for place in draw.integers(8, len(data), 8):
+            data[place] = draw.integers(0, 256)
+        damaged.append(bytes(data))
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        for _ in range(60):
-            data = bytearray(whole)
-            for place in draw.integers(8, len(data), 8):
-                data[place] = draw.integers(0, 256)
-            with (
-                suppress(UnidentifiedImageError, OSError, ValueError, SyntaxError),
-                Image.open(io.BytesIO(data)) as one,
-            ):
-                one.load()
+        for one in damaged:
+            with suppress(UnidentifiedImageError, OSError, ValueError, SyntaxError):
+                Image.open(io.BytesIO(one)).load()
         assert "tempfile.tif: " in capfd.readouterr().err  # so it does by itself
-        draw = np.random.default_rng(0)
-        for _ in range(60):
-            data = bytearray(whole)
-            for place in draw.integers(8, len(data), 8):
-                data[place] = draw.integers(0, 256)
+        for one in damaged:
             with suppress(RejectedItem):
-                check_image(bytes(data), None)
+                check_image(one, None)
                 refused -= 1
             refused += 1
     assert refused > 10

@@ -53,7 +53,7 @@ def test_pictures_whose_hashes_are_near_are_not_alike_unless_their_pixels_are(ma
     near = sum((one ^ other).bit_count() <= 3 for one in hashes["train"] for other in hashes["validation"])
     assert near >= 4  # or this test shows nothing
     built = make(ImageFolders(path="set"))
-    report = json.loads((tmp_path / "records/report.json").read_text())
+    report = built.report
     assert report["near-duplicates"] == [["train/hand/2.jpg", "validation/hand/again.jpg"]]
     assert missing_in(built.findings.warnings[-1], "1 pair", "alike", "train/hand/2.jpg") == []
 
@@ -86,7 +86,7 @@ def test_the_name_and_the_picture_of_a_pair_belong_together_in_many_shards(
         write(tmp_path / f"set/validation/cat/{number}.jpg", encoded(number, quality=70))
     built = make(ImageFolders(path="set"))
     assert len(built.manifest.splits["train"].shards) > 3
-    pairs = json.loads((tmp_path / "records/report.json").read_text())["near-duplicates"]
+    pairs = built.report["near-duplicates"]
     assert sorted(pairs) == [[f"train/cat/{n:03d}.jpg", f"validation/cat/{n}.jpg"] for n in (3, 17, 28)]
 
 
@@ -95,8 +95,7 @@ def test_clips_are_compared_by_their_middle_frames(make: Build, tmp_path: Path) 
         write_video(tmp_path / f"set/train/move/{number}.avi", frames=9, seed=number)
     write_video(tmp_path / "set/val/move/same.mp4", frames=9, seed=1)
     write_video(tmp_path / "set/val/move/other.avi", frames=9, seed=7)
-    make(Clips(path="set"))
-    pairs = json.loads((tmp_path / "records/report.json").read_text())["near-duplicates"]
+    pairs = make(Clips(path="set")).report["near-duplicates"]
     assert pairs == [["train/move/1.avi", "val/move/same.mp4"]]
 
 
@@ -120,8 +119,7 @@ def test_pairs_are_the_first_ones_however_many_are_compared_at_once(
         write(tmp_path / f"set/val/cat/{number}.jpg", encoded(number, quality=70))
         write(tmp_path / f"set/test/cat/{number}.jpg", encoded(number, quality=60))
     monkeypatch.setattr(near_duplicates, "AT_ONCE", at_once)
-    make(ImageFolders(path="set"))
-    pairs = json.loads((tmp_path / "records/report.json").read_text())["near-duplicates"]
+    pairs = make(ImageFolders(path="set")).report["near-duplicates"]
     first, second = pairs[:8], pairs[8:]
     assert sorted(first) == [[f"train/cat/{n:03d}.jpg", f"val/cat/{n}.jpg"] for n in range(8)]
     assert len(second) == 16 and {other.split("/")[0] for _, other in second} == {"test"}

@@ -11,7 +11,7 @@ from bakeoff.dataset.sources.dataset import Dataset
 from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.dataset.sources.yolo import Yolo
 from support.built import Build
-from support.drawing import voc, write
+from support.drawing import saved, turned, voc, write
 from support.messages import missing_in
 
 COLOURS = {"red": (230, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 230), "white": (250, 250, 250)}
@@ -34,12 +34,8 @@ WAYS = [("JPEG", {"quality": 95}), ("PNG", {}), ("TIFF", {}), ("TIFF", {"compres
 
 def picture(orientation: int, kind: str = "JPEG", width: int = WIDTH, height: int = HEIGHT, **options: object) -> bytes:
     quarters = np.array([COLOURS[name] for name in STORED], np.uint8).reshape(2, 2, 3)
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    file = io.BytesIO()
     whole = quarters.repeat(height // 2, axis=0).repeat(width // 2, axis=1)
-    Image.fromarray(whole).save(file, kind, exif=exif, **options)
-    return file.getvalue()
+    return saved(Image.fromarray(whole), kind, exif=turned(orientation), **options)
 
 
 def red_box(orientation: int, sides: tuple[int, int], *, on: str) -> tuple[str, float, float, float, float]:

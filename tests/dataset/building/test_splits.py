@@ -1,6 +1,5 @@
 """Who is in training and who in validation."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.foundation.errors import DataError, OutOfRange
 from support.built import Build, Built
-from support.drawing import encoded, voc, write, write_images
+from support.drawing import encoded, voc, write, write_images, write_numbered
 from support.messages import missing_in
 
 
@@ -100,7 +99,7 @@ def test_blocks_take_the_end_of_every_group_and_leave_a_gap(make: Build, tmp_pat
     built = make(ImageFolders(path="set", split=rule))
     assert built.names("validation") == sorted(f"cat/{film}_{n}.jpg" for film in "xy" for n in (8, 9, 10))
     assert built.names("train") == sorted(f"cat/{film}_{n}.jpg" for film in "xy" for n in (1, 2, 3, 4, 5))
-    left = json.loads((tmp_path / "records/report.json").read_text())["left out"]
+    left = built.report["left out"]
     assert sorted(left) == sorted(f"cat/{film}_{n}.jpg" for film in "xy" for n in (6, 7))
 
 
@@ -121,7 +120,7 @@ def test_given_sides_that_share_an_image_keep_it_for_validation(make: Build, tmp
     write_images(tmp_path / "set/validation", {"cat": 2}, first_seed=3)
     built = make(ImageFolders(path="set"))
     assert built.names("train") == [f"train/cat/00{n}.jpg" for n in range(3)]
-    left = json.loads((tmp_path / "records/report.json").read_text())["left out"]
+    left = built.report["left out"]
     [(name, reason)] = left.items()
     assert name == "train/cat/003.jpg"
     assert missing_in(reason, "same bytes", "validation/cat/000.jpg", "validation") == []
@@ -174,7 +173,7 @@ def test_how_a_set_was_split_is_printed_and_reported(
     built = make(ImageFolders(path="set", split=rule))
     [stated] = built.findings.split
     assert missing_in(stated, "split: ", *parts) == []
-    assert json.loads((tmp_path / "records/report.json").read_text())["split"] == [stated]
+    assert built.report["split"] == [stated]
     assert f"<p>{stated}.</p>" in (tmp_path / "records/report.html").read_text()
 
 
@@ -193,7 +192,7 @@ def test_images_that_look_alike_across_the_split_are_reported(make: Build, tmp_p
     write(tmp_path / "set/validation/cat/other.jpg", encoded(50))
     write(tmp_path / "set/validation/cat/same.jpg", encoded(1, quality=60))
     built = make(ImageFolders(path="set"))
-    report = json.loads((tmp_path / "records/report.json").read_text())
+    report = built.report
     assert report["near-duplicates"] == [["train/cat/001.jpg", "validation/cat/same.jpg"]]
     assert missing_in(built.findings.warnings[0], "1 pair", "alike") == []
 
@@ -201,8 +200,7 @@ def test_images_that_look_alike_across_the_split_are_reported(make: Build, tmp_p
 def test_a_set_where_some_have_a_side_and_some_not_is_an_error(make: Build, tmp_path: Path) -> None:
     from bakeoff.dataset.sources.box_csv import BoxCsv
 
-    for number in range(3):
-        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+    write_numbered(tmp_path / "set/images", 3)
     rows = ["0.jpg,32,24,a,1,1,5,5,train", "1.jpg,32,24,a,1,1,5,5,val", "2.jpg,32,24,a,1,1,5,5,"]
     write(tmp_path / "set/labels.csv", "\n".join(["filename,width,height,class,xmin,ymin,xmax,ymax,split", *rows]))
     with pytest.raises(DataError, match=r"set: 1 of 3 .*no split.*images/2\.jpg .*data\.split\.by"):
@@ -222,6 +220,9 @@ def test_a_name_in_both_lists_is_an_error(make: Build, tmp_path: Path) -> None:
     [
         ({"validation": 0}, r"validation: .*\b0 and 1\b.*\b0$"),
         ({"validation": 1.0}, r"validation: .*\b0 and 1\b.*1\.0$"),
+        ({"test": 0.9}, r"test: .*\b0\.8\b.*validation.*\b0\.9$"),
+        ({"test": 0.1, "by": "given"}, r"test: .*\b0\b.*split\.by .*given\b.*\b0\.1$"),
+        ({"test_list": "test.txt"}, r"validation_list: .*test_list.*\bNone$"),
         ({"seed": -1}, "seed: must be 0 or more"),
         ({"gap": 3}, r"gap: .*\b0\b.*split\.by .*blocks.*\b3$"),
         ({"group": "film"}, r"group: .*\(group\).*'film'"),

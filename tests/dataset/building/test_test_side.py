@@ -13,7 +13,7 @@ from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.coco import Coco
 from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.yolo import Yolo
-from bakeoff.foundation.errors import DataError, OutOfRange
+from bakeoff.foundation.errors import DataError
 from bakeoff.learning.run_file.settings import settings_tree
 from support.built import Build, Built
 from support.drawing import encoded, write, write_images
@@ -186,16 +186,3 @@ def test_all_of_a_set_for_the_test_cannot_be_trained_on(make: Build, tmp_path: P
     write_images(tmp_path / "set", {"cat": 3})
     with pytest.raises(DataError, match=r"set: no example .*\btrain;.*data\.split\.by: test .*`bakeoff evaluate"):
         make(ImageFolders(path="set", split=SplitSettings(by="test")))
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"test": 0.9}, r"test: .*\b0\.8\b.*validation.*\b0\.9$"),
-        ({"test": 0.1, "by": "given"}, r"test: .*\b0\b.*split\.by .*given\b.*\b0\.1$"),
-        ({"test_list": "test.txt"}, r"validation_list: .*test_list.*\bNone$"),
-    ],
-)
-def test_settings_that_contradict_each_other(values: dict[str, object], message: str) -> None:
-    with pytest.raises(OutOfRange, match=message):
-        SplitSettings(**values)  # type: ignore[arg-type]

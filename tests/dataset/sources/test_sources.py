@@ -25,7 +25,7 @@ from bakeoff.dataset.sources.yolo import Yolo
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import NO_REGULAR_FILE
 from support.built import Build
-from support.drawing import encoded, pixels, voc, write, write_images, write_video
+from support.drawing import encoded, pixels, voc, write, write_images, write_numbered, write_scenes, write_video
 from support.messages import missing_in
 
 ALL = 1.0  # any share may be rejected
@@ -102,7 +102,7 @@ def test_a_file_is_an_image_by_name_or_by_content(make: Build, tmp_path: Path) -
     write(tmp_path / "set/cat/.hidden.jpg", "not seen at all")
     built = make(ImageFolders(path="set"))
     assert len(built.every()) == 5
-    report = json.loads((tmp_path / "records/report.json").read_text())
+    report = built.report
     [(name, reason)] = report["ignored"].items()
     assert name == "cat/notes.txt" and "no image" in reason
     assert report["rejected"] == {}
@@ -134,9 +134,7 @@ def test_an_empty_folder_or_side_is_a_clear_error(
 
 
 def write_voc(root: Path) -> None:
-    for number in range(4):
-        write(root / f"images/{number}.jpg", encoded(number))
-        write(root / f"annotations/{number}.xml", voc([("cat", 4, 6, 20, 18)]))
+    write_scenes(root, 4)
     write(root / "annotations/3.xml", voc([("dog", 0, 0, 32, 24), ("cat", 8, 12, 16, 24)]))
     write(root / "images/empty.jpg", encoded(40))
     write(root / "annotations/empty.xml", voc([]))
@@ -170,8 +168,7 @@ def test_annotations_and_images_without_each_other_are_reported(make: Build, tmp
     write(tmp_path / "set/annotations/lost.xml", voc([("cat", 1, 1, 5, 5)], name="gone.jpg"))
     write(tmp_path / "set/annotations/bad.xml", "<annotation><object>")
     write(tmp_path / "set/images/bad.jpg", encoded(42))
-    make(PascalVoc(path="set", max_rejected=ALL))
-    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    rejected = make(PascalVoc(path="set", max_rejected=ALL)).report["rejected"]
     assert missing_in(rejected["images/alone.jpg"], "no annotation", "data.unlabelled") == []
     assert missing_in(rejected["images/gone.jpg"], "annotations/lost.xml", "no such file") == []
     assert missing_in(rejected["annotations/bad.xml"], "broken XML") == []
@@ -194,7 +191,7 @@ def test_an_image_annotated_by_its_recorded_name_only(make: Build, tmp_path: Pat
     write(tmp_path / "set/annotations/again.xml", voc([("cat", 1, 1, 9, 9)], name="photo.jpg"))
     built = make(PascalVoc(path="set", max_rejected=ALL))
     assert boxes_of(built.every()["images/photo.jpg"]) == [("cat", 1, 1, 1, 9, 9)]  # again.xml comes first
-    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    rejected = built.report["rejected"]
     [(name, reason)] = rejected.items()
     assert name == "images/photo.jpg (2)" and missing_in(reason, "twice", "first") == []
 
@@ -226,7 +223,7 @@ def test_a_link_out_of_the_folder_is_refused_and_one_inside_is_fine(make: Build,
     (tmp_path / "set/cat/out.jpg").symlink_to(tmp_path / "secret.jpg")
     (tmp_path / "set/cat/loop").symlink_to(tmp_path / "set")
     built = make(ImageFolders(path="set", max_rejected=ALL))
-    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    rejected = built.report["rejected"]
     assert rejected.keys() == {"cat/loop", "cat/out.jpg"}
     assert "link to a folder" in rejected["cat/loop"] and "link that leaves" in rejected["cat/out.jpg"]
     assert len(built.every()) == 3
@@ -273,8 +270,7 @@ def coco(images: list[tuple[int, str]], boxes: list[tuple[int, int, list]], **mo
 
 
 def test_coco_has_ids_in_the_order_of_its_categories(make: Build, tmp_path: Path) -> None:
-    for number in range(4):
-        write(tmp_path / f"set/{number}.jpg", encoded(number))
+    write_numbered(tmp_path / "set", 4)
     images = [(number, f"{number}.jpg") for number in range(4)]
     boxes = [(0, 7, [4, 6, 16, 12]), (0, 3, [0, 0, 32, 24]), (1, 7, [1, 1, 2, 2]), (2, 3, [1, 1, 2, 2])]
     write(tmp_path / "set/annotations.json", coco(images, boxes))
@@ -285,13 +281,11 @@ def test_coco_has_ids_in_the_order_of_its_categories(make: Build, tmp_path: Path
 
 
 def test_coco_mistakes_are_reported_by_image(make: Build, tmp_path: Path) -> None:
-    for number in range(4):
-        write(tmp_path / f"set/{number}.jpg", encoded(number))
+    write_numbered(tmp_path / "set", 4)
     images = [(number, f"{number}.jpg") for number in range(5)] + [(9, "../x.jpg")]
     boxes = [(0, 99, [1, 1, 2, 2]), (1, 3, [1, 1, 2]), (77, 3, [1, 1, 2, 2]), (2, 3, [1, 1, 2, 2])]
     write(tmp_path / "set/annotations.json", coco(images, boxes))
-    make(Coco(path="set", max_rejected=ALL))
-    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    rejected = make(Coco(path="set", max_rejected=ALL)).report["rejected"]
     named = {
         "0.jpg": ("category_id 99", "2 categories"),
         "1.jpg": ("bbox", "four", "[1, 1, 2]"),
@@ -320,8 +314,7 @@ def test_a_coco_file_of_another_shape_is_an_error(text: str, message: str, make:
 
 def test_coco_images_of_one_id_are_refused_for_whose_boxes_are_whose_is_unknown(make: Build, tmp_path: Path) -> None:
     """As two files make that were put into one without numbering their images anew."""
-    for number in range(4):
-        write(tmp_path / f"set/{number}.jpg", encoded(number))
+    write_numbered(tmp_path / "set", 4)
     images = [(1, "0.jpg"), (2, "1.jpg"), (3, "2.jpg"), (1, "3.jpg"), (2, "1.jpg")]
     boxes = [(1, 7, [4, 6, 16, 12]), (1, 3, [0, 0, 8, 8]), (2, 7, [1, 1, 2, 2]), (3, 3, [1, 1, 2, 2])]
     write(tmp_path / "set/annotations.json", coco(images, boxes))
@@ -345,8 +338,7 @@ def test_a_class_that_is_no_line_is_refused_wherever_it_stands(
     write_voc(tmp_path / "voc")
     write(tmp_path / "voc/annotations/2.xml", voc([("cat", 4, 6, 20, 18), (label, 1, 1, 5, 5)]))
     make(PascalVoc(path="voc", max_rejected=ALL))
-    for number in range(3):
-        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+    write_numbered(tmp_path / "set/images", 3)
     rows = [f"{number}.jpg,32,24,cat,1,1,5,5" for number in (0, 1)] + [f'2.jpg,32,24,"{label}x",1,1,5,5']
     if label.strip():  # else the XML has no name
         assert re.search(why, json.loads((tmp_path / "records/report.json").read_text())["rejected"]["images/2.jpg"])
@@ -371,8 +363,7 @@ def test_a_coco_category_without_a_name_is_an_error(name: object, make: Build, t
 
 @pytest.mark.parametrize("odd", [[1], {"a": 1}, None, True, 2**64, 1.5, "x" * 300, ""])
 def test_a_coco_id_that_cannot_be_used_is_reported_by_its_place(odd: object, make: Build, tmp_path: Path) -> None:
-    for number in range(3):
-        write(tmp_path / f"set/{number}.jpg", encoded(number))
+    write_numbered(tmp_path / "set", 3)
     tree = json.loads(coco([(1, "0.jpg"), (2, "1.jpg"), (3, "2.jpg")], [(n, 3, [1, 1, 5, 5]) for n in (1, 2, 3)]))
     tree["images"][2]["id"] = tree["annotations"][2]["image_id"] = odd
     tree["annotations"][1]["category_id"] = odd
@@ -428,8 +419,7 @@ def test_yolo_mistakes_are_reported_by_line(text: str, message: str, make: Build
     write(tmp_path / "set/labels/0.txt", text)
     write(tmp_path / "set/labels/lonely.txt", "")
     write(tmp_path / "set/data.yaml", "names: [cat, dog]")
-    make(Yolo(path="set", max_rejected=ALL))
-    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    rejected = make(Yolo(path="set", max_rejected=ALL)).report["rejected"]
     assert sorted(rejected) == ["images/0.jpg", "labels/lonely.txt"]
     assert re.search(message, rejected["images/0.jpg"])
 
@@ -446,8 +436,7 @@ HEAD = "filename,width,height,class,xmin,ymin,xmax,ymax"
 
 
 def test_csv_rows_of_an_image_may_be_anywhere(make: Build, tmp_path: Path) -> None:
-    for number in range(3):
-        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+    write_numbered(tmp_path / "set/images", 3)
     rows = ["0.jpg,32,24,cat,4,6,20,18", "1.jpg,32,24,dog,0,0,32,24", "0.jpg,32,24,dog,1,2,3,4", "2.jpg,32,24,,,,,"]
     write(tmp_path / "set/labels.csv", "\n".join([HEAD, *rows]))
     rows_by_name = make(BoxCsv(path="set")).every()
@@ -456,8 +445,7 @@ def test_csv_rows_of_an_image_may_be_anywhere(make: Build, tmp_path: Path) -> No
 
 
 def test_csv_with_a_column_for_the_split(make: Build, tmp_path: Path) -> None:
-    for number in range(3):
-        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+    write_numbered(tmp_path / "set/images", 3)
     rows = [f"{n}.jpg,32,24,cat,4,6,20,18,{side}" for n, side in enumerate(["train", "val", "train"])]
     write(tmp_path / "set/labels.csv", "\n".join([HEAD + ",split", *rows]))
     assert make(BoxCsv(path="set")).names("validation") == ["images/1.jpg"]
@@ -474,12 +462,10 @@ def test_csv_with_a_column_for_the_split(make: Build, tmp_path: Path) -> None:
     ],
 )
 def test_csv_mistakes_are_reported_by_line(row: str, message: str, make: Build, tmp_path: Path) -> None:
-    for number in range(3):
-        write(tmp_path / f"set/images/{number}.jpg", encoded(number))
+    write_numbered(tmp_path / "set/images", 3)
     good = [f"{number}.jpg,32,24,cat,4,6,20,18" for number in (1, 2)]
     write(tmp_path / "set/labels.csv", "\n".join([HEAD, row, *good]))
-    make(BoxCsv(path="set", max_rejected=ALL))
-    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    rejected = make(BoxCsv(path="set", max_rejected=ALL)).report["rejected"]
     assert any(re.search(message, reason) for reason in rejected.values())
 
 
@@ -581,8 +567,7 @@ def test_a_broken_video_is_refused(make: Build, tmp_path: Path) -> None:
     write(tmp_path / "set/move/empty.mp4", "")
     write(tmp_path / "set/move/list.mp4", "ffconcat version 1.0\nfile '0.mp4'\nfile 'list.mp4'\n")
     write(tmp_path / "set/move/playlist.mkv", "#EXTM3U\n#EXTINF:1,\n0.mp4\n#EXT-X-ENDLIST\n")
-    make(Clips(path="set", max_rejected=ALL))
-    rejected = json.loads((tmp_path / "records/report.json").read_text())["rejected"]
+    rejected = make(Clips(path="set", max_rejected=ALL)).report["rejected"]
     assert sorted(rejected) == [
         f"move/{name}" for name in ("cut.mp4", "empty.mp4", "list.mp4", "playlist.mkv", "text.mp4")
     ]
@@ -593,6 +578,7 @@ def test_a_broken_video_is_refused(make: Build, tmp_path: Path) -> None:
 
 
 def write_records(path: Path, rows: list[dict]) -> None:
+    path.parent.mkdir(exist_ok=True)
     with path.open("wb") as file:
         for row in rows:
             data = encode_features(row)
@@ -611,7 +597,6 @@ def scene(seed: int, ids: list[int], labels: list[str] | None, count: int | None
 
 
 def test_records_of_the_object_detection_api(make: Build, tmp_path: Path) -> None:
-    (tmp_path / "set").mkdir()
     write_records(tmp_path / "set/train.record-00000-of-00001", [scene(1, [2, 1], ["dog", "cat"]), scene(2, [], [])])
     write_records(tmp_path / "set/val.record-00000-of-00001", [scene(3, [2], None)])
     write(tmp_path / "set/map.pbtxt", "item { id: 1 name: 'cat' } item { id: 2 name: 'dog' }")
@@ -625,7 +610,6 @@ def test_records_of_the_object_detection_api(make: Build, tmp_path: Path) -> Non
 
 
 def test_the_ids_of_ftc_ml_count_from_0_and_come_out_from_1(make: Build, tmp_path: Path) -> None:
-    (tmp_path / "set").mkdir()
     write_records(
         tmp_path / "set/train_dataset.record-00000-00001", [scene(1, [0, 1], ["cat", "dog"]), scene(2, [1], None)]
     )
@@ -639,7 +623,6 @@ def test_the_ids_of_ftc_ml_count_from_0_and_come_out_from_1(make: Build, tmp_pat
 
 
 def test_records_of_inception(make: Build, tmp_path: Path) -> None:
-    (tmp_path / "set").mkdir()
     for side, seeds in (("train", (1, 2)), ("validation", (3,))):
         rows = [
             {
@@ -656,7 +639,6 @@ def test_records_of_inception(make: Build, tmp_path: Path) -> None:
 
 
 def test_raw_clips_of_s3dg(make: Build, tmp_path: Path) -> None:
-    (tmp_path / "set").mkdir()
     for side, flags in (("train", b"\1\0\1"), ("validation", b"\0\1\0")):
         frames = np.stack([pixels(seed + len(side), 32, 24) for seed in range(4)])
         write_records(
@@ -682,7 +664,6 @@ def test_raw_clips_of_s3dg(make: Build, tmp_path: Path) -> None:
     ],
 )
 def test_a_record_that_does_not_fit_is_reported(row: dict, message: str, make: Build, tmp_path: Path) -> None:
-    (tmp_path / "set").mkdir()
     write_records(tmp_path / "set/train", [scene(1, [2, 1], ["dog", "cat"]), row])
     write_records(tmp_path / "set/validation", [scene(3, [2], ["dog"])])
     write(tmp_path / "set/map.pbtxt", "item { id: 1 name: 'cat' } item { id: 2 name: 'dog' }")
@@ -692,7 +673,6 @@ def test_a_record_that_does_not_fit_is_reported(row: dict, message: str, make: B
 
 
 def test_a_damaged_record_file_is_reported_and_what_is_before_the_damage_is_kept(make: Build, tmp_path: Path) -> None:
-    (tmp_path / "set").mkdir()
     write_records(tmp_path / "set/train", [scene(seed, [1], ["cat"]) for seed in range(3)])
     write_records(tmp_path / "set/validation", [scene(9, [1], ["cat"])])
     whole = (tmp_path / "set/train").read_bytes()

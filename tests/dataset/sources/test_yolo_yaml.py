@@ -1,6 +1,5 @@
 """YOLO's data.yaml: names as they stand there, and the sides that it names."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -104,7 +103,7 @@ def test_the_sides_that_data_yaml_names_are_the_sides(text: str, make: Build, tm
     assert built.names("validation") == ["images/b/1.jpg"]
     [rule] = built.findings.split
     assert missing_in(rule, "split: by data.yaml", "train and val") == []
-    report = json.loads((tmp_path / "records/report.json").read_text())
+    report = built.report
     if "test: images/c" in text:
         assert built.names("test") == ["images/c/1.jpg"]
     else:
@@ -152,8 +151,7 @@ def test_a_line_of_a_list_that_leads_nowhere_is_reported(make: Build, tmp_path: 
     write_set(tmp_path / "set", A_B_C)
     write(tmp_path / "set/data.yaml", "names: [cat]\ntrain: train.txt\nval: images/b\n")
     write(tmp_path / "set/train.txt", "images/a/1.jpg\nimages/a/gone.jpg\n")
-    make(Yolo(path="set", max_rejected=0.5))
-    report = json.loads((tmp_path / "records/report.json").read_text())
+    report = make(Yolo(path="set", max_rejected=0.5)).report
     [(place, reason)] = report["rejected"].items()
     assert place == "train.txt:2" and missing_in(reason, "'images/a/gone.jpg'", "no file") == []
     assert sorted(report["ignored"]) == ["images/a/2.jpg", "images/a/3.jpg", "images/c/1.jpg"]

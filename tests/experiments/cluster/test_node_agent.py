@@ -25,15 +25,12 @@ from bakeoff.experiments.cluster.node_agent import NOT_STARTED, Agent
 from bakeoff.experiments.cluster.node_orders import FarJob, FilePart, JobCommand, JobNews, JobOrder
 from bakeoff.experiments.sweep.job import JobFiles
 from support.messages import missing_in
+from support.repository import git
 
 SITE = str(Path(cloudpickle.__file__).parents[1])  # the folder of installed packages, without links to this code
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def order(place: Path, code: str, token: str = "7f") -> JobOrder:
@@ -147,10 +144,6 @@ def test_a_stop_that_somebody_asks_for_at_home_is_passed_on_once(place: Path) ->
 
 
 def test_a_far_folder_is_a_clone_of_the_snapshot_alone(place: Path) -> None:
-    def git(*arguments: str) -> str:
-        own = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-        return subprocess.run(["git", *own, *arguments], check=True, capture_output=True, text=True).stdout.strip()
-
     git("init", "--quiet", "--bare", "remote.git")
     git("init", "--quiet", "home")
     (place / "home/file").write_text("content")

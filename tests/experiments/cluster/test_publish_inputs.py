@@ -1,6 +1,5 @@
 """Remotes for far nodes are checked before the first job. The error for a missing one names the command to add it."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import WorkspaceError
 from support.made_runs import made
 from support.made_sweeps import ID, sweep, sweep_job
+from support.repository import git
 
 
 @pytest.fixture(autouse=True)
@@ -28,10 +28,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("DVC_ROOT", raising=False)
     git("init", "--quiet")
     return folder
-
-
-def git(*arguments: str) -> None:
-    subprocess.run(["git", *arguments], check=True, capture_output=True)
 
 
 def test_without_a_git_remote_the_command_that_adds_one_is_named() -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,10 @@ import pytest
 from bakeoff.evaluation.examples_parquet import make_table, write_examples
 from bakeoff.learning.metrics.classification import Answer, ClassificationScore
 from bakeoff.tracking.journal.journal import Journal
+from support.commands import Bakeoff
 from support.messages import missing_in
-from support.run_journals import Bakeoff, write_run
+from support.repository import git
+from support.run_journals import write_run
 
 CLASSES = ("cat", "dog")
 
@@ -89,8 +90,8 @@ def test_examples_are_found_in_dvcs_cache_and_of_a_reused_result_with_its_maker(
     (here / "dvc.lock").write_text(
         "stages: {evaluate: {outs: [{path: models/evaluation/examples.parquet, md5: 5d1c}]}}"
     )
-    for command in ("init -q", "add dvc.lock", "-c user.name=a -c user.email=a@b commit -qm done", "tag tall-kite"):
-        subprocess.run(["git", *command.split()], check=True)
+    for command in ("init -q", "add dvc.lock", "commit -qm done", "tag tall-kite"):
+        git(*command.split())
     write_run("dddd4444", {"evaluation/accuracy": 1.0}, {"DVC_EXP_NAME": "tall-kite"})
     output = bakeoff("better", "bbbb", "tall-kite")
     assert "B is better: accuracy 0.867 and 1.000" in output.out, output.err

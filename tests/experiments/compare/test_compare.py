@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
@@ -16,10 +15,12 @@ from bakeoff.experiments.compare.comparison_table import make_table
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import workspace
+from support.commands import Bakeoff
 from support.made_runs import made
 from support.messages import missing_in
 from support.page_reading import defects_of
-from support.run_journals import Bakeoff, scores, write_run
+from support.repository import git
+from support.run_journals import scores, write_run
 
 SWEEP = "sweep-20261121-101500"
 
@@ -215,8 +216,8 @@ def test_a_workspace_and_what_git_has_can_be_named(bakeoff: Bakeoff, here: Path)
         and "1:01" in " ".join(rows[2])
     )
     (other / "dvc.lock").write_text(LOCK)
-    for command in ("init -q", "add -f models dvc.lock", "-c user.name=a -c user.email=a@b commit -qm done", "tag v1"):
-        subprocess.run(["git", *command.split()], cwd=other, check=True)
+    for command in ("init -q", "add -f models dvc.lock", "commit -qm done", "tag v1"):
+        git(*command.split(), folder=other)
     shutil.copytree(other / ".git", here / ".git")
     rows = bakeoff("compare", "aaaa", "v1").rows
     assert rows[2][0] == "v1" and "ssd_tiny" in rows[2] and "(0.100–0.600)" in rows[2]  # without DVC's cache

@@ -11,8 +11,9 @@ import pytest
 from bakeoff.foundation import workspace
 from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.target import SyncProgress, target_in
+from support.commands import Bakeoff
 from support.messages import missing_in
-from support.run_journals import Bakeoff, scores, write_run
+from support.run_journals import scores, write_run
 
 TABLES = """
 CREATE TABLE alembic_version (version_num);

@@ -10,8 +10,9 @@ import pytest
 from bakeoff.evaluation.examples_parquet import add_facts, make_table, write_examples
 from bakeoff.learning.metrics.classification import ClassificationScore, make_answers
 from bakeoff.tracking.journal.journal import Journal
+from support.commands import Bakeoff
 from support.messages import missing_in
-from support.run_journals import Bakeoff, write_run
+from support.run_journals import write_run
 
 EXAMPLES = 200
 DARK = np.arange(EXAMPLES) % 4 == 0

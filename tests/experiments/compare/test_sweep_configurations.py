@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 from bakeoff.experiments.sweep.sweep_manifest import JobState
+from support.commands import Bakeoff
 from support.made_sweeps import ID, sweep, sweep_job
-from support.run_journals import Bakeoff, scores, write_run
+from support.run_journals import scores, write_run
 
 
 def write_sweep(here: Path) -> None:

@@ -54,10 +54,9 @@ def variant(**train: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def place(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(machine, "cores", lambda: 4)
-    return tmp_path
+    return place
 
 
 def tell(what: str, key: str, seconds: float, cores: int = 4, **more: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bakeoff.experiments.reproduce.clean_clone import fresh_workspace, has_remote, run_command
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.tracking.results.git import make_patch
+from bakeoff.foundation.git import make_patch
 from support.repository import FILES, git
 
 PLACE = Path(".bakeoff/reproduce")
@@ -123,9 +123,9 @@ def test_dvc_there_has_this_cache_these_secrets_and_remotes_that_count_from_here
     with fresh_workspace(git("rev-parse", "HEAD"), None, keep=False) as folder:
         config = configparser.ConfigParser(interpolation=None)
         config.read(folder / ".dvc/config.local", encoding="utf-8")
-        assert config["cache"]["dir"] == str(Path(".dvc/cache").resolve())
+        assert config["cache"]["dir"] == f'"{Path(".dvc/cache").resolve()}"'
         remote = config["'remote \"store\"'"]
-        assert (remote["password"], remote["url"]) == ("x%y", str(Path("../stored").resolve()))
+        assert (remote["password"], remote["url"]) == ("x%y", f'"{Path("../stored").resolve()}"')
         assert has_remote(folder)
 
 

@@ -165,27 +165,27 @@ def trained(folder: Path, fingerprint: str) -> str:
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    git("init", "--quiet", "--initial-branch=main")
+    git("init", "--quiet", "--initial-branch=main", folder=tmp_path)
     (tmp_path / ".gitignore").write_text(".dvc\n", encoding="utf-8")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "before any training")
-    git("tag", "start")
+    git("add", "--all", folder=tmp_path)
+    git("commit", "--quiet", "--message", "before any training", folder=tmp_path)
+    git("tag", "start", folder=tmp_path)
     return tmp_path
 
 
-def commit() -> None:
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "trained")
+def commit(folder: Path) -> None:
+    git("add", "--all", folder=folder)
+    git("commit", "--quiet", "--message", "trained", folder=folder)
 
 
 def test_branches_and_experiments_name_the_runs_that_they_came_from(clone: Path) -> None:
     trained(clone, "1111")
-    commit()
-    git("branch", "same")
-    git("checkout", "--quiet", "-b", "other")
+    commit(clone)
+    git("branch", "same", folder=clone)
+    git("checkout", "--quiet", "-b", "other", folder=clone)
     trained(clone, "2222")
-    commit()
-    git("update-ref", "refs/exps/ab/cdef/tall-kite", "other")
+    commit(clone)
+    git("update-ref", "refs/exps/ab/cdef/tall-kite", "other", folder=clone)
     named = {fingerprint: sorted(names) for fingerprint, names in named_by().items()}
     assert named == {"1111": ["main", "same"], "2222": ["other", "tall-kite"]}
 
@@ -202,7 +202,7 @@ def test_what_dvc_no_longer_has_or_git_holds_damaged_names_nothing(clone: Path) 
     for file in (clone / ".dvc/cache").rglob("*"):
         if file.is_file():
             file.unlink()
-    git("checkout", "--quiet", "-b", "odd")
+    git("checkout", "--quiet", "-b", "odd", folder=clone)
     (clone / "dvc.lock").write_text("stages: [\n", encoding="utf-8")
-    commit()
+    commit(clone)
     assert named_by() == {}

@@ -13,7 +13,7 @@ from bakeoff.experiments.sweep.best import write_results
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_workspace import all_job_workspaces
 from bakeoff.experiments.sweep.sweep_manifest import JobState, load_manifest
-from bakeoff.tracking.results import git
+from bakeoff.foundation import git
 from support.commands import run_bakeoff
 from support.made_runs import NOBODY, made
 from support.made_sweeps import ID, states, sweep, sweep_job
@@ -25,13 +25,11 @@ Instead = Callable[[Mapping[int, str]], None]
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (tmp_path / "dvc.yaml").touch()
-    (tmp_path / "conf").mkdir()
+def place(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (place / "dvc.yaml").touch()
+    (place / "conf").mkdir()
     monkeypatch.setattr(git, "experiments", list)
-    return tmp_path
+    return place
 
 
 @pytest.fixture

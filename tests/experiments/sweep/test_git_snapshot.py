@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from bakeoff.experiments.sweep.git_snapshot import require_capturable
 from bakeoff.experiments.sweep.job_workspace import JobWorkspace
 from bakeoff.foundation.errors import WorkspaceError
 from support.messages import missing_in
+from support.repository import git
 
-Git = Callable[..., str]
 FILES = {
     "params.yaml": "seed: 0\n",
     "dvc.yaml": "",
@@ -35,18 +34,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def git(place: Path) -> Git:
-    """Return a function that runs git in a repository with one commit."""
-
-    def run(*arguments: str, ok: bool = True) -> str:
-        who = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always")
-        done = subprocess.run(["git", *who, *arguments], capture_output=True, text=True, check=ok)
-        return done.stdout
-
-    run("init", "--quiet", "--initial-branch=main")
-    run("add", "--all")
-    run("commit", "--quiet", "--message", "one")
-    return run
+def committed(place: Path) -> None:
+    """Make the place a repository with one commit."""
+    git("init", "--quiet", "--initial-branch=main")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "one")
 
 
 def refused(*parts: str) -> None:
@@ -57,16 +49,16 @@ def refused(*parts: str) -> None:
 
 def test_no_repository_and_no_commit_are_reported(place: Path) -> None:
     refused(f"{place}:", "git repository", "git rev-parse:")
-    subprocess.run(["git", "init", "--quiet"], check=True)
+    git("init", "--quiet")
     refused("git:", "a commit", "`git add --all && git commit`")
 
 
-def test_without_git_it_is_reported_as_missing(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_it_is_reported_as_missing(committed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     refused("git:", "installed")
 
 
-def test_edits_and_a_detached_head_can_be_held(git: Git, place: Path) -> None:
+def test_edits_and_a_detached_head_can_be_held(committed: None, place: Path) -> None:
     git("checkout", "--quiet", "--detach")
     (place / "params.yaml").write_text("seed: 5\n", encoding="utf-8")
     (place / "conf/lr/mine.yaml").write_text("kind: constant\n", encoding="utf-8")
@@ -74,25 +66,26 @@ def test_edits_and_a_detached_head_can_be_held(git: Git, place: Path) -> None:
     (place / "notes.txt").write_text("of no part of the variant\n", encoding="utf-8")
     require_capturable()
     taken = git_snapshot.take_snapshot("sweep-20260102-030405")
-    assert git("show", f"{taken.commit}:params.yaml") == "seed: 5\n"
-    assert git("show", f"{taken.commit}:conf/lr/mine.yaml") == "kind: constant\n"
+    assert git("show", f"{taken.commit}:params.yaml") == "seed: 5"
+    assert git("show", f"{taken.commit}:conf/lr/mine.yaml") == "kind: constant"
 
 
-def test_both_sides_of_a_conflict_are_no_variant(git: Git, place: Path) -> None:
+def test_both_sides_of_a_conflict_are_no_variant(committed: None, place: Path) -> None:
     git("checkout", "--quiet", "-b", "other")
     (place / "params.yaml").write_text("seed: 1\n", encoding="utf-8")
     git("commit", "--quiet", "--all", "--message", "two")
     git("checkout", "--quiet", "main")
     (place / "params.yaml").write_text("seed: 2\n", encoding="utf-8")
     git("commit", "--quiet", "--all", "--message", "three")
-    git("merge", "other", ok=False)
+    with pytest.raises(subprocess.CalledProcessError):
+        git("merge", "other")
     refused("params.yaml:", "conflict", "`git merge --abort`")
     (place / "params.yaml").write_text("seed: 3\n", encoding="utf-8")
     git("add", "params.yaml")  # merged, and not committed: it can be held
     require_capturable()
 
 
-def test_files_that_git_does_not_know_or_ignores_are_named(git: Git, place: Path) -> None:
+def test_files_that_git_does_not_know_or_ignores_are_named(committed: None, place: Path) -> None:
     (place / ".git/info/exclude").write_text("secret.yaml\n*.pyc\n", encoding="utf-8")
     (place / "src/own.pyc").touch()
     (place / "conf/team.yaml").touch()  # the minutes of a team, which no job needs
@@ -104,7 +97,7 @@ def test_files_that_git_does_not_know_or_ignores_are_named(git: Git, place: Path
     refused("conf/lr/new3.yaml, conf/lr/new4.yaml and 2 more:", "known to git", "`git add`")
 
 
-def test_edits_that_git_must_ignore_are_named(git: Git, place: Path) -> None:
+def test_edits_that_git_must_ignore_are_named(committed: None, place: Path) -> None:
     git("update-index", "--assume-unchanged", "conf/lr/cosine.yaml")
     refused("conf/lr/cosine.yaml:", "git", "changes")
     git("update-index", "--no-assume-unchanged", "conf/lr/cosine.yaml")
@@ -113,13 +106,15 @@ def test_edits_that_git_must_ignore_are_named(git: Git, place: Path) -> None:
     require_capturable()
 
 
-def test_a_submodule_under_src_is_refused(git: Git, place: Path) -> None:
+def test_a_submodule_under_src_is_refused(committed: None, place: Path) -> None:
     git("clone", "--quiet", str(place), str(place / "src/vendor"))
     git("add", "src/vendor")
     refused("src/vendor:", "submodule")
 
 
-def test_a_job_of_a_shallow_clone_has_the_snapshot(git: Git, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_of_a_shallow_clone_has_the_snapshot(
+    committed: None, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git("commit", "--quiet", "--allow-empty", "--message", "two")
     git("clone", "--quiet", "--depth", "1", place.as_uri(), str(place / "clone"))
     monkeypatch.chdir(place / "clone")

@@ -20,11 +20,7 @@ from support.made_sweeps import ID, sweep_job
 TRAINED = ("render_config", "train", "evaluate")
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def left(monkeypatch: pytest.MonkeyPatch, **state: Any) -> None:

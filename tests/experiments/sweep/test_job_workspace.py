@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from bakeoff.experiments.sweep import git_snapshot
-from bakeoff.experiments.sweep.git_snapshot import git
 from bakeoff.experiments.sweep.job_workspace import JobWorkspace
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.git import git
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_a_job_begins_with_the_workspace_as_it_was_taken(main: Path) -> None:
     assert git("rev-parse", "HEAD", folder=folder) == taken.baseline == git("rev-parse", "HEAD")
     assert git("config", "user.name", folder=folder) == "Ada"
     config = (folder / ".dvc/config.local").read_text()
-    assert "['remote \"ours\"']\nurl = ../elsewhere\n" in config
-    assert f'dir = "{main}/cache"\ntype = "reflink,hardlink,symlink"\n' in config
+    assert f'[\'remote "ours"\']\nurl = "{main}/elsewhere"\n' in config
+    assert f'dir = "{main}/cache"\ntype = "reflink,hardlink,symlink,copy"\n' in config
     assert git("rev-parse", "refs/bakeoff/sweep-1") == taken.commit  # so that git keeps it
     assert git("status", "--porcelain") == before and git("stash", "list") == ""
 

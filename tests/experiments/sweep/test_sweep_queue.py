@@ -18,9 +18,9 @@ from bakeoff.experiments.sweep.sweep_queue import (
     list_queued_sweeps,
     remove_sweep,
 )
+from bakeoff.foundation import git
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import STOP_FILE
-from bakeoff.tracking.results import git
 from support.commands import run_bakeoff
 from support.made_sweeps import states, sweep, sweep_job
 from support.messages import missing_in
@@ -31,11 +31,7 @@ Bakeoff = Callable[..., tuple[int, str]]
 FIRST, SECOND = "sweep-1", "sweep-2"
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def add_queued(sweep_id: str, *numbers: int, overrides: tuple[str, ...] = (), **more: object) -> SweepManifest:

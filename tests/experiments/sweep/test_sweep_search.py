@@ -16,9 +16,9 @@ from bakeoff.experiments.sweep.mlflow_parent import parent_run
 from bakeoff.experiments.sweep.search import searching
 from bakeoff.experiments.sweep.search.search_settings import Search
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest, load_manifest
+from bakeoff.foundation import git
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import entries
-from bakeoff.tracking.results import git
 from support.commands import run_bakeoff
 from support.imports import ROOT
 from support.made_runs import NOBODY, made
@@ -32,14 +32,12 @@ SEARCH = Search("tpe", 3, "loss", "min", stages=("train", "evaluate"))
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (tmp_path / "dvc.yaml").touch()
-    (tmp_path / "conf").mkdir()
+def place(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (place / "dvc.yaml").touch()
+    (place / "conf").mkdir()
     monkeypatch.setattr(git, "experiments", list)
     monkeypatch.setattr(git_snapshot, "changed_since", lambda commit: [])
-    return tmp_path
+    return place
 
 
 @pytest.fixture

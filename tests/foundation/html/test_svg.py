@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from bakeoff.foundation.formatting import shorten
 from bakeoff.foundation.html.svg import (  # fmt: skip
     Frame,
     Scale,
@@ -15,7 +16,6 @@ from bakeoff.foundation.html.svg import (  # fmt: skip
     draw_svg,
     draw_text,
     fit_labels,
-    shorten,
 )
 
 FRAME = Frame(200, 100, left=20, right=30, top=10, bottom=40)

@@ -27,17 +27,11 @@ from bakeoff.inference.predict.read_images import read_image
 from bakeoff.inference.predict.select_model import find_model
 from bakeoff.learning.checkpoints.trained_state import read_state
 from bakeoff.tracking.results.measurements import run_id_of
-from support.commands import run_bakeoff
 from support.drawing import encoded, write
 from support.messages import missing_in
 from support.three_splits import COUNTS, LABELS, Enter, build, draw_clip, draw_image
 
 SET = Path("data/raw/set")
-
-
-@pytest.fixture
-def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    return lambda *arguments: run_bakeoff(monkeypatch, capsys, *arguments)
 
 
 def shelf() -> Path:

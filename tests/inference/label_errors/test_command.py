@@ -11,11 +11,11 @@ from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.experiments.sweep.sweep_manifest import JobState
+from support.commands import Bakeoff
 from support.drawing import encoded, voc, write
 from support.made_sweeps import ID, sweep, sweep_job
 from support.messages import missing_in
 from support.prediction_journals import make_records, write_box_run, write_class_run
-from support.run_journals import Bakeoff
 
 CLASSES = ("cat", "dog & emu")
 PICTURES = 40

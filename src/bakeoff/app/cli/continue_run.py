@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.app.cli.terminal import RUN
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
+from bakeoff.foundation.formatting import format_names
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
@@ -107,10 +108,10 @@ def refuse_other_training(itself: Mapping[str, Any], rendered: Mapping[str, Any]
 
     others = [f"{one.key} {one.one!r} there, {one.other!r} here" for one in differences(itself, rendered)]
     if others:
-        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
         raise ConfigError(
             f"{which}: is another training than that of params.yaml and data/records: "
-            f"{'; '.join(others[:NAMED])}{more}; set these as they were there, or bring the data that it was trained on"
+            f"{format_names(others, NAMED, '; ')}; set these as they were there, or bring the data that it was trained "
+            "on"
         )
 
 

@@ -179,9 +179,9 @@ def _as_text(value: Any) -> str:
 
 def _load_run_yaml(name: str) -> dict[str, Any]:
     """Return the run.yaml that a name stands for: of a file, a git revision, a DVC experiment or any other run."""
+    from bakeoff.foundation import git
     from bakeoff.learning.run_file.read_write import unsealed
     from bakeoff.learning.run_file.yaml_file import read_mapping
-    from bakeoff.tracking.results import git
 
     if Path(name).is_file():
         return unsealed(read_mapping(Path(name)))

@@ -79,14 +79,11 @@ def propose_labels(arguments: argparse.Namespace) -> None:
 
 def _predict(model: "Model", path: Path, min_score: float) -> "ImageProposals":
     """Return the boxes that a model finds in a picture, from a score on, best first."""
-    from bakeoff.importing.datasets.pre_annotate import ImageProposals, boxes_of_answer
-    from bakeoff.inference.predict.output_formats import image_row, rows_of
+    from bakeoff.inference.active_learning.unlabelled_pool import find_proposals
     from bakeoff.inference.predict.read_images import read_image
 
     try:
         pixels = read_image(path)
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}") from None
-    image = image_row(1, path.name, pixels)
-    boxes = boxes_of_answer(rows_of(model.answer(pixels), model.labels, image), min_score)
-    return ImageProposals(PurePosixPath(path.name), image["width"], image["height"], boxes)
+    return find_proposals(PurePosixPath(path.name), pixels, model.answer(pixels), model.labels, min_score)[0]

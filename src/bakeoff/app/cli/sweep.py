@@ -156,9 +156,10 @@ def _read_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _resume(arguments: argparse.Namespace) -> None:
     from bakeoff.experiments.sweep.configurations import SplitOverrides
-    from bakeoff.experiments.sweep.git_snapshot import changed_since, format_files
+    from bakeoff.experiments.sweep.git_snapshot import SHOWN, changed_since
     from bakeoff.experiments.sweep.sweep_manifest import find_manifest
     from bakeoff.experiments.sweep.team_quota import require_minutes_to_resume
+    from bakeoff.foundation.formatting import format_names
 
     if arguments.overrides or arguments.file or arguments.until or arguments.search is not None:
         raise WorkspaceError("--resume: must stand without overrides, --until and --search, for the sweep has its own")
@@ -169,15 +170,16 @@ def _resume(arguments: argparse.Namespace) -> None:
     left = manifest.unfinished
     print_line(f"{manifest.id}: {manifest.expected - left} of {manifest.expected} jobs are done")
     changed = changed_since(manifest.snapshot) if left else []
+    names = format_names(changed, SHOWN)
     if changed and arguments.anew:
-        print_line(f"{format_files(changed)} changed since, so it starts over")
+        print_line(f"{names} changed since, so it starts over")
         ask_again(arguments, manifest.search)
         arguments.person = manifest.person
         _begin(arguments, manifest.overrides, manifest.until)
         return
     if changed and not arguments.as_begun:
         raise WorkspaceError(
-            f"{manifest.id}: {format_files(changed)} changed since it started; --as-begun resumes with what they were, "
+            f"{manifest.id}: {names} changed since it started; --as-begun resumes with what they were, "
             "--anew starts a new sweep of the same overrides"
         )
     if arguments.dry_run:

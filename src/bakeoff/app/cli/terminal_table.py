@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from bakeoff.app.cli.terminal import align
+from bakeoff.foundation.formatting import shorten
 from bakeoff.foundation.progress import print_line
 
 APART, INDENT = 2, "    "
@@ -89,7 +90,7 @@ def fit(
 def _narrowed(row: Row, at: int, most: int, *, is_cut: bool) -> list[Row]:
     """Return the row with a cell that is cut, or that goes on in rows below it."""
     if is_cut:
-        return [(*row[:at], _cut(row[at], most), *row[at + 1 :])]
+        return [(*row[:at], shorten(row[at], most), *row[at + 1 :])]
     first, *others = wrap(row[at], most) or [""]
     blank = ("",) * len(row)
     return [(*row[:at], first, *row[at + 1 :]), *((*blank[:at], part, *blank[at + 1 :]) for part in others)]
@@ -105,10 +106,6 @@ def _wrap_at_commas(text: str, width: int) -> list[str]:
     parts = text.split(", ")
     kept = ", ".join(part.replace(" ", NO_BREAK) if len(part) < width else part for part in parts)
     return [line.replace(NO_BREAK, " ") for line in wrap(kept, width)] or [""]
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _width(rows: Sequence[Row]) -> int:

@@ -29,7 +29,7 @@ from bakeoff.experiments.runs.cleanup import is_held_file
 from bakeoff.experiments.sweep.sweep_manifest import LOCK
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import DataError
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import read_json, write_whole
 
 KEY = re.compile(r"[A-Za-z0-9-]{6,64}")
 NAME = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9-]{6,64}")
@@ -131,9 +131,8 @@ def list_recent(most: int = KEPT) -> list[BackgroundCommand]:
 
 def load(errand: str) -> BackgroundCommand | None:
     folder = folder_of(errand)
-    try:
-        tree: dict[str, Any] = json.loads((folder / ERRAND).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    tree = read_json(folder / ERRAND)
+    if not tree:
         return None
     commands = tuple(tuple(command) for command in tree.pop("commands"))
     return BackgroundCommand(
@@ -142,9 +141,8 @@ def load(errand: str) -> BackgroundCommand | None:
 
 
 def _state(folder: Path, tree: dict[str, Any]) -> str:
-    try:
-        code = json.loads((folder / ENDED).read_text(encoding="utf-8"))["code"]
-    except (OSError, ValueError, KeyError):
+    code = read_json(folder / ENDED).get("code")
+    if code is None:
         is_new = abs(time.time() - tree["began"]) < 10  # its process may not hold the lock yet
         return "runs" if is_new or is_held_file(folder / HELD) else "cut short"
     return "failed" if code else "done"

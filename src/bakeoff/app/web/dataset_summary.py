@@ -14,10 +14,9 @@ from pathlib import Path
 from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.dataset.records.record import SPLITS
 from bakeoff.dataset.sources.dataset import Corners
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import read_json, write_whole
 from bakeoff.importing.datasets.detect_format import UNSAID, Survey
 from bakeoff.importing.datasets.tree import Layout
-from bakeoff.tracking.results.results import parse_json, read_text
 
 FORMAT = 1  # of these files
 
@@ -65,7 +64,7 @@ def keep(name: str, stamp: str, contents: DatasetSummary) -> None:
 
 def recall(name: str, stamp: str) -> DatasetSummary | None:
     """Return what was kept of exactly these files."""
-    tree = parse_json(read_text(own_folder("contents") / f"{name}.json"))
+    tree = read_json(own_folder("contents") / f"{name}.json")
     if tree.get("stamp") != stamp:
         return None
     try:

@@ -6,16 +6,15 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.experiments.runs.cleanup import named_by
 from bakeoff.experiments.runs.list_runs import KnownRun
-from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import read_json, read_text
 from bakeoff.foundation.html import template
-from bakeoff.tracking.results import git
-from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, result_here
+from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
 
 LOCK, FACTS, LABELS, LITE = "dvc.lock", "export.json", "labels.txt", "model.tflite"
 
@@ -58,9 +57,7 @@ def find_exported(run: KnownRun) -> dict[str, Path]:
 
 def _find_in_cache(lock: str | None) -> dict[str, Path]:
     """Return the exported files that a dvc.lock names; nothing if one of them is not in the cache."""
-    stages: Any = parse_yaml(lock).get("stages") or {}
-    outs = (stages.get("export") or {}).get("outs") or []
-    digest = next((out.get("md5") for out in outs if out.get("path") == workspace.EXPORTED.as_posix()), None)
+    digest = output_digest(parse_yaml(lock), "export", workspace.EXPORTED)
     entries = (dvc.cached_folder(digest) if digest else None) or {}
     cached = {name: dvc.cached_file(entry) for name, entry in entries.items()}
     return {} if None in cached.values() else {name: path for name, path in cached.items() if path}
@@ -70,7 +67,7 @@ def _list_texts(run: KnownRun, files: dict[str, Path]) -> Iterator[tuple[str, st
     report = read_text(workspace.results() / f"{run.fingerprint}.html")
     if report:
         yield "report.html", report
-    facts = parse_json(read_text(files[FACTS])) if FACTS in files else {}
+    facts = read_json(files[FACTS]) if FACTS in files else {}
     labels = (read_text(files[LABELS]) or "").splitlines() if LABELS in files else []
     yield "README.txt", str(
         template.render(

@@ -11,7 +11,7 @@ import numpy as np
 
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import VALIDATION
-from bakeoff.dataset.records.shards import name_index, read_frame
+from bakeoff.dataset.records.shards import locate_examples, read_frame
 from bakeoff.dataset.records.wire import decode_features
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.tiles import Tiles
@@ -44,11 +44,7 @@ def read_sizes(folder: Path, manifest: Manifest) -> np.ndarray:
     """Return height and width (n, 2) of validation pictures as they are stored, at even distances."""
     sizes = []
     try:
-        spans = [
-            (folder / shard.file, int(offset), int(length))
-            for shard in manifest.splits[VALIDATION].shards
-            for offset, length in np.load(folder / name_index(shard.file))
-        ]
+        spans = locate_examples(folder, manifest.splits[VALIDATION].shards)
         for place in np.linspace(0, len(spans) - 1, min(len(spans), MOST_LOOKED_AT)).round().astype(int):
             features = decode_features(read_frame(*spans[place]))
             sizes.append((features["image/height"][0], features["image/width"][0]))

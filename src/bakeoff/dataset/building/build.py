@@ -38,7 +38,7 @@ from bakeoff.dataset.sources.dataset import Dataset, Part
 from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
-from bakeoff.foundation.files import building, sync_file
+from bakeoff.foundation.files import building, link_or_copy, sync_file
 from bakeoff.foundation.progress import progress
 from bakeoff.foundation.result_code import deciding_digest
 
@@ -174,20 +174,13 @@ def _gather(folder: Path, partial: Path, seals: dict[str, list[write_shards.Seal
                 f"{folder / seal.shard.file}: has {size} bytes, was written with {seal.shard.bytes}; delete {folder}"
             )
         for name in (seal.shard.file, name_index(seal.shard.file)):
-            _link(folder / name, partial / name)
+            link_or_copy(folder / name, partial / name)
     if task != "detection":
         return None
     with BoxTable(partial) as table:
         for seal in seals[TRAIN]:
             table.add_rows(np.load(folder / write_shards.name_boxes(seal.shard.file)))
     return table.sha256()
-
-
-def _link(made: Path, final: Path) -> None:
-    try:
-        os.link(made, final)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(made, final)
 
 
 @contextmanager

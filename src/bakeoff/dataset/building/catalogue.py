@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bakeoff.dataset.building.validate import ItemVerdict
 from bakeoff.dataset.records.record import Box
+from bakeoff.dataset.records.wire import to_signed
 from bakeoff.dataset.sources.dataset import Item
 
 PREPARE = """
@@ -49,13 +50,8 @@ class Catalogue:
     def changing(self) -> Iterator[sqlite3.Connection]:
         """Open a transaction: all of it or nothing is kept."""
         self.table.execute("BEGIN")
-        try:
+        with self.table:
             yield self.table
-        except BaseException:
-            if self.table.in_transaction:
-                self.table.execute("ROLLBACK")
-            raise
-        self.table.execute("COMMIT")
 
     def list_items(self, rows: Iterable[tuple[int, Item, str]]) -> Iterator[list[tuple[str, PackedItem]]]:
         """Replace what was listed before by (source, item, stamp). Of two items of one name the first stays.
@@ -163,7 +159,7 @@ def unpack_verdict(content: str) -> ItemVerdict:
 
 
 def pack_verdict(verdict: ItemVerdict) -> PackedVerdict:
-    likeness = _to_signed(verdict.likeness)
+    likeness = to_signed(verdict.likeness)
     return verdict.reason, verdict.ignored, verdict.sha256, likeness, pack_content(verdict), verdict.name
 
 
@@ -172,10 +168,6 @@ def pack_content(value: Item | ItemVerdict) -> str:
     if isinstance(value, ItemVerdict) and value.boxes:
         tree["boxes"] = [(box.ymin, box.xmin, box.ymax, box.xmax, box.label) for box in value.boxes]
     return json.dumps(tree, separators=(",", ":"))
-
-
-def _to_signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
 
 
 def _open(path: Path) -> sqlite3.Connection:

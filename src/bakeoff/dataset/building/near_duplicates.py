@@ -20,7 +20,7 @@ from bakeoff.dataset.building.catalogue import Catalogue, unpack_item, unpack_ve
 from bakeoff.dataset.building.image_check import FLAT, NEAR, RejectedItem
 from bakeoff.dataset.building.validate import make_record
 from bakeoff.dataset.records.shards import name_index, read_frame
-from bakeoff.dataset.records.wire import decode_features
+from bakeoff.dataset.records.wire import decode_features, frames_in
 from bakeoff.dataset.sources.dataset import Dataset
 from bakeoff.foundation import machine
 from bakeoff.foundation.errors import DataError
@@ -216,7 +216,7 @@ class Shelf:
 
 def middle_frame(features: Mapping[str, Any]) -> bytes:
     """Return the image of a record, of a clip the one by which it is compared."""
-    frames = features.get("clip/frames") or features["image/encoded"]
+    frames = frames_in(features)
     return frames[len(frames) // 2]
 
 

@@ -7,7 +7,7 @@ a tenth half of the second's, and so on (linear hashing).
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -85,11 +85,9 @@ def choose_classes(
 def require_judgeable(labels: Iterable[str], known: Sequence[str], place: str) -> None:
     """Raise DataError if a dataset has labels that a model does not know."""
     if strange := sorted(set(labels) - set(known)):
-        near = {label: find_nearest(label, known) for label in strange[:MOST_NAMED]}
-        names = _name_some(strange, {label: f" (or {quote(one)}?)" for label, one in near.items() if one})
         raise DataError(
-            f"{place}: has labels that the model lacks: {names}; the model knows {_name_some(known, {})}; "
-            "leave such examples out, or judge a model that knows them"
+            f"{place}: has labels that the model lacks: {_name_some(strange, known)}; the model knows "
+            f"{_name_some(known)}; leave such examples out, or judge a model that knows them"
         )
 
 
@@ -107,19 +105,20 @@ def find_odd_classes(catalogue: Catalogue, known_warnings: Sequence[str]) -> lis
     several = [label for label, sides in counts.items() if sum(sides) > 1]
     warnings = []
     if single and several:
-        near = {label: find_nearest(label, several) for label in single[:MOST_NAMED]}
-        names = _name_some(single, {label: f" (or {quote(one)}?)" for label, one in near.items() if one})
+        names = _name_some(single, several)
         warnings.append(f"{counted(len(single), 'class')} with one example only, maybe mistyped: {names}")
     several = [label for label in several if not any(f"class {label!r} is in" in line for line in known_warnings)]
     there = SPLITS if any(sides[-1] for sides in counts.values()) else SEEN
     for place, side in enumerate(there):
         if lacking := [label for label in several if not counts[label][place]]:
-            warnings.append(f"{counted(len(lacking), 'class')} without a {side} example: {_name_some(lacking, {})}")
+            warnings.append(f"{counted(len(lacking), 'class')} without a {side} example: {_name_some(lacking)}")
     return warnings
 
 
-def _name_some(labels: Sequence[str], notes: Mapping[str, str]) -> str:
-    named = ", ".join(quote(label) + notes.get(label, "") for label in labels[:MOST_NAMED])
+def _name_some(labels: Sequence[str], others: Sequence[str] = ()) -> str:
+    """Return the first labels, each with the nearest of others."""
+    near = {label: find_nearest(label, others) for label in labels[:MOST_NAMED]}
+    named = ", ".join(quote(label) + (f" (or {quote(other)}?)" if other else "") for label, other in near.items())
     return named + (f" and {len(labels) - MOST_NAMED:,} more" if len(labels) > MOST_NAMED else "")
 
 

@@ -7,7 +7,7 @@ folders take every `train-*` for a shard. A frame is length (8 bytes), its check
 
 import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +26,15 @@ def name_shard(split: str, number: int, count: int) -> str:
 
 def name_index(shard: str) -> str:
     return f"index-{shard}.npy"
+
+
+def locate_examples(folder: Path, shards: Iterable[Shard]) -> list[tuple[Path, int, int]]:
+    """Return file, offset and length of each example. Raises OSError or ValueError for an index that is damaged."""
+    return [
+        (folder / shard.file, int(offset), int(length))
+        for shard in shards
+        for offset, length in np.load(folder / name_index(shard.file))
+    ]
 
 
 class ShardWriter:

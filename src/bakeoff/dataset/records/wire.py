@@ -92,6 +92,12 @@ def decode_features(data: bytes, only: Container[str] | None = None) -> dict[str
     return features
 
 
+def frames_in(features: Mapping[str, Value]) -> list[bytes]:
+    """Return the encoded frames of a record; of an image one."""
+    frames = features.get("clip/frames") or features["image/encoded"]
+    return [frame for frame in frames if isinstance(frame, bytes)]
+
+
 def _decode_feature(data: memoryview) -> Value:
     for number, content in _split_fields(data):
         if number != BYTES and len(_require_bytes(content)) > 4 * MOST_VALUES:
@@ -116,15 +122,15 @@ def _unpack_floats(value: int | memoryview) -> list[float]:
 
 def _unpack_integers(value: int | memoryview) -> Iterator[int]:
     if isinstance(value, int):
-        yield _to_signed(value)
+        yield to_signed(value)
         return
     place = 0
     while place < len(value):
         number, place = _read_varint(value, place)
-        yield _to_signed(number)
+        yield to_signed(number)
 
 
-def _to_signed(number: int) -> int:
+def to_signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 

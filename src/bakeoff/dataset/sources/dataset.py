@@ -13,7 +13,7 @@ from typing import Literal
 
 from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources.paths import read_lines
-from bakeoff.foundation.errors import DataError, require
+from bakeoff.foundation.errors import DataError, require, require_one_group
 
 Media = Literal["image", "video", "frames", "example"]
 OnBadBox = Literal["drop_empty", "drop", "reject"]
@@ -82,7 +82,7 @@ class SplitSettings:
             is_drawn = self.by in ("auto", "fraction", "given_test") and not self.test
             require(is_drawn, "fold", self.fold, "null unless split.by is fraction or given_test, and split.test is 0")
         if self.group is not None:
-            require(_has_one_group(self.group), "group", self.group, "a regular expression with one (group)")
+            require_one_group("group", self.group)
         if self.train_list or self.validation_list or self.test_list:
             require(self.by in ("auto", "given"), "by", self.by, "auto or given if lists are named")
             require(self.fold is None, "fold", self.fold, "null unless no list is named")
@@ -256,10 +256,3 @@ def hash_place(seed: int, key: str) -> int:
     """Return a number below 2**63 that shuffles keys the same way everywhere, also when others come and go."""
     digest = hashlib.sha256(f"{seed}:{key}".encode("utf-8", "surrogateescape")).digest()
     return int.from_bytes(digest[:8]) >> 1
-
-
-def _has_one_group(pattern: str) -> bool:
-    try:
-        return re.compile(pattern).groups == 1
-    except re.error:
-        return False

@@ -16,10 +16,10 @@ from typing import Any
 from bakeoff.experiments.checkpoint_store.copies import NEWEST, File, copies, prune, send_file, send_manifest
 from bakeoff.experiments.checkpoint_store.lease import Lease, Lost
 from bakeoff.experiments.checkpoint_store.store import CheckpointStore, why
+from bakeoff.foundation.files import link_or_copy
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.learning.input.record_reader import BAD_RECORDS
-from bakeoff.tracking.journal.artifacts import link
 
 LEAVING = "leaving"  # in the run's folder
 RETRY_S = 5.0
@@ -87,7 +87,7 @@ class Sender:
         try:
             for path, name in zip(paths, names, strict=True):
                 (outgoing.folder / name).parent.mkdir(parents=True, exist_ok=True)
-                link(path, outgoing.folder / name)
+                link_or_copy(path, outgoing.folder / name)
         except OSError as error:
             outgoing.drop()
             self._trouble.begins(error)

@@ -144,6 +144,7 @@ def _share(scratch: Path, workspace: Path) -> None:
 
 
 def _git(*arguments: str) -> None:
+    """Run git. The project's own runner is not on the node before this has cloned it."""
     subprocess.run(["git", *arguments], check=True, capture_output=True)
 
 

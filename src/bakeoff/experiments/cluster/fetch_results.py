@@ -21,11 +21,12 @@ from filelock import FileLock
 from bakeoff.experiments.cluster.mirror_logs import JOURNAL, unpack
 from bakeoff.experiments.cluster.remote_job import REPORTS_FILE
 from bakeoff.experiments.sweep.dvc_experiment import name_experiment_ref
-from bakeoff.experiments.sweep.git_snapshot import experiment_ref, git
+from bakeoff.experiments.sweep.git_snapshot import experiment_ref
 from bakeoff.experiments.sweep.sweep_manifest import SweepJob, SweepManifest, load_manifest
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.dvc_repair import settle
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
+from bakeoff.foundation.git import git
 from bakeoff.tracking.results.results import note_result, result_of
 
 FAILED, NOTHING = 1, 3  # exit codes: the order may be tried again; there is no result

@@ -12,11 +12,11 @@ from bakeoff.experiments.cluster.fetch_results import REFS, ref_of
 from bakeoff.experiments.cluster.node_orders import FarJob
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.sweep.dvc_experiment import RECORDS_STAGE
-from bakeoff.experiments.sweep.git_snapshot import git
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.sweep_manifest import FILE, SweepJob, SweepManifest
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.git import git
 from bakeoff.foundation.workspace import IN_FLIGHT, WEIGHTS, journals, main_workspace
 from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
 from bakeoff.tracking.store.target import without_secrets

@@ -17,10 +17,11 @@ from typing import TypeVar
 from bakeoff.experiments.cluster.far_folder import GROWING, KEPT, REPORTS
 from bakeoff.experiments.sweep import job as jobs
 from bakeoff.experiments.sweep import pycache
-from bakeoff.experiments.sweep.git_snapshot import AUTHOR, experiment_ref, git
+from bakeoff.experiments.sweep.git_snapshot import AUTHOR, experiment_ref
 from bakeoff.experiments.sweep.job_workspace import SOURCE
 from bakeoff.experiments.sweep.sweep_manifest import SweepJob
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.git import git
 from bakeoff.foundation.workspace import IN_FLIGHT, main_workspace
 
 REPORTS_FILE = "told.tar"

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bakeoff.config.track_settings import Mlflow
 from bakeoff.experiments.compare.run_row import Contender, Cost
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.foundation.errors import WorkspaceError, choices
 from bakeoff.foundation.formatting import as_number
-from bakeoff.foundation.workspace import RUN
+from bakeoff.foundation.workspace import DVC_EXPERIMENT
 from bakeoff.learning.checkpoints.trained_state import SUCCEEDED
+from bakeoff.tracking.find_run import target_here
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.restored_results import MADE_BY, REUSED, reconcile
 from bakeoff.tracking.results.measurements import measured_of
-from bakeoff.tracking.results.results import Result, parse_yaml, read_text
+from bakeoff.tracking.results.results import Result
 from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store import stored_run
 from bakeoff.tracking.store.mlflow_names import is_of_all_classes, option_in_params
@@ -71,7 +71,7 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     """Read which runs there are: with `uri` or `experiment` those of that store alone, else also those whose journal is
     here and which no store has yet. What is in the workspace and has no journal gets one first."""
     reconcile()
-    target, has_local = _own_target(uri, experiment), not (uri or experiment)
+    target, has_local = target_here(uri, experiment), not (uri or experiment)
     remarks, stored_runs, trouble = [], None, None
     try:
         stored_runs = runs_in(target)
@@ -97,13 +97,6 @@ def gather(uri: str | None = None, experiment: str | None = None) -> Gathered:
     return Gathered(runs, target, remarks, store, in_store, known, has_local)
 
 
-def _own_target(uri: str | None, experiment: str | None) -> Target:
-    held = parse_yaml(read_text(RUN)).get("track")
-    track = held if isinstance(held, dict) else {}
-    own = Mlflow(track.get("experiment") or Mlflow.experiment, uri or track.get("uri"))
-    return Target.from_settings(replace(own, experiment=experiment) if experiment else own)
-
-
 def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
     """Turn what a store or a journal holds into a contender; `known` is what its process reports, on this machine."""
     tags = run.tags
@@ -111,7 +104,7 @@ def contender_of(run: StoredRun, known: KnownRun | None) -> Contender:
     changed = {key.removeprefix(CHANGED): value for key, value in tags.items() if key.startswith(CHANGED)}
     return Contender(
         run.run_id, run.name, known.state.value if known else state, name_as_in_params({**run.params, **changed}),
-        run.metrics, _cost(run, known), began=run.began, experiment=tags.get("DVC_EXP_NAME") or None,
+        run.metrics, _cost(run, known), began=run.began, experiment=tags.get(DVC_EXPERIMENT) or None,
         sweep=sweep_in(run), commit=tags.get("bakeoff.git_commit") or tags.get("mlflow.source.git.commit"),
         is_dirty=tags.get("bakeoff.git_dirty") == "true", records=tags.get("bakeoff.records_digest"),
         judged_on={key.removeprefix(JUDGED_ON): digest for key, digest in tags.items() if key.startswith(JUDGED_ON)},
@@ -140,7 +133,7 @@ def name_as_in_params(params: Mapping[str, str]) -> dict[str, str]:
 
 def sweep_in(run: StoredRun) -> str | None:
     """Return the sweep of a run. One that DVC's cache gave has no sweep in MLflow; its experiment's name has it."""
-    return run.tags.get("bakeoff.sweep") or run.parent or sweep_of(run.tags.get("DVC_EXP_NAME"))
+    return run.tags.get("bakeoff.sweep") or run.parent or sweep_of(run.tags.get(DVC_EXPERIMENT))
 
 
 def sweep_of(experiment: str | None) -> str | None:

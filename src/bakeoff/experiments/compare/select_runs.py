@@ -12,11 +12,11 @@ from bakeoff.evaluation.metric_meanings import is_higher_better
 from bakeoff.experiments.compare.group_seeds import add_configurations
 from bakeoff.experiments.compare.load_runs import Gathered, contender_of_result, sweep_in
 from bakeoff.experiments.compare.run_row import Contender, choose_evaluation, names_in
+from bakeoff.foundation import git
 from bakeoff.foundation.errors import WorkspaceError, choices
 from bakeoff.foundation.formatting import as_number
-from bakeoff.foundation.workspace import RUN
+from bakeoff.foundation.workspace import DVC_EXPERIMENT, RUN
 from bakeoff.tracking.resolve_name import candidates, require_one, unknown
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.results import result_here, result_of
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 from bakeoff.tracking.store.mlflow_names import is_of_all_classes
@@ -70,7 +70,7 @@ def _find_untracked(gathered: Gathered) -> list[Contender]:
     if not gathered.has_local:
         return []
     known = {run.run_id for run in gathered.runs}
-    known_experiments = {run.tags.get("DVC_EXP_NAME") for run in gathered.runs}
+    known_experiments = {run.tags.get(DVC_EXPERIMENT) for run in gathered.runs}
     results = [
         (result_here(), None, Path()),
         *((result_of(name), name, None) for name in git.experiments() if name not in known_experiments),

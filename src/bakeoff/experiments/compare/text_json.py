@@ -7,6 +7,7 @@ from typing import Any
 
 from bakeoff.experiments.compare.comparison_table import KEY, METRIC, Cell, Column, ComparisonTable
 from bakeoff.experiments.compare.run_row import Contender
+from bakeoff.foundation.formatting import shorten
 
 LONGEST_CELL = 28
 BEST = "*"
@@ -42,23 +43,22 @@ def format_markdown(table: ComparisonTable) -> list[str]:
 
 
 def _rows(columns: Sequence[Column]) -> list[list[str]]:
-    return [list(row) for row in zip(*([_cut(column.name), *_texts(column)] for column in columns), strict=True)]
+    return [
+        list(row)
+        for row in zip(*([shorten(column.name, LONGEST_CELL), *_texts(column)] for column in columns), strict=True)
+    ]
 
 
 def _texts(column: Column) -> list[str]:
     """The mark stands right behind the number, and where there is none a blank, so that numbers stay in line."""
     if not any(cell.is_best for cell in column.cells):
-        return [_cut(cell.text) for cell in column.cells]
+        return [shorten(cell.text, LONGEST_CELL) for cell in column.cells]
     marked = []
     for cell in column.cells:
         value, blank, rest = cell.text.partition(" ")
         mark = BEST if cell.is_best else " "
         marked.append(f"{value}{mark}{blank}{rest}" if column.kind == METRIC else f"{cell.text}{mark}")
     return marked
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
 def _width(rows: Sequence[Sequence[str]]) -> int:

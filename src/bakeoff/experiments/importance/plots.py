@@ -8,8 +8,9 @@ from itertools import pairwise
 from bakeoff.experiments.importance.axis import ABSENT, Axis, name_value
 from bakeoff.experiments.importance.describe import Effect, format_figure
 from bakeoff.experiments.importance.trial import Question, Trial, select_judged
+from bakeoff.foundation.formatting import shorten
 from bakeoff.foundation.html import svg
-from bakeoff.foundation.html.svg import Element, Frame, Scale, Tick, draw, draw_line, draw_polyline, draw_text, shorten
+from bakeoff.foundation.html.svg import Element, Frame, Scale, Tick, draw, draw_line, draw_polyline, draw_text
 
 BAND = 13  # pixels above and below a place over which lines that meet there are spread
 UPRIGHT = Frame(0, 400, left=40, right=96, top=64 + BAND, bottom=26 + BAND)

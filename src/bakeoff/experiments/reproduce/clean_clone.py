@@ -1,10 +1,9 @@
 """A commit -> a workspace in which nothing ran yet, with git's and DVC's objects of this one; and commands run in it.
 
-It is a repository of its own below `.bakeoff/reproduce/`, which reads this one's objects and writes none. So the
+It is a repository of its own below `.bakeoff/reproduce/`, which has this one's objects and writes none of them. So the
 workspace, the index, the branches and the list of worktrees stay as they are, whatever happens in it.
 """
 
-import configparser
 import os
 import shutil
 import signal
@@ -19,13 +18,13 @@ from uuid import uuid4
 from filelock import FileLock
 
 from bakeoff.foundation import dvc
+from bakeoff.foundation.clone import make_clone, share_cache
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.git import run
 from bakeoff.foundation.workspace import main_workspace
 from bakeoff.tracking.journal.journal_folder import is_held
 
 KEPT = "kept-"  # before the name of a workspace that stays
-LINKS = "reflink,hardlink,symlink,copy"  # from the cache, which needs no second place on the disk but where it must
-HAS_SCHEME = "://"
 SECONDS_TO_END = 20
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has but the one
 # Of an experiment that DVC may be running around us; the workspace is no part of it.
@@ -83,56 +82,16 @@ def run_command(command: Sequence[str], folder: Path, show: Callable[[str], None
 
 def _make(folder: Path, commit: str, patch: bytes | None) -> Path:
     main = main_workspace()
-    objects = Path(_git(main, "rev-parse", "--git-path", "objects"))
-    form = _git(main, "rev-parse", "--show-object-format")
-    inside = _git(main, "rev-parse", "--show-prefix")
-    folder.mkdir()
-    _git(folder, "init", "--quiet", f"--object-format={form}", "--initial-branch=reproduced")
-    (folder / ".git/objects/info").mkdir(exist_ok=True)
-    (folder / ".git/objects/info/alternates").write_text(f"{(main / objects).resolve()}\n", encoding="utf-8")
-    _git(folder, "checkout", "--quiet", "--detach", commit)
+    workspace = make_clone(folder, commit)
     if patch and b"diff --git " in patch:
         try:
-            _git(folder, "apply", "--whitespace=nowarn", "-", given=patch)
+            run("apply", "--whitespace=nowarn", "-", folder=folder, given=patch)
         except WorkspaceError as error:
             raise WorkspaceError(f"source/changes.diff: does not apply to commit {commit[:12]} ({error})") from None
-    workspace = folder / inside
     if not (workspace / "dvc.yaml").is_file():
         raise WorkspaceError(f"commit {commit[:12]}: has no dvc.yaml, so there are no stages to run")
-    _share_cache(main, workspace)
+    share_cache(workspace, (main / dvc.answer("cache", "dir", folder=main)).resolve())
     return workspace
-
-
-def _share_cache(main: Path, workspace: Path) -> None:
-    """Take DVC's settings of this machine along, with addresses that count from this workspace spelled out."""
-    config = configparser.ConfigParser(interpolation=None)
-    config.optionxform = str  # type: ignore[assignment,method-assign]  # names of remotes' options keep their case
-    shared = configparser.ConfigParser(interpolation=None)
-    with suppress(configparser.Error):
-        config.read(main / ".dvc/config.local", encoding="utf-8")
-        shared.read(workspace / ".dvc/config", encoding="utf-8")
-    for section in {*config.sections(), *shared.sections()}:
-        for source in (config, shared):
-            url = source.get(section, "url", fallback=None)
-            if url and HAS_SCHEME not in url and not Path(url).is_absolute():
-                config.setdefault(section, {})
-                config[section]["url"] = str((main / ".dvc" / url).resolve())
-                break
-    config.setdefault("cache", {})
-    cache = main / dvc.answer("cache", "dir", folder=main)
-    config["cache"]["dir"], config["cache"]["type"] = str(cache.resolve()), LINKS
-    with (workspace / ".dvc/config.local").open("w", encoding="utf-8") as file:
-        config.write(file)
-
-
-def _git(folder: Path, *arguments: str, given: bytes | None = None) -> str:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    command = ["git", *arguments]
-    done = subprocess.run(command, cwd=folder, input=given, env=environment, capture_output=True, check=False)
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise WorkspaceError(f"git {arguments[0]}: {lines[0] if lines else 'failed'}")
-    return done.stdout.decode(errors="replace").strip()
 
 
 def _end(child: subprocess.Popen[str]) -> None:

@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bakeoff.foundation import git
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import parse_json
+from bakeoff.foundation.workspace import DVC_EXPERIMENT
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.find_run import TrackedRun, find_run, target_here
 from bakeoff.tracking.resolve_name import find_tracked
 from bakeoff.tracking.restored_results import MADE_BY, REUSED
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.measurements import run_id_of
-from bakeoff.tracking.results.results import name_of, parse_json, parse_yaml, result_of
+from bakeoff.tracking.results.results import name_of, parse_yaml, result_of
 from bakeoff.tracking.tracker import CHANGES, CHANGES_TAG
 
 NO_COMMIT = "none"
@@ -66,7 +68,7 @@ def _of_tracked(name: str, run: TrackedRun) -> Recorded:
         if maker is None:
             raise WorkspaceError(f"{name}: was restored by DVC, and the run that made it ({made_by}) is not known here")
         remarks, run = (f"DVC restored it; what is made again is the run that made it, {made_by}",), maker
-    commit, experiment = run.tags.get("bakeoff.git_commit", NO_COMMIT), run.tags.get("DVC_EXP_NAME")
+    commit, experiment = run.tags.get("bakeoff.git_commit", NO_COMMIT), run.tags.get(DVC_EXPERIMENT)
     patch = run.read(CHANGES) if run.tags.get(CHANGES_TAG) != NO_COMMIT else None
     if commit == NO_COMMIT and experiment in git.experiments():
         return _of_revision(experiment)

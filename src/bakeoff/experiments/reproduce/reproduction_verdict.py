@@ -8,6 +8,7 @@ from typing import Any
 
 from bakeoff.experiments.reproduce.recorded import Recorded
 from bakeoff.experiments.reproduce.what_is_missing import is_cut_off
+from bakeoff.foundation.formatting import format_names
 from bakeoff.learning.checkpoints.history import CLOCK
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.run_file.parse import ABSENT, Difference, differences, flat
@@ -52,16 +53,12 @@ def compare_records(recorded: Recorded, digest: str) -> Compared:
 def compare_config(recorded: Recorded, run_yaml: Mapping[str, Any]) -> Compared:
     if not recorded.run_yaml:
         return Compared(RENDER_CONFIG, None, "no run.yaml is known")
-    pairs = [pair for pair in differences(recorded.run_yaml, run_yaml) if not _is_reporting(pair)]
+    reporting = tuple(f"{key}." for key in REPORTING_KEYS)
+    pairs = [one for one in differences(recorded.run_yaml, run_yaml) if not f"{one.key}.".startswith(reporting)]
     if not pairs:
         return Compared(RENDER_CONFIG, True, "the same run.yaml")
-    named = "; ".join(f"{pair.key} is {pair.other}, was {pair.one}" for pair in pairs[:NAMED])
-    more = f" and {len(pairs) - NAMED} more" if len(pairs) > NAMED else ""
-    return Compared(RENDER_CONFIG, False, f"another run.yaml: {named}{more}")
-
-
-def _is_reporting(pair: Difference) -> bool:
-    return f"{pair.key}.".startswith(tuple(f"{key}." for key in REPORTING_KEYS))
+    named = format_names([f"{pair.key} is {pair.other}, was {pair.one}" for pair in pairs], NAMED, "; ")
+    return Compared(RENDER_CONFIG, False, f"another run.yaml: {named}")
 
 
 def compare_training(recorded: Recorded, state: TrainedState, history: Sequence[Mapping[str, Any]]) -> Compared:
@@ -108,8 +105,8 @@ def compare_metrics(recorded: Recorded, metrics: Mapping[str, Any], tolerance: f
         text = f"other metrics ({_first(pairs)}), and no intervals to judge them by; --tolerance gives one"
         return Compared(EVALUATE, False, text, within=False)
     if outside:
-        text = "; ".join(outside[:NAMED]) + (f" and {len(outside) - NAMED} more" if len(outside) > NAMED else "")
-        return Compared(EVALUATE, False, f"metrics outside of {by}: {text}", within=False)
+        text = f"metrics outside of {by}: {format_names(outside, NAMED, '; ')}"
+        return Compared(EVALUATE, False, text, within=False)
     text = f"other metrics ({_first(pairs)}), {len(bounds)} of them judged, all within {by}"
     return Compared(EVALUATE, False, text, within=True)
 

@@ -25,9 +25,10 @@ from bakeoff.experiments.reproduce.run_inputs import bring
 from bakeoff.experiments.reproduce.what_is_missing import Here, Lack, find_lacks, is_cut_off
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import read_json, read_text
 from bakeoff.tracking.find_run import TrackedRun
 from bakeoff.tracking.journal.journal import Journal
-from bakeoff.tracking.results.results import Result, parse_json, parse_yaml, read_text, result_in
+from bakeoff.tracking.results.results import Result, parse_yaml, result_in
 from bakeoff.tracking.store.target import target_in
 from bakeoff.tracking.sync.sync_status import send_beside
 from bakeoff.tracking.tracker import new_run_id, report_result
@@ -156,7 +157,7 @@ def _run_stage(stage: str, folder: Path, print_line: PrintLine) -> float:
 def _compare(stage: str, recorded: Recorded, folder: Path, tolerance: float | None) -> Compared:
     made = result_in(folder)
     if stage == BUILD_RECORDS:
-        manifest = parse_json(read_text(folder / workspace.RECORDS / "manifest.json"))
+        manifest = read_json(folder / workspace.RECORDS / "manifest.json")
         return reproduction_verdict.compare_records(recorded, str(manifest["digest"]))
     if stage == RENDER_CONFIG:
         return reproduction_verdict.compare_config(recorded, made.variant)

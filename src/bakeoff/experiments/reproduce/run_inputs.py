@@ -1,6 +1,5 @@
 """What a run read besides its code -> the fresh workspace: from DVC's cache or remote, or as it is in this one."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,10 +8,11 @@ from typing import Any
 from bakeoff.experiments.reproduce.clean_clone import has_remote, run_command
 from bakeoff.experiments.reproduce.what_is_missing import Lack
 from bakeoff.foundation import dvc
+from bakeoff.foundation.files import link_or_copy, read_text
 from bakeoff.foundation.workspace import RAW, WEIGHTS, fetched, in_flight, main_workspace, runs
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.pretrained.weight_source import BUILT_IN, RUN_ID, find_parts, find_place
-from bakeoff.tracking.results.results import parse_yaml, read_text
+from bakeoff.tracking.results.results import parse_yaml
 
 
 def bring(run_yaml: Mapping[str, Any], state: TrainedState, workspace: Path, show: Callable[[str], None]) -> list[Lack]:
@@ -76,9 +76,9 @@ def _as_it_is(path: str, workspace: Path, what: str, why_not: str = "in DVC") ->
         return
     there.parent.mkdir(parents=True, exist_ok=True)
     if here.is_dir():  # real folders: DVC, and so a stage, sees nothing through a link to one
-        shutil.copytree(here, there, copy_function=_hard_link)
+        shutil.copytree(here, there, copy_function=link_or_copy)
     else:
-        _hard_link(here, there)
+        link_or_copy(here, there)
     yield Lack(f"{path}: {what} is neither in git nor {why_not}, so it is taken as it is now")
 
 
@@ -94,7 +94,7 @@ def _first_weights(init: Mapping[str, Any], workspace: Path, why_not: str) -> It
             return
         place = workspace / kept.relative_to(main_workspace())
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(kept, place, copy_function=_hard_link)
+        shutil.copytree(kept, place, copy_function=link_or_copy)
         return
     for path in _files_of(init):
         yield from _as_it_is(path, workspace, "what its first weights come from", why_not)
@@ -129,11 +129,3 @@ def _parent(run_yaml: Mapping[str, Any], state: TrainedState, workspace: Path) -
         place = workspace / runs().relative_to(main_workspace()) / fingerprint
         shutil.copytree(in_flight(fingerprint), place, ignore=shutil.ignore_patterns("lock"))
         yield Lack(f"train.continue_from: the last checkpoint of run {fingerprint} is taken as it is now")
-
-
-def _hard_link(source: str | Path, place: str | Path) -> str:
-    try:
-        os.link(Path(source).resolve(), place)
-    except OSError:  # on another disk
-        shutil.copyfile(source, place)
-    return str(place)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bakeoff.experiments.reproduce.recorded import NO_COMMIT, Recorded
-from bakeoff.tracking.results import git
-from bakeoff.tracking.results.git import list_left_out
+from bakeoff.foundation import git
+from bakeoff.foundation.git import list_left_out
 from bakeoff.tracking.results.measurements import RESUMED_TAG, measured_of
 from bakeoff.tracking.sync import system_metrics
 from bakeoff.tracking.tracker import CHANGES

@@ -11,9 +11,9 @@ from bakeoff.experiments.runs.process_id import Process
 from bakeoff.experiments.runs.run_status import Failure, State, Status, Unreadable, read_status
 from bakeoff.experiments.runs.status_writer import ERROR, OUT_OF_MEMORY, SECONDS_OF_SILENCE
 from bakeoff.foundation import workspace
+from bakeoff.foundation.files import read_text
 from bakeoff.foundation.machine import oom_kills
 from bakeoff.foundation.workspace import STOP_FILE, journals
-from bakeoff.tracking.results.results import read_text
 from bakeoff.tracking.results.run_id import Names
 from bakeoff.tracking.store.target import place_in, target_in
 

@@ -5,12 +5,12 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.foundation import workspace
-from bakeoff.foundation.files import append_line
-from bakeoff.tracking.results.results import parse_json, read_text
+from bakeoff.foundation.files import append_line, read_json_lines
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,6 @@ def keep_spent(run: KnownRun) -> None:
 
 def read_spent() -> Iterator[Spent]:
     """Yield what removed runs have spent; a line that a loss of power left half written counts for nothing."""
-    for line in (read_text(workspace.spent()) or "").splitlines():
-        tree = parse_json(line)
-        try:
+    for tree in read_json_lines(workspace.spent()):
+        with suppress(KeyError, TypeError, ValueError):
             yield Spent(tree["fingerprint"], tree["experiment"], float(tree["began"]), float(tree["seconds"]))
-        except (KeyError, TypeError, ValueError):
-            continue

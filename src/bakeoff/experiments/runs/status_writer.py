@@ -30,6 +30,7 @@ from bakeoff.experiments.runs.run_status import (
 from bakeoff.experiments.runs.time_left import Stretch, TimeLeft
 from bakeoff.foundation import machine
 from bakeoff.foundation.errors import TryAgainLater, is_disk_full, is_out_of_memory, one_line
+from bakeoff.foundation.workspace import DVC_EXPERIMENT
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.training.callbacks import Callback
 
@@ -74,7 +75,7 @@ class StatusReport(Callback):
         self._status = Status(
             state=State.PREPARING, fingerprint=folder.name, name=name, process=Process.current(),
             workspace=str(Path.cwd()), began=now, started=now, updated=now,
-            experiment=os.environ.get("DVC_EXP_NAME"), steps=steps, memory_estimate_bytes=memory_estimate_bytes,
+            experiment=os.environ.get(DVC_EXPERIMENT), steps=steps, memory_estimate_bytes=memory_estimate_bytes,
             parent=parent, longest_seconds=None if max_minutes is None else 60 * max_minutes,
         )  # fmt: skip
         self._tags: Tags | None = None

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bakeoff.experiments.sweep.git_snapshot import AUTHOR, git
+from bakeoff.experiments.sweep.git_snapshot import AUTHOR
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.dvc_repair import LOCK
 from bakeoff.foundation.errors import WorkspaceError, errors_in_one_line
+from bakeoff.foundation.git import git
 from bakeoff.foundation.signals import Relay
 from bakeoff.learning.run_file.yaml_file import read_mapping
 from bakeoff.tracking.sync.process import is_far
@@ -80,7 +81,7 @@ def main() -> None:
         os.chdir(clone)  # only now: this code is the main workspace's, the stages' is the clone's
         changes, stages = arguments[1 : arguments.index("--") : 2], arguments[arguments.index("--") + 1 :]
         baseline = git("rev-parse", "HEAD", folder=Path.cwd())
-        os.environ |= {"DVC_EXP_NAME": name, "DVC_EXP_BASELINE_REV": baseline}  # for the stages
+        os.environ |= {workspace.DVC_EXPERIMENT: name, "DVC_EXP_BASELINE_REV": baseline}  # for the stages
         with (relay := Relay()).listening():
             code = run_stages(changes, stages)
         if code == 0 and is_far():

@@ -4,10 +4,7 @@
 resets. A kill in that moment leaves the user's workspace without the edits, and two at once disturb each other.
 """
 
-import os
-import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,15 +13,14 @@ from bakeoff.experiments.sweep.sweep_manifest import SweepManifest
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import building
-from bakeoff.tracking.results.git import OUTPUTS, untracked
+from bakeoff.foundation.formatting import format_names
+from bakeoff.foundation.git import OUTPUTS, git, own_index, untracked
 
 AUTHOR = {
     f"GIT_{role}_{part}": text
     for role in ("AUTHOR", "COMMITTER")
     for part, text in (("NAME", "bakeoff"), ("EMAIL", "bakeoff@localhost"))
 }
-# Git itself does not sync all files to the disk. A loss of power would leave objects and references empty.
-LASTING = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsync", "GIT_CONFIG_VALUE_0": "all"}
 RECEIVE_LASTING = "--receive-pack=git -c core.fsync=all receive-pack"
 PLACES = (workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
 NEEDED_OF_IGNORED = (".py", ".yaml")  # other files that git ignores there are made again
@@ -55,11 +51,7 @@ def changed_since(commit: str) -> list[str]:
 
 def _write_tree() -> str:
     """Write a tree of all files that git knows, as they are now. The user's own index stays as it is."""
-    with TemporaryDirectory() as folder:
-        index_file, copy = Path(git("rev-parse", "--absolute-git-dir")) / "index", Path(folder) / "index"
-        if index_file.is_file():
-            copy.write_bytes(index_file.read_bytes())
-        index = {"GIT_INDEX_FILE": str(copy)}
+    with own_index(workspace.main_workspace()) as index:
         git("add", "--update", "--", ":/", more=index)
         return git("write-tree", more=index)
 
@@ -87,25 +79,29 @@ def require_capturable() -> None:
     lines = git("ls-files", "--unmerged").splitlines()
     if files := list(dict.fromkeys(line.partition("\t")[2] for line in lines)):
         raise WorkspaceError(
-            f"{format_files(files)}: must be merged, got both sides of a conflict; "
+            f"{format_names(files, SHOWN)}: must be merged, got both sides of a conflict; "
             "end the merge, or `git merge --abort`"
         )
     if files := untracked(*PLACES, NOT_NEEDED):
-        raise WorkspaceError(f"{format_files(files)}: must be known to git, or no experiment has it; `git add` it")
+        raise WorkspaceError(
+            f"{format_names(files, SHOWN)}: must be known to git, or no experiment has it; `git add` it"
+        )
     ignored = git("ls-files", "--others", "--ignored", "--exclude-standard", "--", *PLACES, NOT_NEEDED).splitlines()
     if files := [file for file in ignored if file.endswith(NEEDED_OF_IGNORED)]:
         raise WorkspaceError(
-            f"{format_files(files)}: must be known to git, which is told to ignore it, or no experiment has it; "
+            f"{format_names(files, SHOWN)}: must be known to git, which is told to ignore it, or no experiment has it; "
             "`git add --force` it, or move it away"
         )
     if files := [line[2:] for line in git("ls-files", "-v", "--", *PLACES).splitlines() if _is_unseen(line)]:
         raise WorkspaceError(
-            f"{format_files(files)}: git is told not to look for changes in it, so an experiment may have another; "
-            "`git update-index --no-assume-unchanged --no-skip-worktree` on it"
+            f"{format_names(files, SHOWN)}: git is told not to look for changes in it, so an experiment may have "
+            "another; `git update-index --no-assume-unchanged --no-skip-worktree` on it"
         )
     staged = git("ls-files", "--stage", "--", *PLACES).splitlines()
     if files := [line.partition("\t")[2] for line in staged if line.startswith(SUBMODULE)]:
-        raise WorkspaceError(f"{format_files(files)}: must not be a submodule of git, whose files no experiment has")
+        raise WorkspaceError(
+            f"{format_names(files, SHOWN)}: must not be a submodule of git, whose files no experiment has"
+        )
 
 
 def _require_commit() -> None:
@@ -135,18 +131,3 @@ def experiment_ref(name: str, folder: Path | None = None) -> str | None:
     """Return the reference under which git keeps an experiment of DVC, or None if there is none."""
     refs = git("for-each-ref", "--format=%(refname)", "refs/exps", folder=folder).splitlines()
     return next((ref for ref in refs if ref.endswith(f"/{name}")), None)
-
-
-def format_files(files: Sequence[str]) -> str:
-    """Return the names for a sentence, at most SHOWN of them."""
-    return ", ".join(files[:SHOWN]) + (f" and {len(files) - SHOWN} more" if len(files) > SHOWN else "")
-
-
-def git(*arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None) -> str:
-    place = folder or workspace.main_workspace()
-    environment = {**os.environ, **LASTING, **(more or {})}
-    done = subprocess.run(["git", *arguments], cwd=place, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["failed"])[-1]
-        raise WorkspaceError(f"git {arguments[0]}: {reason}; `git status` says more")
-    return done.stdout.strip()

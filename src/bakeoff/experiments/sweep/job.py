@@ -23,7 +23,7 @@ from bakeoff.experiments.sweep.job_workspace import SOURCE, JobWorkspace
 from bakeoff.experiments.sweep.sweep_manifest import SweepJob, load_manifest
 from bakeoff.foundation import dvc, machine, workspace
 from bakeoff.foundation.errors import TRY_AGAIN_LATER, errors_in_one_line
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import read_json, write_whole
 from bakeoff.foundation.signals import TAKES_AWAY
 from bakeoff.foundation.timings import JOB, begin_command, end_command
 from bakeoff.tracking.journal.journal_folder import NOTE_VARIABLE
@@ -69,10 +69,7 @@ class JobFiles:
 
     def exit_code(self) -> int | None:
         """Return the exit code of the last attempt, or None if it was killed."""
-        try:
-            return int(json.loads(self._outcome.read_text(encoding="utf-8"))["code"])
-        except (OSError, ValueError, KeyError):
-            return None
+        return read_json(self._outcome).get("code")
 
 
 def start_job(

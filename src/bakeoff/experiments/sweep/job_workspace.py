@@ -5,19 +5,19 @@ store are the main workspace's own.
 """
 
 import shutil
-from configparser import ConfigParser
 from pathlib import Path
 
 from bakeoff.experiments.sweep import pycache
-from bakeoff.experiments.sweep.git_snapshot import RECEIVE_LASTING, Snapshot, experiment_ref, git
+from bakeoff.experiments.sweep.git_snapshot import RECEIVE_LASTING, Snapshot, experiment_ref
 from bakeoff.foundation import workspace
+from bakeoff.foundation.clone import make_clone, share_cache
 from bakeoff.foundation.dvc_repair import repair_cache, settle
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import sync_disk, write_whole
+from bakeoff.foundation.git import git
 
 SOURCE = "src"
 SETTLED = ".git/settled"
-LINKS = "reflink,hardlink,symlink"  # the first kind that the disk supports; never copies
 
 
 class JobWorkspace:
@@ -29,17 +29,11 @@ class JobWorkspace:
         """Make the clone anew, without anything of an earlier attempt, and return the folder to run DVC in."""
         self.remove()
         repair_cache(cache)
-        self._clone.parent.mkdir(parents=True, exist_ok=True)
-        top = git("rev-parse", "--show-toplevel")
-        # All objects come along as hard links, the snapshot's among them, which is on no branch.
-        git("clone", "--quiet", "--local", "--no-checkout", "--no-tags", top, str(self._clone))
-        if git("rev-parse", "--is-shallow-repository") == "true":  # then git copies no more than what branches lead to
-            git("fetch", "--quiet", "--no-tags", "origin", snapshot.baseline, snapshot.commit, folder=self._clone)
-        git("checkout", "--quiet", "--detach", snapshot.baseline, folder=self._clone)
+        folder = make_clone(self._clone, snapshot.baseline, snapshot.commit)
         git("read-tree", "-m", "-u", snapshot.baseline, snapshot.commit, folder=self._clone)
         self._copy_author()
-        folder = self._clone / git("rev-parse", "--show-prefix")
-        self._configure(folder / ".dvc", cache)
+        # The job commits by itself what its stages made.
+        share_cache(folder, cache, site_cache_dir=str(folder / ".dvc/tmp/site"), no_scm="true")
         pycache.copy_to_clone(folder / SOURCE)
         return folder
 
@@ -72,26 +66,6 @@ class JobWorkspace:
                 git("config", "--local", key, git("config", "--local", key), folder=self._clone)
             except WorkspaceError:  # not set
                 continue
-
-    def _configure(self, dvc: Path, cache: Path) -> None:
-        shared = workspace.main_workspace() / ".dvc"
-        config = ConfigParser(interpolation=None, strict=False)
-        config.read(shared / "config.local", encoding="utf-8")
-        whole = ConfigParser(interpolation=None, strict=False)
-        whole.read([shared / "config", shared / "config.local"], encoding="utf-8")
-        settings = {
-            ("cache", "dir"): str(cache),
-            ("core", "site_cache_dir"): str(dvc / "tmp" / "site"),
-            ("core", "no_scm"): "true",  # the job commits by itself what its stages made
-        }
-        if not whole.has_option("cache", "type"):
-            settings["cache", "type"] = LINKS
-        for (section, key), value in settings.items():
-            if not config.has_section(section):
-                config.add_section(section)
-            config.set(section, key, f'"{value}"')
-        with (dvc / "config.local").open("w", encoding="utf-8") as file:
-            config.write(file)
 
 
 def all_job_workspaces() -> Path:

@@ -11,6 +11,7 @@ from bakeoff.experiments.importance.trial import Question, Trial
 from bakeoff.experiments.sweep.best import find_best, rank_jobs, write_results
 from bakeoff.experiments.sweep.sweep_manifest import FILE, JobState, SweepManifest, load_manifest
 from bakeoff.foundation.html import template
+from bakeoff.foundation.workspace import DVC_EXPERIMENT
 from bakeoff.tracking.journal.entries import TagsEntry
 from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.journal.journal_folder import NOTE
@@ -20,7 +21,6 @@ from bakeoff.tracking.sync.sync_status import send_beside
 
 RESULTS, REPORT = "results.tsv", "report.html"
 ARTIFACTS = "sweep"
-EXPERIMENT = "DVC_EXP_NAME"
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def tag_configurations(manifest: SweepManifest) -> None:
 def _find_experiment(folder: Path) -> str | None:
     """Return the experiment of a run, which is among the first tags of its journal."""
     tags = (entry.values for entry in entries_of(folder, TagsEntry))
-    return next((values[EXPERIMENT] for values in tags if EXPERIMENT in values), None)
+    return next((values[DVC_EXPERIMENT] for values in tags if DVC_EXPERIMENT in values), None)
 
 
 def write_page(manifest: SweepManifest, file: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from bakeoff.experiments.runs.process_id import Process
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import read_json, write_whole
 
 SECONDS_TO_END = 60.0  # training saves its state first
 SECONDS_BETWEEN_CHECKS = 0.1
@@ -30,10 +30,7 @@ def note_leader(file: Path) -> None:
 
 def is_noted(file: Path) -> bool:
     """Return whether this process was the last that noted itself in the file."""
-    try:
-        return Process(**json.loads(file.read_text(encoding="utf-8"))) == Process.current()
-    except (OSError, ValueError, TypeError):
-        return False
+    return read_json(file) == asdict(Process.current())
 
 
 def find_noted_session(file: Path) -> int | None:

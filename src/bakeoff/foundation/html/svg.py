@@ -156,10 +156,6 @@ def fit_labels(labels: Sequence[tuple[float, str]], *, width: float, letter: flo
             yield number, start, row
 
 
-def shorten(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
 def _write(value: object) -> str:
     """A tenth of a pixel is as fine as anybody sees."""
     return f"{round(value, 1) + 0.0:.7g}" if isinstance(value, float) else escape(str(value))

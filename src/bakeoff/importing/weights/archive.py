@@ -121,5 +121,5 @@ def _require_start(names: Sequence[str], name: str) -> None:
         raise DataError(f"{name}: holds another archive, {packed}; unpack that, and put it in the place of this one")
     if any(one.endswith(".pb") for one in names):
         raise DataError(f"{name}: holds a frozen graph or SavedModel, which cannot be trained on; take {SAME_ARCHIVE}")
-    few = format_names(names, SHOWN)
-    raise DataError(f"{name}: holds no checkpoint (.index and .data-…) and no .h5, only {few or 'nothing'}")
+    few = format_names(names, SHOWN) or "nothing"
+    raise DataError(f"{name}: holds no checkpoint (.index and .data-…) and no .h5, only {few}")

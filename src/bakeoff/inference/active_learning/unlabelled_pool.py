@@ -83,14 +83,14 @@ def read_pool(
             continue
         known.add(str(name), data, checked.likeness)
         answer = watcher.model.answer(pixels)
-        scene, description = _make_scene(name, pixels, answer, watcher.model.labels, min_score)
+        scene, description = find_proposals(name, pixels, answer, watcher.model.labels, min_score)
         pool.candidates.append(
             CandidateImage(name, measure_uncertainty(dict(answer)), watcher.features(pixels), scene, description)
         )
     return pool
 
 
-def _make_scene(
+def find_proposals(
     name: PurePosixPath, pixels: np.ndarray, answer: Mapping[str, Any], labels: Sequence[str], min_score: float
 ) -> tuple[ImageProposals, str]:
     """Return the boxes from `min_score` on, and the best answers, such as `cat 0.61, dog 0.30`.

@@ -13,8 +13,8 @@ import numpy as np
 import bakeoff
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.records.record import VALIDATION
-from bakeoff.dataset.records.shards import name_index, read_frame
-from bakeoff.dataset.records.wire import decode_features
+from bakeoff.dataset.records.shards import locate_examples, read_frame
+from bakeoff.dataset.records.wire import decode_features, frames_in
 from bakeoff.export.nms_numpy import Predictions
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.workspace import RECORDS
@@ -108,12 +108,7 @@ def find_images(paths: Sequence[str], count: int) -> list[np.ndarray]:
 def _read_validation(count: int) -> list[np.ndarray]:
     if not (RECORDS / "manifest.json").is_file():
         raise WorkspaceError("measure: no validation images are here; run `dvc repro build_records`, or say --images")
-    split = read_manifest(RECORDS).splits[VALIDATION]
-    spans = [
-        (RECORDS / shard.file, int(offset), int(length))
-        for shard in split.shards
-        for offset, length in np.load(RECORDS / name_index(shard.file))
-    ]
+    spans = locate_examples(RECORDS, read_manifest(RECORDS).splits[VALIDATION].shards)
     examples = []
     for place in _choose(len(spans), count):
         file, offset, length = spans[place]
@@ -121,10 +116,8 @@ def _read_validation(count: int) -> list[np.ndarray]:
             features = decode_features(read_frame(file, offset, length))
         except (OSError, ValueError) as error:
             raise DataError(f"{file.as_posix()}: {error}; build the records again") from None
-        if "image/encoded" in features:
-            examples.append(decode_stored(bytes(features["image/encoded"][0])))  # type: ignore[arg-type]
-        else:
-            examples.append(np.stack([decode_stored(frame) for frame in features["clip/frames"]]))  # type: ignore[arg-type]
+        frames = [decode_stored(frame) for frame in frames_in(features)]
+        examples.append(frames[0] if "image/encoded" in features else np.stack(frames))
     return examples
 
 

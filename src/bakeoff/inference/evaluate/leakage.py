@@ -4,7 +4,6 @@ What a split holds is read once, and kept in `.bakeoff/judged/contents/` by the 
 """
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -24,8 +23,8 @@ from bakeoff.dataset.building.near_duplicates import (
 )
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import SEEN
-from bakeoff.dataset.records.shards import name_index, read_frame
-from bakeoff.dataset.records.wire import decode_features
+from bakeoff.dataset.records.shards import locate_examples, name_index, read_frame
+from bakeoff.dataset.records.wire import decode_features, frames_in
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.progress import progress
@@ -95,9 +94,9 @@ def read_contents(material: Material) -> ExampleHashes:
         pass  # nothing is kept yet, or a crash cut it off: it is read from the records
     rows: list[tuple[str, str, int]] = []
     with progress("compare", material.split.examples, "examples") as bar:
-        for features in _list_features(material):
-            frames = features.get("clip/frames") or features["image/encoded"]
-            digest = hashlib.sha256(b"".join(frames)).hexdigest()
+        for span in locate_examples(material.folder, material.split.shards):
+            features = _decode(*span)
+            digest = hashlib.sha256(b"".join(frames_in(features))).hexdigest()
             likeness = check_image(middle_frame(features), None).likeness
             rows.append((features["image/filename"][0].decode(), digest, likeness))
             bar.advance()
@@ -108,12 +107,6 @@ def read_contents(material: Material) -> ExampleHashes:
     np.savez(partial, names=contents.names, bytes=contents.bytes, likeness=contents.likeness)
     partial.replace(place)
     return contents
-
-
-def _list_features(material: Material) -> Iterator[dict[str, Any]]:
-    for shard in material.split.shards:
-        for span in np.load(material.folder / name_index(shard.file)):
-            yield _decode(material.folder / shard.file, *map(int, span))
 
 
 def _decode(file: Path, offset: int, length: int) -> dict[str, Any]:

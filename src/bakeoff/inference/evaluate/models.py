@@ -9,8 +9,9 @@ from bakeoff.dataset.records.manifest import FILE as MANIFEST
 from bakeoff.experiments.compare.load_runs import Gathered, gather
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.select_runs import select_named
-from bakeoff.foundation import workspace
+from bakeoff.foundation import git, workspace
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import read_json, read_text
 from bakeoff.inference.predict.select_model import (
     WEIGHTS,
     WEIGHTS_SUFFIX,
@@ -23,8 +24,7 @@ from bakeoff.inference.predict.select_model import (
     trained_in_mlflow,
 )
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
-from bakeoff.tracking.results import git
-from bakeoff.tracking.results.results import parse_json, parse_yaml, read_text, result_here, result_of
+from bakeoff.tracking.results.results import parse_yaml, result_here, result_of
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID, Names
 
 
@@ -72,7 +72,7 @@ def _find_file(name: str) -> EvaluatedModel | None:
         return None
     source, records = find_model(path), None
     if isinstance(source, Trained):  # the labels of its training, whatever the workspace's records have now
-        state = TrainedState.from_tree(parse_json(read_text(source.weights.with_name(STATE))))
+        state = TrainedState.from_tree(read_json(source.weights.with_name(STATE)))
         source = replace(source, labels=state.classes or tuple(source.labels))
         records = _records_of(state)
     return EvaluatedModel(path.as_posix(), source, records=records)

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bakeoff.foundation.files import append_line
-from bakeoff.tracking.results.results import parse_json, read_text
+from bakeoff.foundation.files import append_line, read_json_lines
 
 FILE = "looks.jsonl"
 SHOWN = 5  # runs in a sentence
@@ -32,8 +31,7 @@ class SplitUse:
 
 def read_uses(folder: Path) -> list[dict[str, Any]]:
     """Return the uses of a split in their order, without lines that a crash or a merge of git's damaged."""
-    rows = map(parse_json, (read_text(folder / FILE) or "").splitlines())
-    return [row for row in rows if "weights" in row]
+    return [row for row in read_json_lines(folder / FILE) if "weights" in row]
 
 
 def note_use(folder: Path, use: SplitUse) -> None:

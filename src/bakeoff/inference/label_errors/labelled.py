@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,6 @@ from bakeoff.inference.label_errors.suspect import Row
 SIDES = ("ymin", "xmin", "ymax", "xmax")
 PIXELS = 1.0  # a box of an evaluation may be off by so much
 SHARE = 4  # decimals of a box's corners that count for a digest
-OF_CLIP = 4  # frames of a clip that are shown
 LabelledBox = tuple[str, float, float, float, float]  # label, then SIDES as shares of the picture
 
 
@@ -68,12 +67,6 @@ class Labelled:
     def read_picture(self, number: int) -> Any:
         """Return the picture as `look_alike` compares it. The caller holds `quiet_pillow`."""
         return picture_at(*self._place(number))
-
-    def choose_images(self, features: Mapping[str, Any]) -> Sequence[bytes]:
-        """Return the encoded picture, or a few frames of a clip, evenly apart."""
-        frames = features.get("image/encoded") or features["clip/frames"]
-        last = len(frames) - 1
-        return [frames[place] for place in sorted({round(step * last / (OF_CLIP - 1)) for step in range(OF_CLIP)})]
 
     def make_digest(self, name: str) -> str:
         """Return a digest of the picture and its label. It changes if either is edited."""

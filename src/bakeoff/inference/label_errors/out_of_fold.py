@@ -40,18 +40,13 @@ def read_held_out(names: Sequence[str]) -> HeldOut:
     if len(runs) > 1:
         label = ", ".join(one.label for one in runs)
         judged = [Judged.read(_find_file(one, gathered)) for one in runs]
-        return _join_answers(judged, f"validation of {len(runs)} runs", label)
+        return join_answers(judged, f"validation of {len(runs)} runs", label)
     files, splits = [_find_file(runs[0], gathered)], ["validation"]
     if TEST in runs[0].judged_on:
         files.append(find_examples(runs[0], gathered.target.address, TEST))
         splits.append(TEST)
     judged = [Judged.read(file) for file in files]
-    return _join_answers(judged, f"{' and '.join(splits)} of {runs[0].label}", runs[0].label)
-
-
-def join_files(files: Sequence[Path], source: str) -> HeldOut:
-    """Return the predictions of folds, read from their files."""
-    return _join_answers([Judged.read(file) for file in files], source, source)
+    return join_answers(judged, f"{' and '.join(splits)} of {runs[0].label}", runs[0].label)
 
 
 def _find_file(contender: Contender, gathered: "Gathered") -> Path:
@@ -60,7 +55,8 @@ def _find_file(contender: Contender, gathered: "Gathered") -> Path:
     return find_examples(gathered.fill(made)[0] if made else contender, gathered.target.address)
 
 
-def _join_answers(judged: Sequence[Judged], source: str, model: str) -> HeldOut:
+def join_answers(judged: Sequence[Judged], source: str, model: str) -> HeldOut:
+    """Put the predictions of folds, or of the splits of one run, together."""
     kinds = {one.kind for one in judged}
     if len(kinds) != 1:
         raise DataError(f"{source}: must be of one task, got answers of {' and of '.join(sorted(kinds))}")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from bakeoff.evaluation.gallery import RIGHT, Figure, Shown, draw_figure
+from bakeoff.evaluation.gallery import RIGHT, Figure, Shown, choose_frames, draw_figure
 from bakeoff.foundation.html import template
 from bakeoff.inference.label_errors.confirmed import FILE
 from bakeoff.inference.label_errors.rank import LabelErrorReport
@@ -29,7 +29,7 @@ def write_page(file: Path, listing: LabelErrorReport, most: int) -> None:
 
 
 def _draw(listing: LabelErrorReport, one: Suspect, rank: int) -> Figure:
-    images = listing.labelled.choose_images(listing.labelled.read_features(one.file))
+    images = choose_frames(listing.labelled.read_features(one.file))
     row = _prepare(listing.rows.get(one.file, {}), one, listing.held_out.kind)
     return draw_figure(Shown(row, images), f"p{rank}")
 

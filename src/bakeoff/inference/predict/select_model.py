@@ -4,19 +4,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import yaml
-
 from bakeoff.config.compose.whole_run import Run, load
 from bakeoff.config.track_settings import Mlflow
 from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
-from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.files import read_json
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.networks.network import Network
 from bakeoff.tracking.find_run import target_here
 from bakeoff.tracking.resolve_name import find_tracked
-from bakeoff.tracking.results import git
-from bakeoff.tracking.results.results import parse_json, read_text, result_here
+from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
 from bakeoff.tracking.results.run_id import Names
 from bakeoff.tracking.store import fetch_artifacts
 from bakeoff.tracking.store.target import Target
@@ -107,7 +105,11 @@ def fetch_run(run: Names, target: Target, asked: str = "") -> Trained:
 def trained_at(revision: str) -> Trained | None:
     """Return what a git revision or a DVC experiment holds, with weights from DVC's cache."""
     lock, run_yaml = git.file_at(revision, LOCK), git.file_at(revision, workspace.RUN.as_posix())
-    return build_trained(revision, run_yaml, *_of_lock(revision, lock)) if lock and run_yaml else None
+    if not lock or not run_yaml:
+        return None
+    weights = _find_cached(revision, lock, "train", workspace.TRAINED / WEIGHTS)
+    labels = _find_cached(revision, lock, "build_records", workspace.RECORDS / LABELS)
+    return build_trained(revision, run_yaml, weights, labels.read_text("utf-8"))
 
 
 def trained_in_mlflow(run: Names, target: Target) -> Trained:
@@ -142,7 +144,7 @@ def find_run_or_own(name: str | None) -> tuple[Trained, str]:
 def state_in_mlflow(run: Names, target: Target) -> TrainedState:
     """Return how a run ended; an unknown end if the store does not give it."""
     place = fetch_artifacts.fetch_file(target.address, run.mlflow_id, STATE) if run.mlflow_id else None
-    return TrainedState.from_tree(parse_json(read_text(place) if place else None))
+    return TrainedState.from_tree(read_json(place) if place else {})
 
 
 def labels_of(state: TrainedState) -> str:
@@ -184,21 +186,14 @@ def build_trained(name: str, run_yaml: str, weights: Path, labels: str) -> Train
     return Trained(run.model, weights, classes, run.derived.multi_label, run)
 
 
-def _of_lock(name: str, lock: str) -> tuple[Path, str]:
-    """Return weights and labels, from DVC's cache."""
-    stages = yaml.safe_load(lock).get("stages", {})
-    folders = {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", ())}
-    weights = _find_cached(name, folders, workspace.TRAINED, WEIGHTS)
-    return weights, _find_cached(name, folders, workspace.RECORDS, LABELS).read_text("utf-8")
-
-
-def _find_cached(name: str, folders: dict[str, str], folder: Path, file: str) -> Path:
-    digest = folders.get(folder.as_posix())
+def _find_cached(name: str, lock: str, stage: str, file: Path) -> Path:
+    """Return a file of a stage's output in DVC's cache."""
+    digest = output_digest(parse_yaml(lock), stage, file.parent)
     if digest is None:
-        raise WorkspaceError(f"{name}: its {LOCK} knows no {folder.as_posix()}, so it was never trained to the end")
-    entry = (dvc.cached_folder(digest) or {}).get(file)
+        folder = file.parent.as_posix()
+        raise WorkspaceError(f"{name}: its {LOCK} knows no {folder}, so it was never trained to the end")
+    entry = (dvc.cached_folder(digest) or {}).get(file.name)
     path = dvc.cached_file(entry) if entry else None
     if path is None:
-        place = (folder / file).as_posix()
-        raise WorkspaceError(f"{name}: {place} is not in DVC's cache; `dvc fetch` may bring it from a remote")
+        raise WorkspaceError(f"{name}: {file.as_posix()} is not in DVC's cache; `dvc fetch` may bring it from a remote")
     return path

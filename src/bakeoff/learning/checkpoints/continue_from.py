@@ -14,7 +14,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
-from bakeoff.foundation.files import hash_file, write_whole
+from bakeoff.foundation.files import hash_file, load_json, write_whole
+from bakeoff.foundation.formatting import format_names
 from bakeoff.learning.checkpoints.fingerprint import LENGTH
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, RunFolder, SavedState, number_of, phase_names
 from bakeoff.learning.checkpoints.shared_phases import take_earlier_phases
@@ -112,7 +113,7 @@ def _opened_again(saved: SavedState, parent: Parent, ends: list[int]) -> SavedSt
 
 def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) -> list[str]:
     try:
-        there = dict(_flat(json.loads((parent.folder / IDENTITY).read_text(encoding="utf-8"))))
+        there = dict(_flat(load_json(parent.folder / IDENTITY)))
     except ValueError:  # a loss of power left it empty
         raise _nothing_in(parent.folder, f"{IDENTITY} that can be read") from None
     here = dict(_flat(json.loads(json.dumps(identity))))
@@ -124,9 +125,8 @@ def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) 
     reported = [key for key in differ if _is_one_of(key, REPORTED_KEYS)]
     refused = [f"{key} {there.get(key)!r}, here {here.get(key)!r}" for key in differ if key not in reported]
     if refused:
-        more = f" and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
         raise ConfigError(
-            f"{KEY}: {parent.fingerprint} is another training: it has {'; '.join(refused[:SHOWN])}{more}; "
+            f"{KEY}: {parent.fingerprint} is another training: it has {format_names(refused, SHOWN, '; ')}; "
             "set these as they were there, or start from its weights with train.init.weights"
         )
     return [f"{key}: {here.get(key)!r} from here on, was {there.get(key)!r}" for key in reported]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bakeoff.foundation.files import read_json
 from bakeoff.learning.checkpoints.checkpoint import Damaged
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, SAMPLES, RunFolder, phase_names, read_saved
 from bakeoff.learning.checkpoints.run_state import Position
@@ -32,7 +33,9 @@ def take_earlier_phases(work: RunFolder, identity: Mapping[str, Any]) -> list[st
     if len(names) < 2:
         return []
     others = {
-        folder: _read_identity(folder) for folder in sorted(work.folder.parent.iterdir()) if folder != work.folder
+        folder: read_json(folder / IDENTITY)  # nothing of a folder that is no run's
+        for folder in sorted(work.folder.parent.iterdir())
+        if folder != work.folder
     }
     for count in range(len(names) - 1, 0, -1):
         wanted = _what_decides(mine, count)
@@ -87,12 +90,3 @@ def _copy_samples(there: Path, here: Path, step: int) -> None:
     for sheet in (there / SAMPLES).glob("*.jpg"):
         if sheet.stem.isdigit() and int(sheet.stem) <= step:
             shutil.copyfile(sheet, here / SAMPLES / sheet.name)
-
-
-def _read_identity(folder: Path) -> dict[str, Any] | None:
-    """Return None of a folder that is no run's, or whose file a loss of power left empty."""
-    try:
-        tree = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return tree if isinstance(tree, dict) else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.files import load_json
 
 STATE = "state.json"
 SUCCEEDED, STOPPED = "SUCCEEDED", "STOPPED"  # the states; a training that somebody stopped can resume
@@ -155,12 +156,9 @@ def read_state(folder: Path) -> TrainedState:
     if not path.is_file():
         raise DataError(f"{path.as_posix()}: missing, so training never finished; run `dvc repro train`")
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(tree, dict):
-            raise ValueError("it holds no mapping")
-    except (ValueError, RecursionError) as error:
+        return TrainedState.from_tree(load_json(path))
+    except ValueError as error:
         raise DataError(f"{path.as_posix()}: cannot be read ({error}); run `dvc repro --force train`") from None
-    return TrainedState.from_tree(tree)
 
 
 def describe_end(state: TrainedState, measured: Mapping[str, Any]) -> str:

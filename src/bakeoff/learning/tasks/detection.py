@@ -28,7 +28,8 @@ class BoxJudge:
     def judge(self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> DetectionScore:
         """Return the score of one batch, counted in the pixels of the original images."""
         score = self.score()
-        losses: list[Loss | None] = [*_losses(predictions)] or [None] * len(batch["height"])
+        given_losses = predictions["losses"].numpy().tolist() if "losses" in predictions else []
+        losses: list[Loss | None] = [Loss(*parts) for parts in given_losses] or [None] * len(batch["height"])
         sizes = zip(batch["height"].numpy(), batch["width"].numpy(), strict=True)
         for (truth, given), (height, width), loss in zip(_examples(batch, predictions), sizes, losses, strict=True):
             pixels = np.array([height, width, height, width], np.float32)
@@ -89,10 +90,6 @@ class Detection:
         self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]
     ) -> Iterator[tuple[np.ndarray, dict]]:
         return self.judgement.iterate_pictures(batch, predictions)
-
-
-def _losses(predictions: dict[str, tf.Tensor]) -> list[Loss]:
-    return [Loss(*parts) for parts in predictions["losses"].numpy().tolist()] if "losses" in predictions else []
 
 
 def _examples(batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> Iterator[tuple[dict, dict]]:

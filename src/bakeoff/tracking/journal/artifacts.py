@@ -4,7 +4,6 @@ The copies in `files/` are named by their digests, and stay until MLflow has the
 """
 
 import hashlib
-import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -12,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.foundation.files import hash_file
+from bakeoff.foundation.files import hash_file, link_or_copy
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.entries import ArtifactFile, FileEntry, ModelEntry, PredictorEntry
 
@@ -50,7 +49,7 @@ def keep_as(described: ArtifactFile, path: Path, files: Path) -> None:
         files.mkdir(exist_ok=True)
         partial.unlink(missing_ok=True)
         if described.bytes > COPIED_BYTES:
-            link(path, partial)
+            link_or_copy(path, partial)
         else:
             shutil.copyfile(path, partial)
         partial.replace(place)
@@ -81,14 +80,6 @@ def clear_of_kills(files: Path) -> None:
     for folder in files.glob(f"{SENDING}*"):
         if time.time() - folder.stat().st_mtime > SENT_BY_THEN_S:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def link(path: Path, place: Path) -> None:
-    """Give a file a second name; copy it on a disk that has no links, or to another disk."""
-    try:
-        os.link(path, place)
-    except OSError:
-        shutil.copyfile(path, place)
 
 
 # Models. One that was exported has beside it what makes it a predictor: its task's kind of answers, whether it takes

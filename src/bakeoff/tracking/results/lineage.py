@@ -15,7 +15,7 @@ from typing import Any
 from bakeoff.config.weight_card import read_card, require_licence
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import load_json, write_whole
 from bakeoff.learning.checkpoints.trained_state import STATE, TakenFrom, TrainedLineage, TrainedState
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.start import RunStart
@@ -122,9 +122,6 @@ def _of_run(state: TrainedState) -> Lineage:
 
 def _read_json(file: Path) -> dict[str, Any]:
     try:
-        tree = json.loads(file.read_text(encoding="utf-8"))
+        return load_json(file)
     except ValueError:
-        tree = None
-    if not isinstance(tree, dict):
-        raise ConfigError(f"{file.as_posix()}: cannot be read; copy the folder of the run again")
-    return tree
+        raise ConfigError(f"{file.as_posix()}: cannot be read; copy the folder of the run again") from None

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bakeoff.foundation import workspace
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import read_json, write_whole
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 
 RESUMED_TAG = "bakeoff.resumed_at_steps"
@@ -20,11 +20,7 @@ RESUMED_TAG = "bakeoff.resumed_at_steps"
 
 def read_measured(fingerprint: str | None) -> dict[str, Any]:
     """Return what is known; nothing of a run that was trained elsewhere."""
-    try:
-        tree = json.loads((workspace.results() / f"{fingerprint}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return tree if isinstance(tree, dict) else {}
+    return read_json(workspace.results() / f"{fingerprint}.json")
 
 
 def keep_measured(fingerprint: str, **facts: Any) -> None:

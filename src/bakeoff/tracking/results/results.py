@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bakeoff.foundation.files import append_line
-from bakeoff.foundation.workspace import EVALUATION, RUN, TRAINED, journals, main_workspace
+from bakeoff.foundation import git
+from bakeoff.foundation.files import append_line, parse_json, read_json_lines, read_text
+from bakeoff.foundation.workspace import DVC_EXPERIMENT, EVALUATION, RUN, TRAINED, journals, main_workspace
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
-from bakeoff.tracking.results import git
 from bakeoff.tracking.results.measurements import run_id_of
 
 HISTORY, METRICS = "history.jsonl", "metrics.json"
@@ -143,16 +143,15 @@ def _is_evaluated(lock: Mapping[str, Any]) -> bool:
 
 
 def trained_digest(lock: Mapping[str, Any]) -> str | None:
-    """Return that of models/train, by which DVC's cache has it."""
     return output_digest(lock, "train", TRAINED)
 
 
 def output_digest(lock: Mapping[str, Any], stage: str, path: Path) -> str | None:
+    """Return the digest of an output of a stage, by which DVC's cache has it."""
     return _digest_in(_stage(lock, stage).get("outs"), path)
 
 
 def _digest_in(entries: Any, path: Path) -> str | None:
-    """Return that of a path among a stage's entries."""
     mappings = map(_mapping, entries if isinstance(entries, list) else ())
     return next((entry.get("md5") for entry in mappings if entry.get("path") == path.as_posix()), None)
 
@@ -170,23 +169,6 @@ def _read_cached(digest: str | None) -> str | None:
 
     path = cached_file(digest) if digest else None
     return read_text(path) if path else None
-
-
-def read_text(path: Path) -> str | None:
-    """Return None for a file that is not there, or is no text."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def parse_json(text: str | bytes | None) -> dict[str, Any]:
-    """Return a mapping; an empty one of anything else."""
-    try:
-        tree = json.loads(text or "")
-    except (ValueError, RecursionError):
-        return {}
-    return _mapping(tree)
 
 
 def parse_yaml(text: str | bytes | None) -> dict[str, Any]:
@@ -224,15 +206,14 @@ def note_result(run_id: str, *, experiment: str | None = None, here: bool | None
     row = {
         "run": run_id,
         "here": Path.cwd().resolve() == main_workspace() if here is None else here,
-        "experiment": experiment or os.environ.get("DVC_EXP_NAME"),
+        "experiment": experiment or os.environ.get(DVC_EXPERIMENT),
     }
     append_line(journals() / LEDGER, json.dumps(row))
 
 
 def read_ledger() -> list[dict[str, Any]]:
     """Return the rows, but for lines that a crash cut off."""
-    rows = map(parse_json, (read_text(journals() / LEDGER) or "").splitlines())
-    return [row for row in rows if {"run", "here"} <= row.keys()]
+    return [row for row in read_json_lines(journals() / LEDGER) if {"run", "here"} <= row.keys()]
 
 
 def last_here() -> str | None:

@@ -17,9 +17,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from bakeoff.evaluation.headline_json import FIRST
+from bakeoff.foundation import git
+from bakeoff.foundation.files import read_text
 from bakeoff.foundation.workspace import PARAMS
-from bakeoff.tracking.results import git
-from bakeoff.tracking.results.results import flatten, parse_yaml, read_text
+from bakeoff.tracking.results.results import flatten, parse_yaml
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 
 OWN_ID = re.compile(r"[0-9a-f]{32}")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bakeoff.foundation.workspace import journals
+from bakeoff.foundation.workspace import DVC_EXPERIMENT, journals
 from bakeoff.tracking.journal.entries import (
     FileEntry,
     LinkEntry,
@@ -20,7 +20,7 @@ from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.results.run_id import Names
 from bakeoff.tracking.store.target import all_journals, place_in, target_in
 
-FINGERPRINT, EXPERIMENT = "bakeoff.fingerprint", "DVC_EXP_NAME"  # tags
+FINGERPRINT = "bakeoff.fingerprint"  # a tag
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class StoredRun:
     @property
     def names(self) -> Names:
         return Names(
-            self.run_id, self.tags.get(FINGERPRINT, ""), self.mlflow_id or "", self.tags.get(EXPERIMENT, ""), self.name,
-            state=self.tags.get("bakeoff.state") or self.status, began=(self.began or 0) / 1000,
+            self.run_id, self.tags.get(FINGERPRINT, ""), self.mlflow_id or "", self.tags.get(DVC_EXPERIMENT, ""),
+            self.name, state=self.tags.get("bakeoff.state") or self.status, began=(self.began or 0) / 1000,
         )  # fmt: skip
 
 

@@ -13,10 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import read_json, write_whole
 from bakeoff.foundation.workspace import journals, main_workspace
 from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
-from bakeoff.tracking.results.results import parse_json, read_text
 
 if TYPE_CHECKING:
     from bakeoff.config.track_settings import Mlflow, Track
@@ -132,7 +131,7 @@ def takes_checkpoints_here(settings: "Track") -> bool:
 
 
 def target_in(folder: Path) -> Target | None:
-    tree = parse_json(read_text(folder / FILE))
+    tree = read_json(folder / FILE)
     uri, experiment = tree.get("uri"), tree.get("experiment")
     if not (isinstance(uri, str) and isinstance(experiment, str)):
         return None
@@ -140,7 +139,7 @@ def target_in(folder: Path) -> Target | None:
 
 
 def place_in(folder: Path, target: Target) -> SyncProgress:
-    place = SyncProgress.parse(parse_json(read_text(folder / f"sent-{target.key}.json")))
+    place = SyncProgress.parse(read_json(folder / f"sent-{target.key}.json"))
     return place if place.is_in(folder / JOURNAL) else replace(place, offset=0, mark=None, is_doubtful=True)
 
 
@@ -151,7 +150,7 @@ def mark_at(journal: Path, offset: int) -> int | None:
         with journal.open("rb") as lines:
             lines.seek(offset - length)
             held = lines.read(length)
-    except OSError:
+    except (OSError, ValueError):  # no file has a place as far as that
         return None
     return zlib.crc32(held) if len(held) == length else None
 
@@ -165,7 +164,7 @@ def first_home(folder: Path, other: Target) -> tuple[Target, str] | None:
 
 def own_id(mlflow_id: str) -> str | None:
     """Return our id of a run with a journal here, by the id that some store gave it."""
-    places = (path for path in journals().glob("*/sent-*.json") if parse_json(read_text(path)).get("run") == mlflow_id)
+    places = (path for path in journals().glob("*/sent-*.json") if read_json(path).get("run") == mlflow_id)
     return next((path.parent.name for path in places), None)
 
 

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from mlflow import MlflowClient
 from mlflow.entities import LoggedModel, LoggedModelStatus
 
-from bakeoff.foundation.files import hash_file
-from bakeoff.tracking.journal.artifacts import SENDING, link
+from bakeoff.foundation.files import hash_file, link_or_copy
+from bakeoff.tracking.journal.artifacts import SENDING
 from bakeoff.tracking.journal.checkpoints import NAME, PART_BYTES, second_name
 from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile, MetricsEntry
 from bakeoff.tracking.journal.journal import entries
@@ -93,7 +93,7 @@ class Checkpoints:
         with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as place:
             held = Path(place) / file.name.rpartition("/")[2]
             if content:
-                link(content, held)
+                link_or_copy(content, held)
             model = self._find_or_make(file, hash_file(held) if content else None)
             if content and model.status != LoggedModelStatus.READY:
                 self._send_parts(model, held)

@@ -18,8 +18,9 @@ from mlflow.artifacts import download_artifacts
 from mlflow.entities import LoggedModel, LoggedModelOutput, LoggedModelStatus, Metric
 from mlflow.exceptions import MlflowException
 
+from bakeoff.foundation.files import link_or_copy
 from bakeoff.foundation.tf_loading import left_out
-from bakeoff.tracking.journal.artifacts import SENDING, kept_file, link
+from bakeoff.tracking.journal.artifacts import SENDING, kept_file
 from bakeoff.tracking.journal.entries import ArtifactFile, MetricsEntry, ModelEntry, PredictorEntry
 from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.store.mlflow_client import MOST_POINTS, REFERENCE, REFUSALS, connect, sync_artifacts
@@ -161,7 +162,7 @@ class LoggedModels:
     def _fetch(self, entry: ModelEntry, file: ArtifactFile, place: Path) -> bool:
         place.parent.mkdir(parents=True, exist_ok=True)
         if content := kept_file(file, self._folder / "files"):
-            link(content, place)
+            link_or_copy(content, place)
             return True
         return self._fetch_from_home(entry, file.name, place)
 

@@ -18,8 +18,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
-from bakeoff.foundation.files import sync_file
-from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file, link
+from bakeoff.foundation.files import link_or_copy, sync_file
+from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file
 from bakeoff.tracking.journal.entries import (
     CheckpointEntry,
     DatasetEntry,
@@ -239,7 +239,7 @@ class Delivery:
                 return
             named = Path(place) / name
             if content != named:
-                link(content, named)
+                link_or_copy(content, named)
             self._client.log_artifact(self._run, str(named), folder or None)
         sync_artifacts(self._artifacts, entry.name)
         self._sent_files.add(files / entry.sha256)

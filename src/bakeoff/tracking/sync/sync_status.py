@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import read_text
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal_folder import RUNNING, is_being_written
-from bakeoff.tracking.results.results import read_text
 from bakeoff.tracking.store.target import SyncProgress, Target, all_journals, list_unsent, place_in, target_in
 from bakeoff.tracking.sync.process import LONGEST_REQUEST_S, is_running, leave_request, sender_lock, start_sender
 

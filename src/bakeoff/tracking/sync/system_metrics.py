@@ -8,11 +8,10 @@ from pathlib import Path
 
 import psutil
 
-from bakeoff.foundation import machine
+from bakeoff.foundation import git, machine
+from bakeoff.foundation.files import read_text
 from bakeoff.foundation.versions import library_version
-from bakeoff.foundation.workspace import main_workspace
-from bakeoff.tracking.results import git
-from bakeoff.tracking.results.results import read_text
+from bakeoff.foundation.workspace import DVC_EXPERIMENT, main_workspace
 
 FIRST = "system/cpu_utilization_percentage"
 MB, MIB = 1e6, 2**20
@@ -26,7 +25,7 @@ CHOSEN_BY = (
 GPU_TOOL = "nvidia-smi"
 GPU_QUESTION = ("--query-gpu=index,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
 LONGEST_S = 2  # the end of a stage may wait for the tool's answer
-FROM_DVC = ("DVC_EXP_NAME", "DVC_EXP_BASELINE_REV")
+FROM_DVC = (DVC_EXPERIMENT, "DVC_EXP_BASELINE_REV")
 
 
 def measure_load() -> dict[str, float]:

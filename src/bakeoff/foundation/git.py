@@ -1,4 +1,5 @@
-"""What git knows: commits, DVC's experiments, files of other revisions, and a patch of what is not committed.
+"""Git: a command of it, and what it knows: commits, DVC's experiments, files of other revisions, a patch of what is
+not committed.
 
 The patch is one that `git apply` takes. It has the files that git does not know, too, and names those it leaves out:
 # not in here: clip.mp4 (12000000 bytes)
@@ -9,9 +10,21 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.workspace import main_workspace
+
+# Variables of a git hook, for example, which would name another repository than that of the folder.
+ELSEWHERE = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX",
+)  # fmt: skip
+# Git itself does not sync all files to the disk. A loss of power would leave objects and references empty.
+LASTING = ("-c", "core.fsync=all")
 OUTPUTS = (":!models", ":!dvc.lock")  # written by the stages themselves, so no change of the user's
 LARGEST = 1_000_000  # bytes of a file that git does not know; what is larger is data
 # Files that hold keys or passwords; a patch is copied to wherever a run is.
@@ -28,6 +41,25 @@ PLAIN = (
     "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
     "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
+
+
+def git(*arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None) -> str:
+    """Run git in a folder, by default the main workspace, and return what it prints. `more` are variables.
+
+    Raises WorkspaceError.
+    """
+    return run(*arguments, folder=folder or main_workspace(), more=more).decode(errors="replace").strip()
+
+
+@contextmanager
+def own_index(folder: Path) -> Iterator[dict[str, str]]:
+    """Give the variables of git for a copy of a repository's index. So the user's index stays as it is."""
+    used = _try("rev-parse", "--git-path", "index", folder=folder) or b""
+    with TemporaryDirectory(prefix="bakeoff-") as place:
+        copy, own = Path(place) / "index", folder / os.fsdecode(used.removesuffix(b"\n"))
+        if own.is_file():
+            shutil.copy2(own, copy)  # of the same age: git reads files that are as young as its index
+        yield {"GIT_INDEX_FILE": str(copy)}
 
 
 def commit(revision: str = "HEAD") -> str | None:
@@ -68,7 +100,7 @@ def file_at_refs(path: str) -> dict[str, str]:
     """Return the text of a file by branch, tag and DVC experiment; those that lack it are left out."""
     refs = _refs("refs/heads", "refs/tags", "refs/exps")
     names = "".join(f"{ref}:./{path}\n" for ref in refs).encode()
-    texts, rest = {}, _run("cat-file", "--batch=%(objecttype) %(objectsize)", given=names) or b""
+    texts, rest = {}, _try("cat-file", "--batch=%(objecttype) %(objectsize)", given=names) or b""
     for ref in refs:
         head, _, rest = rest.partition(b"\n")
         if head.startswith(b"blob "):
@@ -79,19 +111,19 @@ def file_at_refs(path: str) -> dict[str, str]:
 
 def make_patch() -> bytes | None:
     """Return what the workspace differs in from its commit; None if it does not, or without git."""
-    listed = _run("ls-files", "-z", "--others", "--exclude-standard", "--", ".", *OUTPUTS) or b""
+    listed = _try("ls-files", "-z", "--others", "--exclude-standard", "--", ".", *OUTPUTS) or b""
     # A folder is a repository inside this one.
     unknown = [name for name in map(os.fsdecode, listed.split(b"\0")) if name and not name.endswith("/")]
     sizes = {name: _size_of(name) for name in unknown}
     taken = [name for name, size in sizes.items() if size <= LARGEST and not _may_hold_a_secret(name)]
-    changed = (_run("diff", "--name-only", "-z", "HEAD", "--", ".", *OUTPUTS) or b"").split(b"\0")
+    changed = (_try("diff", "--name-only", "-z", "HEAD", "--", ".", *OUTPUTS) or b"").split(b"\0")
     secret = [name for name in map(os.fsdecode, changed) if name and _may_hold_a_secret(name)]
     sizes |= {name: _size_of(name) for name in secret}
     left_out = [f":(exclude,top,literal){name}" for name in secret]
     try:
         patch = _diff_with(taken, left_out)
     except OSError:  # no room for a second index
-        patch, taken = _run("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS, *left_out), []
+        patch, taken = _try("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS, *left_out), []
     named = [f"# not in here: {name} ({size} bytes)\n".encode() for name, size in sizes.items() if name not in taken]
     return b"".join([*named, patch or b""]) or None
 
@@ -118,17 +150,13 @@ def _may_hold_a_secret(name: str) -> bool:
 
 
 def _diff_with(unknown: list[str], left_out: list[str]) -> bytes | None:
-    """Return the diff as if git knew these files. It uses an index of its own, so the user's stays as it is."""
-    own = Path(os.fsdecode((_run("rev-parse", "--git-path", "index") or b"").removesuffix(b"\n")))
-    with TemporaryDirectory(prefix="bakeoff-") as folder:
-        index = Path(folder) / "index"
-        if own.is_file():
-            shutil.copy2(own, index)  # of the same age: git reads files that are as young as its index
+    """Return the diff as if git knew these files."""
+    with own_index(Path()) as index:
         names = b"".join(os.fsencode(name) + b"\0" for name in unknown)
         add = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
-        if unknown and _run("--literal-pathspecs", *add, index=index, given=names) is None:
+        if unknown and _try("--literal-pathspecs", *add, more=index, given=names) is None:
             raise OSError("git cannot take the files into an index")
-        return _run("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS, *left_out, index=index)
+        return _try("diff", *PLAIN, "HEAD", "--", ".", *OUTPUTS, *left_out, more=index)
 
 
 def _refs(*below: str) -> dict[str, str]:
@@ -139,15 +167,26 @@ def _refs(*below: str) -> dict[str, str]:
 
 def _ask(*arguments: str) -> str | None:
     """Return git's answer as text; None if it has none, or fails."""
-    answer = _run(*arguments)
-    return answer.decode(errors="replace").strip() or None if answer else None
+    return (_try(*arguments) or b"").decode(errors="replace").strip() or None
 
 
-def _run(*arguments: str, index: Path | None = None, given: bytes | None = None) -> bytes | None:
-    """Return what git prints, in bytes, for files are of any encoding; None if it fails."""
-    environment = os.environ | ({"GIT_INDEX_FILE": str(index)} if index else {})
-    try:
-        done = subprocess.run(["git", *arguments], input=given, env=environment, capture_output=True, check=False)
-    except FileNotFoundError:
-        return None
-    return done.stdout if done.returncode == 0 else None
+def _try(
+    *arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None, given: bytes | None = None
+) -> bytes | None:
+    """Return what git prints, by default in this process's folder; None if it fails or is not there."""
+    with suppress(WorkspaceError, FileNotFoundError):
+        return run(*arguments, folder=folder, more=more, given=given)
+    return None
+
+
+def run(
+    *arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None, given: bytes | None = None
+) -> bytes:
+    """Return what git prints, in bytes, for files are of any encoding. Raises WorkspaceError."""
+    environment = {key: value for key, value in os.environ.items() if key not in ELSEWHERE} | dict(more or {})
+    command = ["git", *LASTING, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, input=given, capture_output=True, check=False)
+    if done.returncode:
+        reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["failed"])[-1]
+        raise WorkspaceError(f"git {arguments[0]}: {reason}; `git status` says more")
+    return done.stdout

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.tracking.results.git import LARGEST, list_left_out, make_patch
+from bakeoff.foundation.git import LARGEST, list_left_out, make_patch
 
 HOSTILE = {"color.ui": "always", "diff.noprefix": "true", "diff.external": "false", "core.quotepath": "true"}
 

@@ -1,0 +1,12 @@
+"""The bakeoff command in a workspace of its own."""
+
+from pathlib import Path
+
+import pytest
+
+from support.commands import Bakeoff
+
+
+@pytest.fixture
+def bakeoff(here: Path, bakeoff: Bakeoff) -> Bakeoff:
+    return bakeoff
