@@ -211,7 +211,7 @@ def test_two_runs_of_one_name_are_named_and_each_is_found_by_its_id(target: Targ
     code, _, err = bakeoff(FINGERPRINT)
     assert code == 2 and err.startswith(f"{FINGERPRINT}: must name one run, got 2: ")
     assert "short names" in err and "01234567 at step 30" in err and "77777777 at step 10" in err
-    assert [find_work(target, name).checkpoints[0].step for name in ("77777777", RUN[:8], RUN)] == [10, 30, 30]
+    assert [find_work(target, name).copies[0].step for name in ("77777777", RUN[:8], RUN)] == [10, 30, 30]
 
 
 def test_a_store_that_is_not_there_is_not_made(target: Target, bakeoff: Any) -> None:
@@ -288,4 +288,4 @@ def test_a_variant_that_cannot_be_rendered_ends_it(target: Target, bakeoff: Any)
 def test_a_hostile_name_in_the_store_is_no_path(target: Target, bakeoff: Any) -> None:
     client, _ = open_store(target)
     client.set_logged_model_tags(model_of(target, "checkpoint-30").model_id, {"bakeoff.checkpoint": "../../00000099"})
-    assert [one.step for one in find_work(target, RUN).checkpoints] == [20]
+    assert [one.step for one in find_work(target, RUN).copies] == [20]

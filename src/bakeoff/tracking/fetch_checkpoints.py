@@ -1,9 +1,7 @@
 """The checkpoints of a run that a store has -> files on this machine, each whole or refused."""
 
-import hashlib
 import json
-import shutil
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +9,7 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.checkpoint import Damaged
+from bakeoff.tracking.journal.checkpoint_copies import CheckpointCopy, join_parts
 from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.resolve_name import candidates, stored_runs, unknown
@@ -22,17 +21,6 @@ from bakeoff.tracking.sync.system_metrics import FIRST
 
 if TYPE_CHECKING:
     from mlflow.entities import LoggedModel, Run
-
-
-class MissingCheckpoint(WorkspaceError):
-    """A checkpoint that the store names and does not give."""
-
-
-@dataclass(frozen=True)
-class StoredCheckpoint:
-    name: str  # in the run's folder, such as 1-head/00000532
-    step: int
-    needs: tuple[str, ...]  # names of best weights
 
 
 class StoredWork:
@@ -48,13 +36,9 @@ class StoredWork:
         return self.run_id[:SHOWN_OF_ID]
 
     @property
-    def checkpoints(self) -> list[StoredCheckpoint]:
-        """List them, the newest first."""
-        from bakeoff.tracking.sync.send_checkpoints import NEEDS, is_checkpoint, step_of
-
-        names = sorted((name for name in self._models if is_checkpoint(name)), key=_order, reverse=True)
-        needs = {name: tuple(self._models[name].tags.get(NEEDS, "").split()) for name in names}
-        return [StoredCheckpoint(name, step_of(name), needs[name]) for name in names]
+    def copies(self) -> list[CheckpointCopy]:
+        """List the checkpoints, the newest first."""
+        return sorted(filter(None, map(CheckpointCopy.parse, self._models)), reverse=True)
 
     def identity(self, folder: Path) -> dict[str, Any]:
         """Return what the run's fingerprint is a hash of."""
@@ -71,39 +55,33 @@ class StoredWork:
             raise WorkspaceError(f"run {self.short}: {problem}") from None
         return tree
 
-    def fetch(self, wanted: StoredCheckpoint, folder: Path) -> list[Path]:
-        """Put a checkpoint and what it needs below `folder`, all of it or an error; what it needs comes first."""
-        for name in wanted.needs:
-            if name not in self._models:
-                raise MissingCheckpoint(f"MLflow lacks {name}, which it goes with")
-        return [self._fetch(name, self._models[name], folder) for name in (*wanted.needs, wanted.name)]
+    def fetch(self, wanted: CheckpointCopy, folder: Path) -> list[Path]:
+        """Put a checkpoint and what it needs below `folder`, all of it or Damaged; what it needs comes first."""
+        from bakeoff.tracking.sync.send_checkpoints import NEEDS
 
-    def _fetch(self, name: str, model: "LoggedModel", folder: Path) -> Path:
+        needs = self._models[wanted.name].tags.get(NEEDS, "").split()
+        return [self._fetch(name, folder) for name in (*needs, wanted.name)]
+
+    def _fetch(self, name: str, folder: Path) -> Path:
         from mlflow.artifacts import download_artifacts
 
         from bakeoff.tracking.store.mlflow_client import REFERENCE, explain
         from bakeoff.tracking.sync.send_models import BYTES, SHA256
 
+        if name not in self._models:
+            raise Damaged(f"MLflow lacks {name}, which it goes with")
+        model, place, parts = self._models[name], folder / name, folder / "parts" / name
         if REFERENCE in model.tags:
-            raise MissingCheckpoint(f"MLflow has only the place of {name}: it is {model.tags[REFERENCE]}")
-        place, parts = folder / name, folder / "parts" / name
-        for needed in (place.parent, parts):
-            needed.mkdir(parents=True, exist_ok=True)
+            raise Damaged(f"MLflow has only the place of {name}: it is {model.tags[REFERENCE]}")
+        parts.mkdir(parents=True)
         try:
             download_artifacts(model.artifact_location, dst_path=str(parts), tracking_uri=self.target.address)
         except Exception as error:  # whatever a store raises
-            raise MissingCheckpoint(f"MLflow does not give {name} ({explain(error)})") from None
-        with place.open("wb") as whole:
-            for part in sorted(path for path in parts.rglob("*") if path.is_file()):
-                with part.open("rb") as content:
-                    shutil.copyfileobj(content, whole)
-                part.unlink()
-        size, expected = place.stat().st_size, model.tags.get(BYTES, "")
-        if str(size) != expected:
-            raise Damaged(f"{name}: damaged (it has {size:,} bytes, MLflow was given {expected})")
-        with place.open("rb") as content:
-            if hashlib.file_digest(content, "sha256").hexdigest() != model.tags.get(SHA256):
-                raise Damaged(f"{name}: damaged (its SHA-256 is another)")
+            raise Damaged(f"MLflow does not give {name} ({explain(error)})") from None
+        try:
+            join_parts(_take_parts(parts), place, int(model.tags.get(BYTES, "")), model.tags.get(SHA256))
+        except ValueError as error:
+            raise Damaged(f"{name}: damaged ({error})") from None
         checkpoint.read(place)
         return place
 
@@ -140,7 +118,7 @@ def find_work(target: Target, name: str) -> StoredWork:
         raise WorkspaceError(f"{name}: MLflow ({target.shown}) says: {explain(error.__cause__ or error)}") from None
     if not works:
         raise unknown(name, runs)
-    with_some = [work for work in works if work.checkpoints]
+    with_some = [work for work in works if work.copies]
     if not with_some:
         raise WorkspaceError(
             f"{name}: MLflow ({target.shown}) has no checkpoint of run {works[0].short}: it ended before its first, or "
@@ -149,7 +127,7 @@ def find_work(target: Target, name: str) -> StoredWork:
     with_id = [work for work in with_some if any(one.startswith(name) for one in (work.run_id, work.mlflow_id))]
     chosen = with_id or with_some
     if len(chosen) > 1:
-        named = ", ".join(f"{work.short} at step {work.checkpoints[0].step:,}" for work in chosen)
+        named = ", ".join(f"{work.short} at step {work.copies[0].step:,}" for work in chosen)
         raise WorkspaceError(f"{name}: must name one run, got {len(chosen)}: {named}; give one of these short names")
     return chosen[0]
 
@@ -164,7 +142,9 @@ def _work_of(target: Target, stored: StoredRun) -> StoredWork:
     return StoredWork(target, run, whole_checkpoints(models_of(client, run.info.experiment_id, run.info.run_id)))
 
 
-def _order(name: str) -> tuple[int, str]:
-    """Return a key that sorts by phases, then steps."""
-    phase, _, file = name.partition("/")
-    return int(phase.partition("-")[0]), file
+def _take_parts(folder: Path) -> Iterator[bytes]:
+    """Yield the parts of a file, and remove each before the next, so that the disk has no part twice."""
+    for part in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = part.read_bytes()
+        part.unlink()
+        yield content

@@ -8,7 +8,7 @@ import pytest
 
 from bakeoff.config.track_settings import Untracked
 from bakeoff.experiments.checkpoint_store import upload
-from bakeoff.experiments.checkpoint_store.copies import copies
+from bakeoff.experiments.checkpoint_store.copies import copies, manifest_of
 from bakeoff.experiments.checkpoint_store.lease import EXPIRES, take_lease
 from bakeoff.experiments.checkpoint_store.store import VARIABLE, FolderStore
 from bakeoff.experiments.checkpoint_store.training_hook import NoCheckpointStore, keep_in_store
@@ -57,7 +57,7 @@ def test_the_manifest_says_what_the_run_is(store: FolderStore, tmp_path: Path) -
         save(work, 10)
         run_id = work.run_id
     [copy] = copies(store, RUN)
-    manifest = json.loads(store.read(copy.manifest))
+    manifest = json.loads(store.read(manifest_of(copy)))
     assert manifest["run"] == run_id and manifest["identity"] == {"seed": 1} and manifest["step"] == 10
 
 

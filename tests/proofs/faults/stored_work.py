@@ -27,7 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bakeoff.experiments.checkpoint_store.copies import copies, fetch
+from bakeoff.experiments.checkpoint_store.copies import copies, fetch, manifest_of
 from bakeoff.experiments.checkpoint_store.lease import EXPIRES, LEASES
 from bakeoff.experiments.checkpoint_store.store import VARIABLE, CheckpointStore, open_store
 from proofs.faults.kills import SETTINGS, VARIANTS, curve, prepared, trained
@@ -115,7 +115,7 @@ def leftovers(store: CheckpointStore) -> list[str]:
     for run in sorted({name.partition("/")[0] for name in names}):
         stored_copies = copies(store, run)
         leases = [name for name in names if name.startswith(f"{run}/{LEASES}/")]
-        kept = set(leases[-1:]) | {copy.manifest for copy in stored_copies}
+        kept = set(leases[-1:]) | {manifest_of(copy) for copy in stored_copies}
         with tempfile.TemporaryDirectory() as folder:
             for copy in stored_copies:
                 files, _ = fetch(store, copy, Path(folder))

@@ -15,7 +15,6 @@ from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.tracking.journal.entries import CheckpointEntry
 from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.store.target import Target, place_in, takes_checkpoints_here
-from bakeoff.tracking.sync import send_checkpoints
 from bakeoff.tracking.tracker import Tracker
 from support.made_checkpoints import FINGERPRINT, IDENTITY, RUN, trained
 from support.messages import missing_in
@@ -168,11 +167,10 @@ class Slow:
 def test_a_large_checkpoint_is_sent_in_parts_and_after_a_cut_only_the_missing_ones(
     target: Target, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(send_checkpoints, "PART_BYTES", 100_000)
-    monkeypatch.setattr("bakeoff.tracking.journal.checkpoints.PART_BYTES", 100_000)
+    monkeypatch.setattr("bakeoff.tracking.journal.checkpoint_copies.PART_BYTES", 100_000)
     journal = trained(target, {10: 80_000})  # of four bytes
     [line] = capsys.readouterr().out.splitlines()
-    assert missing_in(line, "checkpoints", "0 MB", "parts of 0 MB") == []
+    assert missing_in(line, "checkpoints", "0 MB", "parts of 16 MB") == []
     first: list[str] = []
     second: list[str] = []
     with pytest.raises(ConnectionError, match="^cut$"):

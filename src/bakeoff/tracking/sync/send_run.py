@@ -47,7 +47,7 @@ from bakeoff.tracking.store.target import (
     without_secrets,
 )
 from bakeoff.tracking.sync.batch import Batch, BatchEntry
-from bakeoff.tracking.sync.send_checkpoints import Checkpoints, LatestMetrics
+from bakeoff.tracking.sync.send_checkpoints import Checkpoints
 from bakeoff.tracking.sync.send_models import LoggedModels
 
 OF_A_DELETED_RUN = "must be in the 'active' state"
@@ -65,7 +65,6 @@ class Delivery:
         self._folder, self._target = folder, target
         self._place = place_in(folder, target)
         self._sent_files: set[Path] = set()
-        self._known: LatestMetrics | None = None
         self._has: dict[str, dict[int, set[float]]] = {}  # points that MLflow has, of metrics that were asked for
         clear_of_kills(folder / "files")
         self._open()
@@ -255,9 +254,7 @@ class Delivery:
             self._sent_files |= {self._folder / "files" / file.sha256 for file in entry.files}
 
     def _send_checkpoint(self, entry: CheckpointEntry, end: int) -> None:
-        known = self._known or LatestMetrics(self._folder, restored=self._place.created)
-        self._known = known
-        checkpoints = Checkpoints(self._client, self._experiment, self._run, self._folder, self._models, known)
+        checkpoints = Checkpoints(self._client, self._models)
         for what, reason in checkpoints.send(entry, end):
             self._refuse(what, reason)
         self._sent_files |= checkpoints.second_names(entry)
