@@ -8,12 +8,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bakeoff.experiments.checkpoint_store.lease import LEASES, name_of
 from bakeoff.experiments.checkpoint_store.store import CheckpointStore
+from bakeoff.foundation.plain_values import load_fields
 from bakeoff.learning.checkpoints.checkpoint import Damaged
 from bakeoff.learning.input.record_reader import BAD_RECORDS
 from bakeoff.tracking.journal.checkpoint_copies import (
@@ -69,7 +70,7 @@ def send_manifest(
     store: CheckpointStore, prefix: str, name: str, files: Iterable[File], more: Mapping[str, Any]
 ) -> None:
     """Write the manifest, which makes a copy whole."""
-    listed = [{"name": file.name, "bytes": file.bytes, "sha256": file.sha256} for file in files]
+    listed = [asdict(file) for file in files]
     store.write(f"{prefix}/{name}.json", json.dumps({**more, "name": name, "files": listed}, indent=1).encode())
 
 
@@ -80,7 +81,7 @@ def fetch(store: CheckpointStore, copy: CheckpointCopy, into: Path) -> tuple[lis
     """
     try:
         manifest = json.loads(store.read(manifest_of(copy)))
-        files = [File(str(file["name"]), int(file["bytes"]), str(file["sha256"])) for file in manifest["files"]]
+        files = [load_fields(File, file) for file in manifest["files"]]
         run_id = str(manifest["run"])
         if not RUN_ID.fullmatch(run_id) or not all(NAME.fullmatch(file.name) for file in files):
             raise ValueError("it names other files than a run's")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.plain_values import load_fields
 from bakeoff.foundation.workspace import journals, main_workspace
 from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
 from bakeoff.tracking.results.results import parse_json, read_text
@@ -100,10 +101,10 @@ class SyncProgress:
     def parse(cls, tree: dict[str, Any]) -> "SyncProgress":
         """Return the beginning, if nothing or something else is there."""
         try:
-            place = cls(**(tree | {"refused": tuple(tree["refused"])}))
-            return place if isinstance(place.offset, int) and place.offset >= 0 <= place.tries else cls()
-        except (KeyError, TypeError):
+            place = load_fields(cls, tree)
+        except TypeError:
             return cls()
+        return place if place.offset >= 0 <= place.tries else cls()
 
     def move(self, journal: Path, offset: int) -> "SyncProgress":
         """Return the place to which all was sent, without trouble."""
