@@ -3,8 +3,7 @@
 import hashlib
 import json
 import shutil
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,31 +25,17 @@ from support.commands import run_bakeoff
 from support.imports import ROOT
 from support.made_checkpoints import FINGERPRINT, IDENTITY, RUN, Trained, trained
 from support.messages import missing_in
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.fetch_checkpoints import StoredWork, find_work
-    from bakeoff.tracking.store.mlflow_client import open_store
-    from bakeoff.tracking.sync.send_run import Delivery
+from support.mlflow_store import copy_store, deliver, find_work, open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 HERE = continue_run.here(IDENTITY)  # the run's identity, by the code and libraries of today
 NEW_NAME = name_of(HERE)
 
 
-def deliver(journal: Path, target: Target) -> None:
-    client, experiment = open_store(target)
-    Delivery(client, experiment, journal, target).send()
-
-
 @pytest.fixture
-def target(tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
+def target(workspace: Path, new_store: Path) -> Target:
     """A store that alone has a run, killed at step 32, in a workspace without records."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
-    shutil.copy(new_store, "store.db")
-    target = Target(f"sqlite:///{tmp_path}/store.db", "bakeoff")
+    target = copy_store(new_store)
     journal = trained(target, (10, 20, 30))
     with_more = Journal(RUN)
     with_more.metrics(32, {"train/loss": 1 / 32})
@@ -61,7 +46,7 @@ def target(tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch) -> 
     shutil.copytree(ROOT / "conf", "conf")
     Path("dvc.yaml").touch()
     Path("params.yaml").write_text(
-        f"experiment: demo\ndata: {{use: digits}}\ntrack: {{use: mlflow, uri: 'sqlite:///{tmp_path}/store.db'}}\n"
+        f"experiment: demo\ndata: {{use: digits}}\ntrack: {{use: mlflow, uri: '{target.uri}'}}\n"
     )
     return target
 
@@ -260,18 +245,13 @@ def test_other_code_is_allowed_on_request_and_reported() -> None:
     assert missing_in(line, "c0c0c0c0c0c0", f"{HERE['code'][:12]} here", "weights") == []
 
 
-@pytest.fixture
-def work(target: Target) -> Iterator[StoredWork]:
-    yield find_work(target, RUN)
-
-
-def test_a_checkpoint_that_is_as_new_stays(work: StoredWork, target: Target, bakeoff: Any) -> None:
+def test_a_checkpoint_that_is_as_new_stays(target: Target, bakeoff: Any) -> None:
     assert bakeoff(RUN, "--fetch", "--anyway")[0] == 0
     line = bakeoff(RUN, "--fetch", "--anyway")[1].splitlines()[-1]
     assert missing_in(line, "continue: ", "as new", "`bakeoff repro`") == []
 
 
-def test_a_run_that_trains_here_is_left_alone(work: StoredWork, bakeoff: Any) -> None:
+def test_a_run_that_trains_here_is_left_alone(target: Target, bakeoff: Any) -> None:
     folder = in_flight(NEW_NAME)
     folder.mkdir(parents=True)
     with FileLock(folder / "lock"):

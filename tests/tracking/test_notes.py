@@ -26,12 +26,8 @@ LOCK = "stages: {train: {params: {models/config/run.yaml: {lr: {kind: cosine}}},
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
+def _without_a_note(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NOTE_VARIABLE, "")
-    return tmp_path
 
 
 class Waits:

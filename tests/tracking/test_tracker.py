@@ -30,10 +30,7 @@ class Waits:
 
 
 @pytest.fixture(autouse=True)
-def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waits:
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
+def waits(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Waits:
     waits = Waits()
     monkeypatch.setattr(tracker, "Watch", waits)
     return waits

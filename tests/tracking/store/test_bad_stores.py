@@ -9,7 +9,6 @@ import socket
 import sqlite3
 import subprocess
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,14 +21,7 @@ from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import SyncProgress, Target, place_in
 from bakeoff.tracking.sync import watch
 from support.messages import missing_in
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.store.mlflow_client import connect, load_mlflow
-
-    load_mlflow()
-    from bakeoff.tracking.sync.send_all import Courier
-    from bakeoff.tracking.sync.sync_status import sync
+from support.mlflow_store import Courier, connect, sync
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 
@@ -78,10 +70,7 @@ def store(new_store: Path, journal: Journal) -> Path:
 
 
 @pytest.fixture
-def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
+def journal(workspace: Path) -> Iterator[Journal]:
     journal = Journal("0f")
     journal.run("ssd · cosine · low")
     journal.metrics(1, {"train/loss": 0.5})

@@ -2,9 +2,6 @@
 
 import os
 import shutil
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,33 +13,18 @@ from bakeoff.tracking.journal.entries import CheckpointEntry
 from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.store.target import Target, place_in, takes_checkpoints_here
 from bakeoff.tracking.tracker import Tracker
-from support.made_checkpoints import FINGERPRINT, IDENTITY, RUN, trained
+from support.made_checkpoints import FINGERPRINT, RUN, trained
 from support.messages import missing_in
+from support.mlflow_store import MlflowClient, copy_store, deliver, open_store
 
 REPOSITORY = "mlflow.store.artifact.artifact_repository_registry.get_artifact_repository"
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.store.mlflow_client import load_mlflow, open_store
-
-    load_mlflow()
-    from mlflow import MlflowClient
-
-    from bakeoff.tracking.sync.send_run import Delivery
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 
 
 @pytest.fixture
-def target(tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return Target(f"sqlite:///{Path(shutil.copy(new_store, 'store.db')).resolve()}", "bakeoff")
-
-
-def deliver(journal: Path, target: Target, through: Callable[[MlflowClient], Any] = lambda client: client) -> None:
-    client, experiment = open_store(target)
-    Delivery(through(client), experiment, journal, target).send()
+def target(workspace: Path, new_store: Path) -> Target:
+    return copy_store(new_store)
 
 
 def stored(target: Target) -> dict[str, Any]:
@@ -275,20 +257,10 @@ def test_files_of_a_model_in_no_place_of_its_own_are_not_deleted(target: Target)
     assert Path("store.db").is_file()
 
 
-def test_what_the_fingerprint_is_a_hash_of_is_among_the_artifacts(target: Target) -> None:
-    journal = trained(target, (10,))
-    deliver(journal, target)
-    client, experiment = open_store(target)
-    [run] = client.search_runs([experiment])
-    folder = client.download_artifacts(run.info.run_id, "train/identity.json")
-    assert Path(folder).read_text(encoding="utf-8").startswith('{\n "seed": 1')
-    assert IDENTITY["seed"] == 1
-
-
 def test_another_store_gets_the_checkpoints_that_are_still_here(target: Target, new_store: Path) -> None:
     journal = trained(target, (10, 20))
     deliver(journal, target)
-    other = replace(target, uri=f"sqlite:///{Path(shutil.copy(new_store, 'other.db')).resolve()}")
+    other = copy_store(new_store, "other.db")
     deliver(journal, other)
     assert sorted(stored(other)) == sorted(stored(target))
 

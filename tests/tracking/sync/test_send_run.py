@@ -112,10 +112,8 @@ class Store:
 
 
 @pytest.fixture
-def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+def journal(workspace: Path) -> Journal:
     """Return the journal of a run of six steps, with entries of every kind."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     journal = Journal("0f")
     TARGET.write(journal.folder)
     journal.run("ssd · cosine · low")
@@ -124,8 +122,8 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
     journal.dataset("digits", "9f" * 32, "data/records", {"train": 600})
     for step in range(1, 7):
         journal.metrics(step, {"train/loss": step / 4, "learning_rate": step / 8})
-    (tmp_path / "weights").write_bytes(b"weights")
-    journal.file(tmp_path / "weights", "train/weights")
+    Path("weights").write_bytes(b"weights")
+    journal.file(Path("weights"), "train/weights")
     journal.state("FINISHED")
     journal.close()
     return journal
@@ -193,14 +191,6 @@ def test_a_request_that_fails_before_or_after_the_store_did_it_is_made_good(
     assert holds_everything(store) and count[0] > place
 
 
-def test_a_journal_without_its_place_asks_what_the_store_has(journal: Journal) -> None:
-    store = Store()
-    deliver(journal, store)
-    (journal.folder / f"sent-{TARGET.key}.json").unlink()
-    deliver(journal, store)
-    assert holds_everything(store)
-
-
 @pytest.mark.parametrize("lost", [1, 3, 6, 9])
 @pytest.mark.parametrize("left", [b"", bytes(700)])
 def test_a_journal_that_lost_lines_that_were_sent_is_made_good(lost: int, left: bytes, journal: Journal) -> None:
@@ -266,14 +256,14 @@ def test_nothing_is_sent_that_a_loss_of_power_could_take_from_the_journal(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("left", ["", "\0" * 200, "[]", '{"offset": "1", "refused": []}', '{"later": 1}'])
-def test_a_place_that_cannot_be_read_is_the_beginning(left: str, journal: Journal) -> None:
+@pytest.mark.parametrize("left", [None, "", "\0" * 200, "[]", '{"offset": "1", "refused": []}', '{"later": 1}'])
+def test_a_place_that_is_gone_or_cannot_be_read_is_the_beginning(left: str | None, journal: Journal) -> None:
     store = Store()
     deliver(journal, store)
-    (journal.folder / f"sent-{TARGET.key}.json").write_text(left)
+    for name in (f"sent-{TARGET.key}.json", "target.json"):
+        (journal.folder / name).unlink() if left is None else (journal.folder / name).write_text(left)
     deliver(journal, store)
     assert holds_everything(store)
-    (journal.folder / "target.json").write_text(left)
     assert target_in(journal.folder) is None
 
 
@@ -470,16 +460,14 @@ def test_the_id_of_the_run_that_made_a_result_is_found_in_the_store(journal: Jou
     assert store.tags["mlflow-1"]["bakeoff.made_by_mlflow_run"] == "mlflow-0"
 
 
-def test_the_jobs_of_a_sweep_stand_under_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
+def test_the_jobs_of_a_sweep_stand_under_one_run(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store()
     for number in (1, 2):
         monkeypatch.setenv("DVC_EXP_NAME", f"sweep-20260731-120000-{number}")
         monkeypatch.setattr(tracker, "Watch", lambda *given: SimpleNamespace(end=lambda wait_s: None))
         job = tracker.start(Mlflow(uri="http://somewhere"), "ssd", {}, run_id=f"{number}f")
         job.close()
-        deliver(SimpleNamespace(folder=tmp_path / ".bakeoff/journal" / f"{number}f"), store)  # type: ignore[arg-type]
+        deliver(SimpleNamespace(folder=workspace / ".bakeoff/journal" / f"{number}f"), store)  # type: ignore[arg-type]
     assert [run.info.run_name for run in store.runs] == [
         "ssd (sweep-20260731-120000-1)", "sweep-20260731-120000", "ssd (sweep-20260731-120000-2)",
     ]  # fmt: skip
