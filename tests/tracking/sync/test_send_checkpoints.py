@@ -27,6 +27,14 @@ def target(workspace: Path, new_store: Path) -> Target:
     return copy_store(new_store)
 
 
+@pytest.fixture
+def journal(target: Target) -> Path:
+    """Return the journal of a run of 20 steps that the store has."""
+    journal = trained(target, (10, 20))
+    deliver(journal, target)
+    return journal
+
+
 def stored(target: Target) -> dict[str, Any]:
     """The models of checkpoints that the store has, by name; of two with one name nothing."""
     client, experiment = open_store(target)
@@ -46,9 +54,7 @@ def kept(journal: Path) -> list[str]:
     return sorted(path.name for path in journal.glob("files/checkpoint-*"))
 
 
-def test_a_checkpoint_has_its_step_its_companions_and_the_metrics_known_then(target: Target) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
+def test_a_checkpoint_has_its_step_its_companions_and_the_metrics_known_then(target: Target, journal: Path) -> None:
     models = stored(target)
     assert sorted(models) == ["best-so-far-10", "checkpoint-10", "checkpoint-20"]
     newest = models["checkpoint-20"]
@@ -68,9 +74,7 @@ def test_a_checkpoint_has_its_step_its_companions_and_the_metrics_known_then(tar
     assert kept(journal) == [] and place_in(journal, target).refused == ()
 
 
-def test_what_is_removed_here_is_removed_there_with_its_files(target: Target) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
+def test_what_is_removed_here_is_removed_there_with_its_files(target: Target, journal: Path) -> None:
     trained(target, (30, 40, 50))
     deliver(journal, target)
     assert sorted(stored(target)) == ["best-so-far-40", "checkpoint-40", "checkpoint-50"]
@@ -191,9 +195,7 @@ def test_a_step_that_is_taken_again_replaces_the_checkpoint_of_the_first_time(ta
     assert there.read_bytes() == Path(".bakeoff/runs", FINGERPRINT, "1-all/00000020").read_bytes()
 
 
-def test_an_attempt_that_resumes_sends_nothing_anew(target: Target) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
+def test_an_attempt_that_resumes_sends_nothing_anew(target: Target, journal: Path) -> None:
     sent: list[str] = []
     trained(target, ())
     deliver(journal, target, lambda client: Slow(client, sent))
@@ -201,10 +203,8 @@ def test_an_attempt_that_resumes_sends_nothing_anew(target: Target) -> None:
 
 
 def test_files_that_are_refused_are_named_and_the_model_is_sent(
-    target: Target, monkeypatch: pytest.MonkeyPatch
+    target: Target, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
     trained(target, (30,))
 
     def refuse(*given: object, **more: object) -> None:
@@ -226,10 +226,8 @@ def test_files_that_are_refused_are_named_and_the_model_is_sent(
     ],
 )
 def test_a_removal_that_failed_in_passing_is_tried_again(
-    text: str, target: Target, monkeypatch: pytest.MonkeyPatch
+    text: str, target: Target, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
     trained(target, (30,))
 
     def fail(*given: object, **more: object) -> None:
@@ -257,9 +255,7 @@ def test_files_of_a_model_in_no_place_of_its_own_are_not_deleted(target: Target)
     assert Path("store.db").is_file()
 
 
-def test_another_store_gets_the_checkpoints_that_are_still_here(target: Target, new_store: Path) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
+def test_another_store_gets_the_checkpoints_that_are_still_here(target: Target, journal: Path, new_store: Path) -> None:
     other = copy_store(new_store, "other.db")
     deliver(journal, other)
     assert sorted(stored(other)) == sorted(stored(target))

@@ -16,6 +16,7 @@ from bakeoff.experiments.checkpoint_store.lease import LEASES, name_of
 from bakeoff.experiments.checkpoint_store.store import CheckpointStore
 from bakeoff.foundation.plain_values import load_fields
 from bakeoff.learning.checkpoints.checkpoint import Damaged
+from bakeoff.learning.checkpoints.run_folder import RUN_ID
 from bakeoff.learning.input.record_reader import BAD_RECORDS
 from bakeoff.tracking.journal.checkpoint_copies import (
     NAME,
@@ -30,7 +31,6 @@ PROBED_BY_THEN_S = 60.0
 NEWEST = 2  # whole copies that stay
 MANIFEST = re.compile(r"(?P<prefix>[^/]+/(?P<epoch>\d{8})-[0-9a-f]{8})/(?P<name>.+)\.json")
 EPOCH = re.compile(r"(\d{8})-[0-9a-f]{8}/")
-RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def prune(
     """
     kept = {f"{name}.json" for name in staying}
     kept |= {part for files in staying.values() for file in files for part in file.parts}
-    for name in _sort_manifests_first(store.names(folder)):
+    for name in sort_manifests_first(store.names(folder)):
         inside = name.removeprefix(f"{folder}/")
         if match := EPOCH.match(inside):
             is_own = int(match[1]) == epoch
@@ -126,6 +126,6 @@ def _is_over(store: CheckpointStore, name: str, own: str) -> bool:
         return False
 
 
-def _sort_manifests_first(names: Iterable[str]) -> list[str]:
+def sort_manifests_first(names: Iterable[str]) -> list[str]:
     """Return the names with manifests first, because a copy that loses a part must not have a manifest."""
     return sorted(names, key=lambda name: (not name.endswith(".json"), name))

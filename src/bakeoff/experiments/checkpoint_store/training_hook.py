@@ -19,7 +19,7 @@ from bakeoff.config.track_settings import Track
 from bakeoff.experiments.checkpoint_store.copies import copies, fetch, prune
 from bakeoff.experiments.checkpoint_store.lease import RENEWALS, Lease, Lost, expiry, take_lease
 from bakeoff.experiments.checkpoint_store.store import VARIABLE, CheckpointStore, open_store, why
-from bakeoff.experiments.checkpoint_store.upload import Sender, Trouble
+from bakeoff.experiments.checkpoint_store.upload import Sender
 from bakeoff.foundation.errors import (
     TRY_AGAIN_LATER,
     BakeoffError,
@@ -63,8 +63,7 @@ class WorkStore(Callback):
         self._store, self._lease, self._folder, self._stop = store, lease, folder, stop
         self._brought: str | None = None  # the checkpoint that came from the store
         self._new_holder: str | None = None
-        self._trouble = Trouble(store.shown)
-        self._sender = Sender(store, lease, folder, identity, self._trouble, self._lose)
+        self._sender = Sender(store, lease, folder, identity, self._lose)
         self._is_over, self._losing = threading.Event(), threading.Lock()
         self._keeper = threading.Thread(target=self._renew, name="lease", daemon=True)
 
@@ -101,10 +100,6 @@ class WorkStore(Callback):
         self._brought = copy.name
         print_line(f"train: the checkpoint of step {copy.step:,} comes from {self._store.shown}")
 
-    def forget_earlier(self) -> None:
-        """Remove the copies of earlier trainings of this variant from the store."""
-        prune(self._store, self._folder.name, self._lease.epoch, {}, with_earlier=True)
-
     @contextmanager
     def copying(self) -> Iterator[None]:
         """Copy checkpoints that are reported in the block. At its end, wait for the last copy and release the lease."""
@@ -134,7 +129,7 @@ class WorkStore(Callback):
             except Lost as lost:
                 self._lose(lost)
             except OSError as error:
-                self._trouble.begins(error)
+                self._sender.warn(error)
 
     def _make_canceled(self, when: str) -> Canceled:
         message = f"{self._new_holder} trains this variant now, as its lease in {self._store.shown} says"
@@ -166,7 +161,7 @@ def keep_in_store(
         lease = take_lease(store, folder.name, folder / LAST_TOKEN, lambda line: print_line(f"train: {line}"))
         kept = WorkStore(store, lease, folder, stop, identity)
         if fresh:
-            kept.forget_earlier()
+            prune(store, folder.name, lease.epoch, {}, with_earlier=True)
         else:
             kept.bring(track)
     except OSError as error:

@@ -82,9 +82,3 @@ class RunState:
     def bests(self) -> list[Position]:
         """Return where the best weights were reached that the phases name."""
         return [Position(number, one.best.step) for number, one in enumerate(self.phases) if one.best.step]
-
-    def reopened(self, phase: int) -> "RunState":
-        """Return the state of a run in which that phase has not ended."""
-        phases = list(self.phases)
-        phases[phase] = replace(phases[phase], ended_by=None)
-        return replace(self, phases=tuple(phases))

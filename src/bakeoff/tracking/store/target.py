@@ -70,11 +70,6 @@ class Target:
         return "mlflow.db" if self.uri == LOCAL else without_secrets(self.uri)
 
     @property
-    def is_missing(self) -> bool:
-        """Return whether the store is the workspace's own, and nobody has made that yet."""
-        return self.uri == LOCAL and not store_file().is_file()
-
-    @property
     def lacks_its_file(self) -> bool:
         """Return whether MLflow would make the store now, for it is a database in a file that is not there."""
         file = self.address.removeprefix("sqlite:///")

@@ -34,7 +34,8 @@ class Checkpoints:
         what the store does not get, and why."""
         models = models_of(self._client, self._models.experiment, self._models.run)
         self._there = [(model.tags[CHECKPOINT], model) for model in models if CHECKPOINT in model.tags]
-        stay = self._stay_now(entry, end)
+        later = [one for one, _ in entries(self._folder, end) if isinstance(one, CheckpointEntry)]
+        stay = [entry, *later][-1].stay
         for file in entry.files:
             if (stay is None or file.name in stay) and (reason := self._send(file, end)):
                 yield f"the checkpoint {file.name}", reason
@@ -42,13 +43,6 @@ class Checkpoints:
             for name, model in self._there:
                 if name not in stay and (reason := self._remove(model)):
                     yield f"the removal of {name}", reason
-
-    def second_names(self, entry: CheckpointEntry) -> set[Path]:
-        return {second_name(self._folder, file.name) for file in entry.files}
-
-    def _stay_now(self, entry: CheckpointEntry, end: int) -> tuple[str, ...] | None:
-        later = [entry for entry, _ in entries(self._folder, end) if isinstance(entry, CheckpointEntry)]
-        return [entry, *later][-1].stay
 
     def _send(self, file: CheckpointFile, end: int) -> str | None:
         """Return why not."""

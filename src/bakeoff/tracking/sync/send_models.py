@@ -54,7 +54,10 @@ class LoggedModels:
                     return file.name
             model = self._find_or_make(entry)
             if not entry.by_reference:
-                self._client.log_model_artifacts(model.model_id, str(self._as_sent(entry, content, model)))
+                if isinstance(entry, PredictorEntry):
+                    weights, content = content, content.with_name("as_sent")
+                    write_pyfunc(entry, weights, content, run=self.run, model_id=model.model_id)
+                self._client.log_model_artifacts(model.model_id, str(content))
                 sync_artifacts(model.artifact_location)
                 if REFERENCE in model.tags:
                     self._client.delete_logged_model_tag(model.model_id, REFERENCE)
@@ -99,13 +102,6 @@ class LoggedModels:
             self.experiment, entry.name, self.run, tags=tags, params={"step": str(entry.step)},
             model_type="predictor" if isinstance(entry, PredictorEntry) else "weights",
         )  # fmt: skip
-
-    def _as_sent(self, entry: ModelEntry, content: Path, model: LoggedModel) -> Path:
-        if not isinstance(entry, PredictorEntry):
-            return content
-        out = content.with_name("as_sent")
-        write_pyfunc(entry, content, out, run=self.run, model_id=model.model_id)
-        return out
 
     def measure(self, model: LoggedModel, measurements: Iterable[Point]) -> None:
         """Log the run's own points unchanged, so that the run has none of them twice."""
