@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -111,34 +111,28 @@ def test_the_run_continues_in_mlflow_and_has_nothing_twice(target: Target, bakeo
     assert names == ["best-so-far-10", "checkpoint-30", "checkpoint-60"]
 
 
-def test_a_truncated_checkpoint_is_reported_and_the_one_before_is_taken(target: Target, bakeoff: Any) -> None:
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda content: content[:-5], ("damaged", " {size} bytes", " {whole}")),
+        (lambda content: content[:-1] + bytes([content[-1] ^ 1]), ("damaged", "SHA-256")),
+        (lambda content: content.replace(checkpoint.FORMAT, b"bakeoff checkpoint 9\n"), ("this version",)),
+    ],
+    ids=["truncated", "other bytes", "another format"],
+)
+def test_a_damaged_checkpoint_is_reported_and_the_one_before_is_taken(
+    change: Callable[[bytes], bytes], named: tuple[str, ...], target: Target, bakeoff: Any
+) -> None:
     file = file_of(target, "checkpoint-30", "00000030")
-    file.write_bytes(file.read_bytes()[:-5])
+    whole, changed = file.read_bytes(), change(file.read_bytes())
+    file.write_bytes(changed)
+    if named == ("this version",):
+        tags = {"bakeoff.sha256": hashlib.sha256(changed).hexdigest()}
+        open_store(target)[0].set_logged_model_tags(model_of(target, "checkpoint-30").model_id, tags)
     code, _, err = bakeoff(RUN, "--fetch", "--anyway")
-    size = file.stat().st_size
-    named = ("warning: 1-all/00000030", "damaged", f" {size} bytes", f" {size + 5}", "step 20")
-    assert (code, err.count("\n"), missing_in(err, *named)) == (0, 1, [])
+    facts = (part.format(size=len(changed), whole=len(whole)) for part in named)
+    assert (code, err.count("\n"), missing_in(err, "warning: 1-all/00000030", *facts, "step 20")) == (0, 1, [])
     assert newest_here(in_flight(NEW_NAME)) == 20
-
-
-def test_other_bytes_are_detected(target: Target, bakeoff: Any) -> None:
-    file = file_of(target, "checkpoint-30", "00000030")
-    content = file.read_bytes()
-    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    err = bakeoff(RUN, "--fetch", "--anyway")[2]
-    assert missing_in(err, "warning: 1-all/00000030", "damaged", "SHA-256", "step 20") == []
-
-
-def test_a_checkpoint_of_another_format_is_detected(target: Target, bakeoff: Any) -> None:
-    client, _ = open_store(target)
-    model = model_of(target, "checkpoint-30")
-    file = file_of(target, "checkpoint-30", "00000030")
-    content = file.read_bytes().replace(checkpoint.FORMAT, b"bakeoff checkpoint 9\n")
-    file.write_bytes(content)
-    client.set_logged_model_tags(model.model_id, {"bakeoff.sha256": hashlib.sha256(content).hexdigest()})
-    code, _, err = bakeoff(RUN, "--fetch", "--anyway")
-    named = ("warning: 1-all/00000030", "this version", "step 20")
-    assert (code, err.count("\n"), missing_in(err, *named)) == (0, 1, [])
 
 
 def test_a_store_in_which_none_is_whole_leaves_nothing_half_written(target: Target, bakeoff: Any) -> None:

@@ -71,13 +71,8 @@ def test_weights_that_were_too_large_for_the_store_are_where_they_were_made(
     sent("2f" * 16, lambda journal: weights(journal, largest_model_mb=0.0))
     with pytest.raises(ConfigError) as refused:
         fetch_weights(settings, "2f" * 16)
-    model = (
-        "model best",
-        "track.largest_model_mb",
-        "best.weights.h5",
-        "7 bytes",
-        hashlib.sha256(b"weights").hexdigest(),
-    )
+    digest = hashlib.sha256(b"weights").hexdigest()
+    model = ("model best", "track.largest_model_mb", "best.weights.h5", "7 bytes", digest)
     assert missing_in(str(refused.value), *NOTHING, "2f" * 16, *model) == []
 
 

@@ -65,17 +65,8 @@ def test_past_mlflow_a_store_holds_what_its_client_says(
     listed_runs = {run.mlflow_id: run for run in listed.filled(listed.runs(), lambda name: True)}
     assert len(direct) == 5 and direct.keys() == listed_runs.keys()
     for run_id, run in listed_runs.items():
-        for name in (
-            "run_id",
-            "name",
-            "status",
-            "began",
-            "ended",
-            "parent",
-            "mlflow_experiment",
-            "artifacts",
-            "params",
-        ):
+        fields = ("run_id", "name", "status", "began", "ended", "parent", "mlflow_experiment", "artifacts", "params")
+        for name in fields:
             assert getattr(direct[run_id], name) == getattr(run, name), name
         assert direct[run_id].is_deleted == run.is_deleted == (run.name == "gone")
         assert direct[run_id].tags == run.tags
