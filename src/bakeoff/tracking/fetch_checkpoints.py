@@ -1,7 +1,8 @@
 """The checkpoints of a run that a store has -> files on this machine, each whole or refused."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,32 +14,30 @@ from bakeoff.tracking.journal.checkpoint_copies import CheckpointCopy, join_part
 from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.resolve_name import candidates, stored_runs, unknown
-from bakeoff.tracking.results.run_id import SHOWN_OF_ID
-from bakeoff.tracking.store.mlflow_names import name_from_mlflow
 from bakeoff.tracking.store.stored_run import StoredRun
-from bakeoff.tracking.store.target import RUN_TAG, SyncProgress, Target
+from bakeoff.tracking.store.target import SyncProgress, Target
 from bakeoff.tracking.sync.system_metrics import FIRST
 
 if TYPE_CHECKING:
-    from mlflow.entities import LoggedModel, Run
+    from mlflow.entities import LoggedModel
 
 
+@dataclass(frozen=True)
 class StoredWork:
-    def __init__(self, target: Target, run: "Run", models: dict[str, "LoggedModel"]) -> None:
-        self.target, self.mlflow_id = target, str(run.info.run_id)
-        self.run_id = run.data.tags.get(RUN_TAG, self.mlflow_id)
-        self.name = name_from_mlflow(self.run_id, run.info.run_name, run.data.tags)
-        self.is_running = run.info.status == "RUNNING"
-        self._models = models
+    """The checkpoints of a run in a store, and the best weights that they need."""
+
+    target: Target
+    run: StoredRun
+    models: Mapping[str, "LoggedModel"]  # by their names in the run's folder
 
     @property
     def short(self) -> str:
-        return self.run_id[:SHOWN_OF_ID]
+        return self.run.names.short
 
     @property
     def copies(self) -> list[CheckpointCopy]:
         """List the checkpoints, the newest first."""
-        return sorted(filter(None, map(CheckpointCopy.parse, self._models)), reverse=True)
+        return sorted(filter(None, map(CheckpointCopy.parse, self.models)), reverse=True)
 
     def identity(self, folder: Path) -> dict[str, Any]:
         """Return what the run's fingerprint is a hash of."""
@@ -46,7 +45,7 @@ class StoredWork:
 
         client = connect(self.target.address)
         try:
-            file = Path(client.download_artifacts(self.mlflow_id, STORED_IDENTITY, str(folder)))
+            file = Path(client.download_artifacts(str(self.run.mlflow_id), STORED_IDENTITY, str(folder)))
             tree = json.loads(file.read_text(encoding="utf-8"))
         except ValueError:
             raise WorkspaceError(f"run {self.short}: its {STORED_IDENTITY} in MLflow cannot be read") from None
@@ -59,7 +58,7 @@ class StoredWork:
         """Put a checkpoint and what it needs below `folder`, all of it or Damaged; what it needs comes first."""
         from bakeoff.tracking.sync.send_checkpoints import NEEDS
 
-        needs = self._models[wanted.name].tags.get(NEEDS, "").split()
+        needs = self.models[wanted.name].tags.get(NEEDS, "").split()
         return [self._fetch(name, folder) for name in (*needs, wanted.name)]
 
     def _fetch(self, name: str, folder: Path) -> Path:
@@ -68,9 +67,9 @@ class StoredWork:
         from bakeoff.tracking.store.mlflow_client import REFERENCE, explain
         from bakeoff.tracking.sync.send_models import BYTES, SHA256
 
-        if name not in self._models:
+        if name not in self.models:
             raise Damaged(f"MLflow lacks {name}, which it goes with")
-        model, place, parts = self._models[name], folder / name, folder / "parts" / name
+        model, place, parts = self.models[name], folder / name, folder / "parts" / name
         if REFERENCE in model.tags:
             raise Damaged(f"MLflow has only the place of {name}: it is {model.tags[REFERENCE]}")
         parts.mkdir(parents=True)
@@ -89,13 +88,13 @@ class StoredWork:
         """Begin the run's journal on this machine, so that MLflow's run continues and has nothing twice."""
         from bakeoff.tracking.store.mlflow_client import connect
 
-        if (journals() / self.run_id).is_dir():
+        if (journals() / self.run.run_id).is_dir():
             return
-        seen = connect(self.target.address).get_metric_history(self.mlflow_id, FIRST)
-        journal = Journal(self.run_id)
+        seen = connect(self.target.address).get_metric_history(str(self.run.mlflow_id), FIRST)
+        journal = Journal(self.run.run_id)
         self.target.write(journal.folder)
-        SyncProgress(run=self.mlflow_id, is_doubtful=True).write(journal.folder, self.target)
-        journal.run(self.name)
+        SyncProgress(run=self.run.mlflow_id, is_doubtful=True).write(journal.folder, self.target)
+        journal.run(self.run.name)
         if seen:  # the points of this machine come after the last one of the store
             last = max(seen, key=lambda point: point.step)
             journal.metrics(last.step, {FIRST: last.value})
@@ -124,7 +123,9 @@ def find_work(target: Target, name: str) -> StoredWork:
             f"{name}: MLflow ({target.shown}) has no checkpoint of run {works[0].short}: it ended before its first, or "
             "track.checkpoints was best or none"
         )
-    with_id = [work for work in with_some if any(one.startswith(name) for one in (work.run_id, work.mlflow_id))]
+    with_id = [
+        work for work in with_some if work.run.run_id.startswith(name) or str(work.run.mlflow_id).startswith(name)
+    ]
     chosen = with_id or with_some
     if len(chosen) > 1:
         named = ", ".join(f"{work.short} at step {work.copies[0].step:,}" for work in chosen)
@@ -138,8 +139,8 @@ def _work_of(target: Target, stored: StoredRun) -> StoredWork:
     client = connect(target.address)  # before the next line, which imports MLflow as well
     from bakeoff.tracking.sync.send_checkpoints import whole_checkpoints
 
-    run = client.get_run(str(stored.mlflow_id))
-    return StoredWork(target, run, whole_checkpoints(models_of(client, run.info.experiment_id, run.info.run_id)))
+    run = client.get_run(str(stored.mlflow_id)).info
+    return StoredWork(target, stored, whole_checkpoints(models_of(client, run.experiment_id, run.run_id)))
 
 
 def _take_parts(folder: Path) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ Journals and stores are real, and so is MLflow's client; only the detached proce
 
 import base64
 import shutil
-import socket
 import sqlite3
 import subprocess
 import threading
@@ -137,18 +136,6 @@ def test_a_server_that_fails_is_reported_once_with_the_reason(
     uri = f"http://127.0.0.1:{server.server_port}"
     assert missing_in_warning(warning_of(journal, Target(uri, "bakeoff")), uri, *reason) == []
     assert place_in(journal.folder, Target(uri, "bakeoff")).tries == 2
-
-
-def test_a_server_that_is_down_is_reported_once_and_another_store_takes_the_run(
-    journal: Journal, store: Path, warning_of: Callable
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        uri = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-    warning = warning_of(journal, Target(uri, "bakeoff"))
-    assert missing_in_warning(warning, uri, "no server", "Connection refused") == []
-    lines: list[str] = []
-    assert sync(f"sqlite:///{store}", lines.append) and lines == []
-    assert arrived(store) == [(1, 0.5), (2, 0.25), (3, 0.5 / 3)]
 
 
 def test_a_wrong_password_is_reported_without_it(

@@ -60,9 +60,9 @@ def continue_run(arguments: argparse.Namespace) -> None:
     steps = itself["derived"]["phases"][-1]
     last = steps["first_step"] + steps["steps"]
     print_line(
-        f"continue: {work.name}, run {work.short}: after step {copy.step:,} of {last:,}, from {work.target.shown}"
+        f"continue: {work.run.name}, run {work.short}: after step {copy.step:,} of {last:,}, from {work.target.shown}"
     )
-    if work.is_running:
+    if work.run.status == "RUNNING":
         print_line("  MLflow says that it still runs; if another machine does train it, stop it there first")
     print_line("  `bakeoff repro` resumes it, as the same run of MLflow")
 
@@ -146,7 +146,7 @@ def bring(
             if has_as_new(folder, copy):
                 return False
             write_identity(itself, folder)
-            put_in_place(files, fetched, folder, work.run_id)
+            put_in_place(files, fetched, folder, work.run.run_id)
     except Timeout:
         raise WorkspaceError(f"{folder.name}: is being trained here right now; stop it or wait for it") from None
     return True
