@@ -22,14 +22,8 @@ VARIABLE = "BAKEOFF_WORK_STORE"
 DVC, BESIDE_DATA = "dvc", "bakeoff-work"  # the value that means DVC's default remote; the folder in that
 # Protocols whose filesystem creates a file in one request, and the package of each.
 CLIENTS = {
-    "s3": "s3fs",
-    "s3a": "s3fs",
-    "gs": "gcsfs",
-    "gcs": "gcsfs",
-    "abfs": "adlfs",
-    "abfss": "adlfs",
-    "az": "adlfs",
-}
+    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs",
+}  # fmt: skip
 PARTIAL = ".partial"
 
 
