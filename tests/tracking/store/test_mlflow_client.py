@@ -155,10 +155,7 @@ def test_a_store_whose_making_was_killed_is_made_anew(
         assert done.returncode == -signal.SIGKILL and (tmp_path / "mlflow.db").stat().st_size == 0
         assert (tmp_path / "mlflow.db.partial").is_file()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    from bakeoff.tracking.store.mlflow_client import (
-        open_store,  # MLflow's libraries warn while they are loaded, as `new_store` knows
-    )
+    from support.mlflow_store import open_store
 
     client, experiment = open_store(Target.at_address(None, "demo"))
     client.create_run(experiment)
@@ -197,7 +194,6 @@ def test_a_server_that_is_down_costs_a_warning_and_nothing_else(
     (tmp_path / "dvc.yaml").touch()
     (tmp_path / "conf").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     _, status, _ = run_bakeoff(monkeypatch, capsys, "track", "status")
     [_, row, count] = status.splitlines()
     assert re.search(rf"lost +http://127.0.0.1:{port} +9 lines", row) and count == "1 run, 0 sent whole"
