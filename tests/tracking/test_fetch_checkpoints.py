@@ -3,8 +3,7 @@
 import hashlib
 import json
 import shutil
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,31 +25,17 @@ from support.commands import run_bakeoff
 from support.imports import ROOT
 from support.made_checkpoints import FINGERPRINT, IDENTITY, RUN, Trained, trained
 from support.messages import missing_in
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.fetch_checkpoints import StoredWork, find_work
-    from bakeoff.tracking.store.mlflow_client import open_store
-    from bakeoff.tracking.sync.send_run import Delivery
+from support.mlflow_store import copy_store, deliver, find_work, open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 HERE = continue_run.here(IDENTITY)  # the run's identity, by the code and libraries of today
 NEW_NAME = name_of(HERE)
 
 
-def deliver(journal: Path, target: Target) -> None:
-    client, experiment = open_store(target)
-    Delivery(client, experiment, journal, target).send()
-
-
 @pytest.fixture
-def target(tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
+def target(workspace: Path, new_store: Path) -> Target:
     """A store that alone has a run, killed at step 32, in a workspace without records."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
-    shutil.copy(new_store, "store.db")
-    target = Target(f"sqlite:///{tmp_path}/store.db", "bakeoff")
+    target = copy_store(new_store)
     journal = trained(target, (10, 20, 30))
     with_more = Journal(RUN)
     with_more.metrics(32, {"train/loss": 1 / 32})
@@ -61,7 +46,7 @@ def target(tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch) -> 
     shutil.copytree(ROOT / "conf", "conf")
     Path("dvc.yaml").touch()
     Path("params.yaml").write_text(
-        f"experiment: demo\ndata: {{use: digits}}\ntrack: {{use: mlflow, uri: 'sqlite:///{tmp_path}/store.db'}}\n"
+        f"experiment: demo\ndata: {{use: digits}}\ntrack: {{use: mlflow, uri: '{target.uri}'}}\n"
     )
     return target
 
@@ -126,34 +111,28 @@ def test_the_run_continues_in_mlflow_and_has_nothing_twice(target: Target, bakeo
     assert names == ["best-so-far-10", "checkpoint-30", "checkpoint-60"]
 
 
-def test_a_truncated_checkpoint_is_reported_and_the_one_before_is_taken(target: Target, bakeoff: Any) -> None:
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda content: content[:-5], ("damaged", " {size} bytes", " {whole}")),
+        (lambda content: content[:-1] + bytes([content[-1] ^ 1]), ("damaged", "SHA-256")),
+        (lambda content: content.replace(checkpoint.FORMAT, b"bakeoff checkpoint 9\n"), ("this version",)),
+    ],
+    ids=["truncated", "other bytes", "another format"],
+)
+def test_a_damaged_checkpoint_is_reported_and_the_one_before_is_taken(
+    change: Callable[[bytes], bytes], named: tuple[str, ...], target: Target, bakeoff: Any
+) -> None:
     file = file_of(target, "checkpoint-30", "00000030")
-    file.write_bytes(file.read_bytes()[:-5])
+    whole, changed = file.read_bytes(), change(file.read_bytes())
+    file.write_bytes(changed)
+    if named == ("this version",):
+        tags = {"bakeoff.sha256": hashlib.sha256(changed).hexdigest()}
+        open_store(target)[0].set_logged_model_tags(model_of(target, "checkpoint-30").model_id, tags)
     code, _, err = bakeoff(RUN, "--fetch", "--anyway")
-    size = file.stat().st_size
-    named = ("warning: 1-all/00000030", "damaged", f" {size} bytes", f" {size + 5}", "step 20")
-    assert (code, err.count("\n"), missing_in(err, *named)) == (0, 1, [])
+    facts = (part.format(size=len(changed), whole=len(whole)) for part in named)
+    assert (code, err.count("\n"), missing_in(err, "warning: 1-all/00000030", *facts, "step 20")) == (0, 1, [])
     assert newest_here(in_flight(NEW_NAME)) == 20
-
-
-def test_other_bytes_are_detected(target: Target, bakeoff: Any) -> None:
-    file = file_of(target, "checkpoint-30", "00000030")
-    content = file.read_bytes()
-    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    err = bakeoff(RUN, "--fetch", "--anyway")[2]
-    assert missing_in(err, "warning: 1-all/00000030", "damaged", "SHA-256", "step 20") == []
-
-
-def test_a_checkpoint_of_another_format_is_detected(target: Target, bakeoff: Any) -> None:
-    client, _ = open_store(target)
-    model = model_of(target, "checkpoint-30")
-    file = file_of(target, "checkpoint-30", "00000030")
-    content = file.read_bytes().replace(checkpoint.FORMAT, b"bakeoff checkpoint 9\n")
-    file.write_bytes(content)
-    client.set_logged_model_tags(model.model_id, {"bakeoff.sha256": hashlib.sha256(content).hexdigest()})
-    code, _, err = bakeoff(RUN, "--fetch", "--anyway")
-    named = ("warning: 1-all/00000030", "this version", "step 20")
-    assert (code, err.count("\n"), missing_in(err, *named)) == (0, 1, [])
 
 
 def test_a_store_in_which_none_is_whole_leaves_nothing_half_written(target: Target, bakeoff: Any) -> None:
@@ -211,7 +190,7 @@ def test_two_runs_of_one_name_are_named_and_each_is_found_by_its_id(target: Targ
     code, _, err = bakeoff(FINGERPRINT)
     assert code == 2 and err.startswith(f"{FINGERPRINT}: must name one run, got 2: ")
     assert "short names" in err and "01234567 at step 30" in err and "77777777 at step 10" in err
-    assert [find_work(target, name).checkpoints[0].step for name in ("77777777", RUN[:8], RUN)] == [10, 30, 30]
+    assert [find_work(target, name).copies[0].step for name in ("77777777", RUN[:8], RUN)] == [10, 30, 30]
 
 
 def test_a_store_that_is_not_there_is_not_made(target: Target, bakeoff: Any) -> None:
@@ -260,18 +239,13 @@ def test_other_code_is_allowed_on_request_and_reported() -> None:
     assert missing_in(line, "c0c0c0c0c0c0", f"{HERE['code'][:12]} here", "weights") == []
 
 
-@pytest.fixture
-def work(target: Target) -> Iterator[StoredWork]:
-    yield find_work(target, RUN)
-
-
-def test_a_checkpoint_that_is_as_new_stays(work: StoredWork, target: Target, bakeoff: Any) -> None:
+def test_a_checkpoint_that_is_as_new_stays(target: Target, bakeoff: Any) -> None:
     assert bakeoff(RUN, "--fetch", "--anyway")[0] == 0
     line = bakeoff(RUN, "--fetch", "--anyway")[1].splitlines()[-1]
     assert missing_in(line, "continue: ", "as new", "`bakeoff repro`") == []
 
 
-def test_a_run_that_trains_here_is_left_alone(work: StoredWork, bakeoff: Any) -> None:
+def test_a_run_that_trains_here_is_left_alone(target: Target, bakeoff: Any) -> None:
     folder = in_flight(NEW_NAME)
     folder.mkdir(parents=True)
     with FileLock(folder / "lock"):
@@ -288,4 +262,4 @@ def test_a_variant_that_cannot_be_rendered_ends_it(target: Target, bakeoff: Any)
 def test_a_hostile_name_in_the_store_is_no_path(target: Target, bakeoff: Any) -> None:
     client, _ = open_store(target)
     client.set_logged_model_tags(model_of(target, "checkpoint-30").model_id, {"bakeoff.checkpoint": "../../00000099"})
-    assert [one.step for one in find_work(target, RUN).checkpoints] == [20]
+    assert [one.step for one in find_work(target, RUN).copies] == [20]

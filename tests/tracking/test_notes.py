@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -26,22 +27,8 @@ LOCK = "stages: {train: {params: {models/config/run.yaml: {lr: {kind: cosine}}},
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
+def _without_a_note(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NOTE_VARIABLE, "")
-    return tmp_path
-
-
-class Waits:
-    """Stands for the thread that keeps a sender alive."""
-
-    def __init__(self, *ignored: object) -> None:
-        pass
-
-    def end(self, wait_s: float) -> None:
-        pass
 
 
 def notes(run_id: str) -> list[str]:
@@ -66,7 +53,7 @@ def trained() -> None:
 
 
 def test_a_run_is_reported_with_its_notes_and_its_chosen_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracker, "Watch", Waits)
+    monkeypatch.setattr(tracker, "Watch", lambda *given: SimpleNamespace(end=lambda wait_s: None))
     monkeypatch.setenv(NOTE_VARIABLE, "with new images")
     with tracker.start(Mlflow(name="friday"), "ssd · cosine", {}, note="the first try", run_id="7f"):
         pass

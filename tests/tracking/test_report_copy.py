@@ -17,12 +17,10 @@ PAGE = f"<dl>{MARK}</dl><p>{MARK}</p>"
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (tmp_path / "judged").mkdir()
-    (tmp_path / "judged/report.html").write_text(PAGE, encoding="utf-8")
-    return tmp_path
+def here(workspace: Path) -> Path:
+    (workspace / "judged").mkdir()
+    (workspace / "judged/report.html").write_text(PAGE, encoding="utf-8")
+    return workspace
 
 
 def test_the_copy_is_named_by_the_fingerprint_and_the_page_stays_as_it_is(here: Path) -> None:

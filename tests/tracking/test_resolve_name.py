@@ -50,7 +50,7 @@ def names(new_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("workspace"))
-        for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
+        for name in ("DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
             patch.delenv(name, raising=False)
         shutil.copy(new_store, "mlflow.db")
         shutil.copytree(ROOT / "conf", "conf")

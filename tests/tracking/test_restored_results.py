@@ -13,15 +13,8 @@ from bakeoff.tracking.restored_results import reconcile
 from bakeoff.tracking.results.results import last_here, note_result
 from bakeoff.tracking.store.target import Target, target_in
 
+pytestmark = pytest.mark.usefixtures("workspace")
 TARGET = Target("http://somewhere", "bakeoff")
-
-
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
 
 
 def result(run_id: str, lr: str, track: str = "{kind: mlflow, experiment: bakeoff, uri: 'http://somewhere'}") -> None:

@@ -1,6 +1,6 @@
 """What stages write into journals, and that nothing delays them."""
 
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,7 @@ class Waits:
 
 
 @pytest.fixture(autouse=True)
-def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waits:
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "DVC_EXP_NAME", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
+def waits(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Waits:
     waits = Waits()
     monkeypatch.setattr(tracker, "Watch", waits)
     return waits
@@ -58,30 +55,16 @@ def test_a_run_that_is_not_tracked_writes_no_journal(tmp_path: Path) -> None:
     assert copy.run_id == "0f" and not journals().exists()
 
 
-def fine() -> None:
-    pass
-
-
-def stopped() -> None:
-    raise KeyboardInterrupt
-
-
-def broken() -> None:
-    raise ValueError
-
-
 @pytest.mark.parametrize(
-    ("block", "state", "waited"), [(fine, "FINISHED", 3.0), (stopped, "KILLED", 0), (broken, "FAILED", 0)]
+    ("error", "state", "waited"), [(None, "FINISHED", 3.0), (KeyboardInterrupt, "KILLED", 0), (ValueError, "FAILED", 0)]
 )
 def test_a_run_ends_as_its_block_does_and_only_a_fine_one_waits(
-    block: Callable[[], None], state: str, waited: float, waits: Waits
+    error: type[BaseException] | None, state: str, waited: float, waits: Waits
 ) -> None:
     copy = tracker.start(Mlflow(wait_s=3.0), "a run", {}, run_id="0f")
-    try:
-        with copy.ending():
-            block()
-    except (KeyboardInterrupt, ValueError):
-        pass
+    with suppress(KeyboardInterrupt, ValueError), copy.ending():
+        if error:
+            raise error
     assert states("0f") == ["RUNNING", state] and waits.waited == [waited]
     assert last_here() == ("0f" if state == "FINISHED" else None)
 

@@ -84,7 +84,7 @@ def target_here(uri: str | None = None, experiment: str | None = None) -> Target
 
 def _find_in_store(target: Target, run_id: str) -> "tuple[Run | None, str | None]":
     """Return the run, and why not if the store does not answer."""
-    if target.is_missing:
+    if target.lacks_its_file:
         return None, None
     from bakeoff.tracking.store.mlflow_client import connect, explain, find_id
 

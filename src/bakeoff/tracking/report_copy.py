@@ -15,9 +15,10 @@ from bakeoff.tracking.journal.journal import entries_of
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.results.measurements import read_measured, run_id_of
 from bakeoff.tracking.results.results import is_trained_here, result_here
+from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 
 FILE = "report.html"
-SHOWN_OF_ID, SHOWN_OF_COMMIT = 8, 7
+SHOWN_OF_COMMIT = 7
 NO_COMMIT = "none"  # as `source_tags` have it, of a folder that git does not know
 
 

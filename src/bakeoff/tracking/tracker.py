@@ -113,17 +113,15 @@ class Tracker:
         if not self._journal or is_far():  # a far job leaves its checkpoints in the store of work in flight
             return
         try:
-            self._report_checkpoint(self._journal, stock)
+            entry = report_checkpoints(self._journal, stock, self._settings)
+            if entry and not self._has_reported_checkpoints:
+                if (stock.folder / IDENTITY).is_file():
+                    self._journal.file(stock.folder / IDENTITY, STORED_IDENTITY)
+                for line in describe_sending(entry, self._settings):
+                    print_line(line)
+                self._has_reported_checkpoints = True
         except OSError as error:
             self._journal.trouble = error
-
-    def _report_checkpoint(self, journal: Journal, stock: CheckpointList) -> None:
-        if entry := report_checkpoints(journal, stock, self._settings):
-            if not self._has_reported_checkpoints and (stock.folder / IDENTITY).is_file():
-                journal.file(stock.folder / IDENTITY, STORED_IDENTITY)
-            for line in [] if self._has_reported_checkpoints else describe_sending(entry, self._settings):
-                print_line(line)
-            self._has_reported_checkpoints = True
 
     def dataset(
         self, name: str, digest: str, source: str, counts: Mapping[str, Any], *, context: str = "training"

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from bakeoff.experiments.checkpoint_store import copies
-from bakeoff.experiments.checkpoint_store.copies import Copy, fetch, prune, send_file, send_manifest
+from bakeoff.experiments.checkpoint_store.copies import fetch, prune, send_file, send_manifest
 from bakeoff.experiments.checkpoint_store.store import FolderStore
 from bakeoff.learning.checkpoints.checkpoint import Damaged
+from bakeoff.tracking.journal import checkpoint_copies
+from bakeoff.tracking.journal.checkpoint_copies import CheckpointCopy
 
 RUN, RUN_ID = "5d1c", "0" * 32
 PREFIX = f"{RUN}/00000001-0f3a9c11"
@@ -17,7 +19,7 @@ NAME, BEST = "1-head/00000532", "1-head/best-00000400"
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderStore:
-    monkeypatch.setattr(copies, "PART_BYTES", 10)
+    monkeypatch.setattr(checkpoint_copies, "PART_BYTES", 10)
     (tmp_path / "store").mkdir()
     return FolderStore(tmp_path / "store")
 
@@ -35,7 +37,7 @@ def sent(store: FolderStore, tmp_path: Path, prefix: str = PREFIX, name: str = N
 def test_what_was_sent_in_parts_comes_back_as_it_was(store: FolderStore, tmp_path: Path) -> None:
     sent(store, tmp_path, bad_records="train\t17\tshard: record 17\n")
     [copy] = copies.copies(store, RUN)
-    assert copy == Copy(1, 1, 532, PREFIX, NAME)
+    assert copy == CheckpointCopy(1, 1, 532, NAME, PREFIX)
     files, run_id = fetch(store, copy, tmp_path / "here")
     assert [file.relative_to(tmp_path / "here").as_posix() for file in files] == ["bad_records", BEST, NAME]
     assert [file.read_bytes()[:6] for file in files] == [b"train\t", b"twelve", bytes(range(6))]

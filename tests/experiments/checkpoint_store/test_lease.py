@@ -134,7 +134,7 @@ def test_the_same_epoch_of_another_is_another_s(store: FolderStore) -> None:
 
 def test_a_file_that_is_just_being_written_is_held(store: FolderStore) -> None:
     store.write(f"{RUN}/leases/00000001", b"")
-    threading.Timer(0.3, lambda: store.write(f"{RUN}/leases/00000001", Claim.make_own().content)).start()
+    threading.Timer(0.3, lambda: store.write(f"{RUN}/leases/00000001", Claim("5d1c", "another", 7).content)).start()
     lines: list[str] = []
     with pytest.raises(TryAgainLater, match="trains this variant right now"):
         take(store, "one", lines)

@@ -1,5 +1,6 @@
 """How a training ended, in its file: what is written, what files of earlier versions and damaged ones are read as."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,76 +43,29 @@ WHOLE = TrainedState(
         licences=("MIT",),
     ),
 )
-TEXT = r"""{
- "state": "STOPPED",
- "ended_by": "stop",
- "step": 700,
- "best_metric": "mAP_50",
- "best_value": 0.86,
- "best_step": 600,
- "phases": [
-  {
-   "name": "head",
-   "first_step": 0,
-   "steps": 300,
-   "best_value": 0.5,
-   "best_step": 300,
-   "ended_by": "steps"
-  },
-  {
-   "name": "all",
-   "first_step": 300,
-   "steps": 700,
-   "best_value": null,
-   "best_step": 0,
-   "ended_by": "stop"
-  }
- ],
- "steps": 1000,
- "parameters": 2571890,
- "weights_sha256": "5d1c",
- "classes": [
-  "cat",
-  "gr\u00f6\u00dfe"
- ],
- "bad_records": {
-  "train": 2
- },
- "lineage": {
-  "fingerprint": "1356d7d31e99a84a",
-  "started_from": "zoo/net",
-  "first_weights": "77ab",
-  "parents": [
-   {
-    "fingerprint": "64cbc1a6731605e7",
-    "step": 400
-   }
-  ],
-  "starts": [
-   {
-    "name": "net",
-    "licence": "MIT",
-    "data": null,
-    "verified": false
-   }
-  ],
-  "own": {
-   "run": "1356d7d31e99a84a",
-   "data": "600 examples of 2 classes",
-   "records": "9c9c"
-  },
-  "trained_from": "net, trained on data that is not known, licence MIT, not verified",
-  "licences": [
-   "MIT"
-  ]
- }
-}
-"""
+TREE = {
+    "state": "STOPPED", "ended_by": "stop", "step": 700,
+    "best_metric": "mAP_50", "best_value": 0.86, "best_step": 600,
+    "phases": [
+        {"name": "head", "first_step": 0, "steps": 300, "best_value": 0.5, "best_step": 300, "ended_by": "steps"},
+        {"name": "all", "first_step": 300, "steps": 700, "best_value": None, "best_step": 0, "ended_by": "stop"},
+    ],
+    "steps": 1000, "parameters": 2571890, "weights_sha256": "5d1c", "classes": ["cat", "größe"],
+    "bad_records": {"train": 2},
+    "lineage": {
+        "fingerprint": "1356d7d31e99a84a", "started_from": "zoo/net", "first_weights": "77ab",
+        "parents": [{"fingerprint": "64cbc1a6731605e7", "step": 400}],
+        "starts": [{"name": "net", "licence": "MIT", "data": None, "verified": False}],
+        "own": {"run": "1356d7d31e99a84a", "data": "600 examples of 2 classes", "records": "9c9c"},
+        "trained_from": "net, trained on data that is not known, licence MIT, not verified", "licences": ["MIT"],
+    },
+}  # fmt: skip
 
 
 def test_the_file_has_these_keys_in_this_order_and_reads_back(tmp_path: Path) -> None:
     write_state(tmp_path, WHOLE)
-    assert (tmp_path / "state.json").read_bytes() == TEXT.encode()
+    text = (tmp_path / "state.json").read_bytes().decode("ascii")
+    assert text == json.dumps(TREE, indent=1) + "\n" and text.startswith('{\n "state": "STOPPED",\n')
     assert read_state(tmp_path) == WHOLE
 
 

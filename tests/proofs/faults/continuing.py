@@ -1,13 +1,10 @@
 """Train, `kill -9`, lose all but MLflow's server, clone anew, `bakeoff continue`: do the same weights come out?
 
-    python tests/proofs/faults/continuing.py --kills 10 [--store postgresql://postgres@127.0.0.1/mlflow] [--s3]
-
-makes a small workspace in a temporary folder and trains once to the end. Then, so many times, it trains in a fresh
-clone, kills that training and its sender at a random moment, removes the clone, and goes on in another one.
-With `--s3`, files go from the training machine to a bucket, and checkpoints are so large that they go in parts.
+A small workspace trains once to the end. Then, so many times, training and its sender are killed in a fresh clone at a
+random moment, the clone is removed, and another one goes on. With a bucket, files go to it from the training machine,
+and checkpoints are so large that they go in parts.
 """
 
-import argparse
 import os
 import random
 import re
@@ -15,14 +12,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import psutil
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 from proofs.faults.kills import SETTINGS, curve
@@ -101,11 +95,9 @@ def _below(folder: Path) -> list[psutil.Process]:
     return processes
 
 
-def lost_and_gone_on(
-    folder: Path, kills: int, chance: random.Random, store: str | None = None, bucket: Bucket | None = None
-) -> list[str]:
+def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, bucket: Bucket | None = None) -> list[str]:
     """Return what differs from an uninterrupted training; prints a line for each kill."""
-    server = Server(folder / "server", store, bucket)
+    server = Server(folder / "server", bucket=bucket)
     server.start()
     width, steps = LARGE if bucket else SMALL
     wrong = []
@@ -149,28 +141,3 @@ def in_mlflow(runs: dict[str, list[dict[str, Any]]], ids: list[str]) -> list[str
         if more or run["status"] != "FINISHED" or twice or checkpoints != 2 or not {"best", "final"} <= set(names):
             wrong.append(f"{run_id}: {len(more)} runs more, {run['status']}, twice: {twice}, models: {names}")
     return wrong
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--store", help="a database for the server; without it SQLite")
-    parser.add_argument("--s3", action="store_true", help="files go to a bucket of S3, which moto's server holds")
-    arguments = parser.parse_args()
-    chance, bucket = random.Random(arguments.seed), Bucket() if arguments.s3 else None
-    if bucket:
-        os.environ.update(bucket.environment)
-        bucket.start()
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            wrong = lost_and_gone_on(Path(folder), arguments.kills, chance, arguments.store, bucket)
-        finally:
-            if bucket:
-                bucket.kill()
-    print("\n".join(wrong) or "all the same")
-    sys.exit(1 if wrong else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,31 +1,20 @@
 """MLflow gone, killed, frozen, or its senders killed, or training killed: does MLflow end up with the very same run?
 
-    python tests/proofs/faults/tracking.py                      every fault
-    python tests/proofs/faults/tracking.py frozen eight         some
-    python tests/proofs/faults/tracking.py eight --repeats 20   eight processes on a store that nobody made, 20 times
-    python tests/proofs/faults/tracking.py real                 a real training: killed, and its server killed, too
-
 Each fault meets a run of some hundred steps. Then `bakeoff track sync` runs, and the store is compared, field by field,
-with that of a run which met none. Said is also how long a logged step of training waited for tracking.
+with that of a run which met none. How long a logged step of training waited for tracking is measured, too.
 """
 
-import argparse
 import os
 import random
 import re
 import signal
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from proofs.faults.tracking_real import real
-from proofs.faults.tracking_store import Server, contents, differences
+from proofs.faults.tracking_store import Server, contents
 from support.imports import ROOT
 from support.workspace_copy import environment
 
@@ -153,9 +142,6 @@ FAULTS: dict[str, Callable[[Clone, Server], None]] = {
 }
 
 
-OTHERS = ("eight", "real")
-
-
 def finish(clone: Clone) -> None:
     ended(clone.play("run"))
 
@@ -202,39 +188,3 @@ def eight(folder: Path) -> list[str]:
         same = [{**other, "tags": {**other["tags"], "bakeoff.run": "0f"}} for other in runs.pop(run, [])] == [first]
         faults += [] if same else [run]
     return faults + sorted(runs)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("faults", nargs="*", default=[*FAULTS, *OTHERS], choices=[*FAULTS, *OTHERS, []])
-    parser.add_argument("--repeats", type=int, default=1, help="of `eight`")
-    arguments = parser.parse_args()
-    bad = 0
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        folder = Path(name).resolve()
-        chosen = [fault for fault in arguments.faults if fault not in OTHERS]
-        expected = meet("no_fault", no_fault, folder) if chosen else None
-        for fault in chosen:
-            runs, waits = meet(fault, FAULTS[fault], folder)
-            assert expected
-            [run] = expected[0]
-            lines = differences(run, runs[0]) if len(runs) == 1 else [f"{len(runs)} runs"]
-            waited = f"waited {statistics.mean(waits) * 1e3:.2f} ms a step, 99 of 100 under "
-            waited += f"{statistics.quantiles(waits, n=100)[-1] * 1e3:.2f}, at most {max(waits) * 1e3:.1f}"
-            print(f"{fault}: {'the same' if not lines else 'DIFFERS'}; {len(waits)} steps {waited}", flush=True)
-            for line in lines:
-                print(f"  {line}", flush=True)
-            bad += bool(lines) + (statistics.quantiles(waits, n=100)[-1] > MOST_WAITED_S)
-        for repeat in range(arguments.repeats if "eight" in arguments.faults else 0):
-            faulty = eight(folder / f"eight-{repeat}")
-            print(f"eight, {repeat + 1}: {'all complete' if not faulty else f'NOT COMPLETE {faulty}'}", flush=True)
-            bad += bool(faulty)
-        if "real" in arguments.faults:
-            lines = real(folder / "real")
-            print(f"real: {'the same' if not lines else 'DIFFERS'}", *lines, sep="\n  ", flush=True)
-            bad += bool(lines)
-    sys.exit(1 if bad else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -137,7 +137,7 @@ for run in client.search_runs(experiments, max_results=1000):
                     for key in run.data.metrics},
         "datasets": [[one.dataset.name, one.dataset.digest, one.dataset.source, one.dataset.profile]
                      for one in run.inputs.dataset_inputs],
-        "models": {f"{found.name} {found.tags.get('bakeoff.foundation.files')}": model(found, run) for found in models},
+        "models": {f"{found.name} {found.tags.get('bakeoff.files')}": model(found, run) for found in models},
         "number_of_models": sum(found.model_type != "checkpoint" for found in models),
         "versions": sorted((found.name, found.tags) for found in versions),
     })

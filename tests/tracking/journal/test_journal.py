@@ -9,28 +9,17 @@ from typing import Any
 import pytest
 
 from bakeoff.tracking.journal.artifacts import COPIED_BYTES, kept_file
-from bakeoff.tracking.journal.entries import ParamsEntry, TagsEntry, format_line, parse_line
+from bakeoff.tracking.journal.entries import ParamsEntry, parse_line
 from bakeoff.tracking.journal.journal import Journal, entries
 from bakeoff.tracking.journal.journal_folder import FILE, is_being_written
 
-
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("workspace")
 
 
 def read_entries(journal: Journal, *kinds: str) -> list[Any]:
     """Without the time."""
     chosen = [entry for entry, _ in entries(journal.folder) if entry and (not kinds or entry.kind in kinds)]
     return [replace(entry, at=0) for entry in chosen]
-
-
-def test_an_entry_is_a_line_that_can_be_read_again() -> None:
-    entry = TagsEntry({"name": "ssd · cosine\n"}, at=1)
-    line = format_line(entry)
-    assert line.count(b"\n") == 1 and line.endswith(b"\n") and parse_line(line) == entry
 
 
 @pytest.mark.parametrize("damage", [b"", b"\n", b"00000000 {}\n", b"no checksum\n", b"zz {}\n"])

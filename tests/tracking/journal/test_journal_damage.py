@@ -57,10 +57,8 @@ READING = settings(WRITING, max_examples=1000)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    folder = tmp_path / ".bakeoff/journal/0f"
+def folder(workspace: Path) -> Path:
+    folder = workspace / ".bakeoff/journal/0f"
     folder.mkdir(parents=True)
     return folder
 

@@ -5,11 +5,9 @@ Journals and stores are real, and so is MLflow's client; only the detached proce
 
 import base64
 import shutil
-import socket
 import sqlite3
 import subprocess
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,14 +20,7 @@ from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import SyncProgress, Target, place_in
 from bakeoff.tracking.sync import watch
 from support.messages import missing_in
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.store.mlflow_client import connect, load_mlflow
-
-    load_mlflow()
-    from bakeoff.tracking.sync.send_all import Courier
-    from bakeoff.tracking.sync.sync_status import sync
+from support.mlflow_store import Courier, connect, sync
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 
@@ -78,10 +69,7 @@ def store(new_store: Path, journal: Journal) -> Path:
 
 
 @pytest.fixture
-def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
-    monkeypatch.chdir(tmp_path)
-    for name in ("DVC_ROOT", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
+def journal(workspace: Path) -> Iterator[Journal]:
     journal = Journal("0f")
     journal.run("ssd · cosine · low")
     journal.metrics(1, {"train/loss": 0.5})
@@ -148,18 +136,6 @@ def test_a_server_that_fails_is_reported_once_with_the_reason(
     uri = f"http://127.0.0.1:{server.server_port}"
     assert missing_in_warning(warning_of(journal, Target(uri, "bakeoff")), uri, *reason) == []
     assert place_in(journal.folder, Target(uri, "bakeoff")).tries == 2
-
-
-def test_a_server_that_is_down_is_reported_once_and_another_store_takes_the_run(
-    journal: Journal, store: Path, warning_of: Callable
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        uri = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-    warning = warning_of(journal, Target(uri, "bakeoff"))
-    assert missing_in_warning(warning, uri, "no server", "Connection refused") == []
-    lines: list[str] = []
-    assert sync(f"sqlite:///{store}", lines.append) and lines == []
-    assert arrived(store) == [(1, 0.5), (2, 0.25), (3, 0.5 / 3)]
 
 
 def test_a_wrong_password_is_reported_without_it(

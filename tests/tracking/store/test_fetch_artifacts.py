@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import shutil
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,21 +16,16 @@ from bakeoff.tracking.results.lineage import lineage_of
 from bakeoff.tracking.store.fetch_artifacts import fetch_weights
 from bakeoff.tracking.store.target import Target, place_in
 from support.messages import missing_in
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.sync.send_all import Courier
+from support.mlflow_store import Courier, copy_store
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 NOTHING = ("train.init.weights", "best.weights.h5", "of run")
 
 
 @pytest.fixture
-def settings(new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mlflow:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (tmp_path / "best.weights.h5").write_bytes(b"weights")
-    return Mlflow(uri=f"sqlite:///{shutil.copy(new_store, tmp_path)}")
+def settings(new_store: Path, workspace: Path) -> Mlflow:
+    Path("best.weights.h5").write_bytes(b"weights")
+    return Mlflow(uri=copy_store(new_store).uri)
 
 
 @pytest.fixture
@@ -78,13 +71,8 @@ def test_weights_that_were_too_large_for_the_store_are_where_they_were_made(
     sent("2f" * 16, lambda journal: weights(journal, largest_model_mb=0.0))
     with pytest.raises(ConfigError) as refused:
         fetch_weights(settings, "2f" * 16)
-    model = (
-        "model best",
-        "track.largest_model_mb",
-        "best.weights.h5",
-        "7 bytes",
-        hashlib.sha256(b"weights").hexdigest(),
-    )
+    digest = hashlib.sha256(b"weights").hexdigest()
+    model = ("model best", "track.largest_model_mb", "best.weights.h5", "7 bytes", digest)
     assert missing_in(str(refused.value), *NOTHING, "2f" * 16, *model) == []
 
 

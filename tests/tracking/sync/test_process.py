@@ -36,9 +36,7 @@ class Courier:
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[Courier]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
+def store(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> type[Courier]:
     module = ModuleType("bakeoff.tracking.sync.send_all")
     Courier.failures, Courier.sent = 0, []
     module.Courier = Courier  # type: ignore[attr-defined]

@@ -2,9 +2,6 @@
 
 import os
 import shutil
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,35 +12,27 @@ from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.tracking.journal.entries import CheckpointEntry
 from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.store.target import Target, place_in, takes_checkpoints_here
-from bakeoff.tracking.sync import send_checkpoints
 from bakeoff.tracking.tracker import Tracker
-from support.made_checkpoints import FINGERPRINT, IDENTITY, RUN, trained
+from support.made_checkpoints import FINGERPRINT, RUN, trained
 from support.messages import missing_in
+from support.mlflow_store import MlflowClient, copy_store, deliver, open_store
 
 REPOSITORY = "mlflow.store.artifact.artifact_repository_registry.get_artifact_repository"
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.store.mlflow_client import load_mlflow, open_store
-
-    load_mlflow()
-    from mlflow import MlflowClient
-
-    from bakeoff.tracking.sync.send_run import Delivery
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 
 
 @pytest.fixture
-def target(tmp_path: Path, new_store: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return Target(f"sqlite:///{Path(shutil.copy(new_store, 'store.db')).resolve()}", "bakeoff")
+def target(workspace: Path, new_store: Path) -> Target:
+    return copy_store(new_store)
 
 
-def deliver(journal: Path, target: Target, through: Callable[[MlflowClient], Any] = lambda client: client) -> None:
-    client, experiment = open_store(target)
-    Delivery(through(client), experiment, journal, target).send()
+@pytest.fixture
+def journal(target: Target) -> Path:
+    """Return the journal of a run of 20 steps that the store has."""
+    journal = trained(target, (10, 20))
+    deliver(journal, target)
+    return journal
 
 
 def stored(target: Target) -> dict[str, Any]:
@@ -65,9 +54,7 @@ def kept(journal: Path) -> list[str]:
     return sorted(path.name for path in journal.glob("files/checkpoint-*"))
 
 
-def test_a_checkpoint_has_its_step_its_companions_and_the_metrics_known_then(target: Target) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
+def test_a_checkpoint_has_its_step_its_companions_and_the_metrics_known_then(target: Target, journal: Path) -> None:
     models = stored(target)
     assert sorted(models) == ["best-so-far-10", "checkpoint-10", "checkpoint-20"]
     newest = models["checkpoint-20"]
@@ -87,9 +74,7 @@ def test_a_checkpoint_has_its_step_its_companions_and_the_metrics_known_then(tar
     assert kept(journal) == [] and place_in(journal, target).refused == ()
 
 
-def test_what_is_removed_here_is_removed_there_with_its_files(target: Target) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
+def test_what_is_removed_here_is_removed_there_with_its_files(target: Target, journal: Path) -> None:
     trained(target, (30, 40, 50))
     deliver(journal, target)
     assert sorted(stored(target)) == ["best-so-far-40", "checkpoint-40", "checkpoint-50"]
@@ -168,11 +153,10 @@ class Slow:
 def test_a_large_checkpoint_is_sent_in_parts_and_after_a_cut_only_the_missing_ones(
     target: Target, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(send_checkpoints, "PART_BYTES", 100_000)
-    monkeypatch.setattr("bakeoff.tracking.journal.checkpoints.PART_BYTES", 100_000)
+    monkeypatch.setattr("bakeoff.tracking.journal.checkpoint_copies.PART_BYTES", 100_000)
     journal = trained(target, {10: 80_000})  # of four bytes
     [line] = capsys.readouterr().out.splitlines()
-    assert missing_in(line, "checkpoints", "0 MB", "parts of 0 MB") == []
+    assert missing_in(line, "checkpoints", "0 MB", "parts of 16 MB") == []
     first: list[str] = []
     second: list[str] = []
     with pytest.raises(ConnectionError, match="^cut$"):
@@ -211,9 +195,7 @@ def test_a_step_that_is_taken_again_replaces_the_checkpoint_of_the_first_time(ta
     assert there.read_bytes() == Path(".bakeoff/runs", FINGERPRINT, "1-all/00000020").read_bytes()
 
 
-def test_an_attempt_that_resumes_sends_nothing_anew(target: Target) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
+def test_an_attempt_that_resumes_sends_nothing_anew(target: Target, journal: Path) -> None:
     sent: list[str] = []
     trained(target, ())
     deliver(journal, target, lambda client: Slow(client, sent))
@@ -221,10 +203,8 @@ def test_an_attempt_that_resumes_sends_nothing_anew(target: Target) -> None:
 
 
 def test_files_that_are_refused_are_named_and_the_model_is_sent(
-    target: Target, monkeypatch: pytest.MonkeyPatch
+    target: Target, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
     trained(target, (30,))
 
     def refuse(*given: object, **more: object) -> None:
@@ -246,10 +226,8 @@ def test_files_that_are_refused_are_named_and_the_model_is_sent(
     ],
 )
 def test_a_removal_that_failed_in_passing_is_tried_again(
-    text: str, target: Target, monkeypatch: pytest.MonkeyPatch
+    text: str, target: Target, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
     trained(target, (30,))
 
     def fail(*given: object, **more: object) -> None:
@@ -277,20 +255,8 @@ def test_files_of_a_model_in_no_place_of_its_own_are_not_deleted(target: Target)
     assert Path("store.db").is_file()
 
 
-def test_what_the_fingerprint_is_a_hash_of_is_among_the_artifacts(target: Target) -> None:
-    journal = trained(target, (10,))
-    deliver(journal, target)
-    client, experiment = open_store(target)
-    [run] = client.search_runs([experiment])
-    folder = client.download_artifacts(run.info.run_id, "train/identity.json")
-    assert Path(folder).read_text(encoding="utf-8").startswith('{\n "seed": 1')
-    assert IDENTITY["seed"] == 1
-
-
-def test_another_store_gets_the_checkpoints_that_are_still_here(target: Target, new_store: Path) -> None:
-    journal = trained(target, (10, 20))
-    deliver(journal, target)
-    other = replace(target, uri=f"sqlite:///{Path(shutil.copy(new_store, 'other.db')).resolve()}")
+def test_another_store_gets_the_checkpoints_that_are_still_here(target: Target, journal: Path, new_store: Path) -> None:
+    other = copy_store(new_store, "other.db")
     deliver(journal, other)
     assert sorted(stored(other)) == sorted(stored(target))
 

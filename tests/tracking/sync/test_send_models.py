@@ -2,11 +2,9 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,26 +18,15 @@ from bakeoff.tracking.journal.artifacts import exported_model, kept_weights
 from bakeoff.tracking.journal.journal import Journal, entries
 from bakeoff.tracking.store.target import Target, place_in
 from support.messages import missing_in
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of MLflow's libraries, while they are loaded
-    from bakeoff.tracking.store.mlflow_client import load_mlflow, open_store
-
-    load_mlflow()
-    from mlflow import MlflowClient
-
-    from bakeoff.tracking.sync.send_run import Delivery
-    from bakeoff.tracking.sync.sync_status import sync
+from support.mlflow_store import MlflowClient, copy_store, deliver, open_store, sync
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 STATE = TrainedState(step=6, best_step=4)
 
 
 @pytest.fixture
-def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
+def journal(workspace: Path) -> Iterator[Journal]:
     """Of a run that validated at steps 2, 4 and 6, was judged, and left weights."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     journal = Journal("0f")
     journal.run("ssd · cosine · low")
     for step in (2, 4, 6):
@@ -55,14 +42,9 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal
 
 @pytest.fixture
 def target(new_store: Path, journal: Journal) -> Target:
-    target = Target(f"sqlite:///{Path(shutil.copy(new_store, 'store.db')).resolve()}", "bakeoff")
+    target = copy_store(new_store)
     target.write(journal.folder)
     return target
-
-
-def deliver(journal: Journal, target: Target, through: Callable[[MlflowClient], Any] = lambda client: client) -> None:
-    client, experiment = open_store(target)
-    Delivery(through(client), experiment, journal.folder, target).send()
 
 
 def models(target: Target) -> dict[str, dict[str, Any]]:
@@ -102,7 +84,7 @@ WEIGHTS = {
 def test_weights_are_models_with_the_metrics_of_their_step_and_what_was_measured_of_them(
     journal: Journal, target: Target
 ) -> None:
-    deliver(journal, target)
+    deliver(journal.folder, target)
     assert models(target) == WEIGHTS
     assert place_in(journal.folder, target).refused == () and not list((journal.folder / "files").iterdir())
 
@@ -131,8 +113,8 @@ class Cut:
 @pytest.mark.parametrize("at", range(1, 22))
 def test_a_request_that_is_cut_is_made_good(at: int, when: str, journal: Journal, target: Target) -> None:
     with pytest.raises(ConnectionError, match="^cut$"):
-        deliver(journal, target, lambda client: Cut(client, at, when))
-    deliver(journal, target)
+        deliver(journal.folder, target, lambda client: Cut(client, at, when))
+    deliver(journal.folder, target)
     assert models(target) == WEIGHTS
 
 
@@ -147,25 +129,25 @@ def test_a_model_is_made_once_though_its_making_seemed_to_fail(journal: Journal,
             return super().__getattr__(name)
 
     with pytest.raises(ConnectionError, match="^cut$"):
-        deliver(journal, target, lambda client: CutAfter(client, 0, "after"))
-    deliver(journal, target, lambda client: CutAfter(client, 0, "after"))
+        deliver(journal.folder, target, lambda client: CutAfter(client, 0, "after"))
+    deliver(journal.folder, target, lambda client: CutAfter(client, 0, "after"))
     assert models(target) == WEIGHTS and requests.count("create_logged_model") == 2
 
 
 def test_sent_models_are_not_sent_again_and_another_store_gets_them_from_the_first(
     journal: Journal, target: Target, new_store: Path
 ) -> None:
-    deliver(journal, target)
+    deliver(journal.folder, target)
     lines = sum(1 for _ in entries(journal.folder))
     for model in kept_weights(Path(), STATE, Mlflow()):
         journal.model(model)
     assert sum(1 for _ in entries(journal.folder)) == lines
     for name in ("final", "best"):
         Path(f"{name}.weights.h5").write_bytes(b"of the next run")
-    other = f"sqlite:///{Path(shutil.copy(new_store, 'other.db')).resolve()}"
+    other = copy_store(new_store, "other.db")
     lines: list[str] = []
-    assert sync(other, lines.append) and lines == []
-    assert models(Target.at_address(other, "bakeoff")) == WEIGHTS
+    assert sync(other.uri, lines.append) and lines == []
+    assert models(other) == WEIGHTS
 
 
 def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal: Journal, target: Target) -> None:
@@ -177,8 +159,8 @@ def test_an_export_is_a_predictor_and_a_version_of_the_registered_model(journal:
         settings = Mlflow(register=name, largest_model_mb=0.0)  # a model to be registered goes, however large
         facts = {"weights": "best", "task": "video", "multi_label": False}
         journal.model(exported_model(export, STATE, settings, **facts))
-    deliver(journal, target)
-    deliver(journal, target)
+    deliver(journal.folder, target)
+    deliver(journal.folder, target)
     client, experiment = open_store(target)
     [model] = client.search_logged_models([experiment], filter_string="name = 'exported'")
     versions = [version for name in ("cats", "felines") for version in client.search_model_versions(f"name = '{name}'")]
@@ -221,7 +203,7 @@ def test_what_another_clone_measures_is_added_to_the_model_and_to_the_run_once(
     journal: Journal, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other clone knows the run by its files, which hold no times. The store has the run from here."""
-    deliver(journal, target)
+    deliver(journal.folder, target)
     monkeypatch.chdir(tmp_path.parent)
     other = Journal("0f")
     target.write(other.folder)
@@ -234,7 +216,7 @@ def test_what_another_clone_measures_is_added_to_the_model_and_to_the_run_once(
     other.restoring = False
     other.metrics(6, {"evaluation/f1": 0.5}, revised=True, weights="best")
     other.close()
-    deliver(other, target)
+    deliver(other.folder, target)
     client, experiment = open_store(target)
     [run] = client.search_runs([experiment])
     assert {key: len(client.get_metric_history(run.info.run_id, key)) for key in run.data.metrics} == {
@@ -250,7 +232,7 @@ def test_a_number_that_the_store_refuses_keeps_no_model_from_being_ready(journal
     journal.metrics(6, {"evaluation/AP.a|b": 0.5, "evaluation/AP.c": 0.25}, revised=True, weights="final")
     for model in kept_weights(Path(), replace(STATE, step=7), Mlflow()):
         journal.model(model)
-    deliver(journal, target)
+    deliver(journal.folder, target)
     client, experiment = open_store(target)
     models = client.search_logged_models([experiment], filter_string="name = 'final'")
     assert [str(model.status) for model in models] == ["READY", "READY"]
@@ -264,7 +246,7 @@ def test_a_model_over_the_limit_is_there_by_reference(journal: Journal, target: 
     Path("best.weights.h5").write_bytes(b"larger")
     for model in kept_weights(Path(), STATE, Mlflow(largest_model_mb=5.5e-6)):
         journal.model(model)
-    deliver(journal, target)
+    deliver(journal.folder, target)
     client, experiment = open_store(target)
     newest = max(
         client.search_logged_models([experiment], filter_string="name = 'best'"),
@@ -276,7 +258,7 @@ def test_a_model_over_the_limit_is_there_by_reference(journal: Journal, target: 
     assert [point.value for point in newest.metrics] == [0.5, 0.625]
     for model in kept_weights(Path(), STATE, Mlflow()):  # the limit was raised
         journal.model(model)
-    deliver(journal, target)
+    deliver(journal.folder, target)
     whole = client.get_logged_model(newest.model_id)
     assert "bakeoff.reference" not in whole.tags
     assert Path(whole.artifact_location.removeprefix("file://"), "best.weights.h5").read_bytes() == b"larger"
@@ -286,17 +268,15 @@ def test_a_model_whose_files_are_gone_is_named_and_not_made(journal: Journal, ta
     for file in (journal.folder / "files").iterdir():
         file.unlink()
     Path("best.weights.h5").write_bytes(b"of the next run")
-    deliver(journal, target)
+    deliver(journal.folder, target)
     assert list(models(target)) == ["final"]
     [refused] = place_in(journal.folder, target).refused
     assert missing_in(refused, "model best", "best.weights.h5", "replaced") == []
 
 
 def test_without_a_saved_model_nothing_is_registered_and_a_line_reports_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.setattr(tracker, "Watch", lambda *given: None)
     copy = tracker.start(Mlflow(register="cats", system_every_s=0), "a run", {}, run_id="0f")
     copy.exported(Path("models/export"), STATE, weights="best", task="detection", multi_label=False)

@@ -112,10 +112,8 @@ class Store:
 
 
 @pytest.fixture
-def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+def journal(workspace: Path) -> Journal:
     """Return the journal of a run of six steps, with entries of every kind."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     journal = Journal("0f")
     TARGET.write(journal.folder)
     journal.run("ssd · cosine · low")
@@ -124,8 +122,8 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
     journal.dataset("digits", "9f" * 32, "data/records", {"train": 600})
     for step in range(1, 7):
         journal.metrics(step, {"train/loss": step / 4, "learning_rate": step / 8})
-    (tmp_path / "weights").write_bytes(b"weights")
-    journal.file(tmp_path / "weights", "train/weights")
+    Path("weights").write_bytes(b"weights")
+    journal.file(Path("weights"), "train/weights")
     journal.state("FINISHED")
     journal.close()
     return journal
@@ -138,6 +136,14 @@ def deliver(journal: Journal, store: Store, target: Target = TARGET) -> None:
     Delivery(store, "1", journal.folder, target).send()  # type: ignore[arg-type]
 
 
+@pytest.fixture
+def sent(journal: Journal) -> Store:
+    """Return a store that has the journal."""
+    store = Store()
+    deliver(journal, store)
+    return store
+
+
 def holds_everything(store: Store) -> bool:
     [run] = [run.info for run in store.runs if run.info.lifecycle_stage == "active"]
     assert sorted(store.points) == sorted(POINTS)
@@ -148,11 +154,9 @@ def holds_everything(store: Store) -> bool:
     return dataset == ("digits", "9f" * 18, '{"train": 600}')  # MLflow takes 36 characters
 
 
-def test_a_run_arrives_with_all_entries_of_its_journal(journal: Journal) -> None:
-    store = Store()
-    deliver(journal, store)
-    assert holds_everything(store)
-    assert store.requests == [
+def test_a_run_arrives_with_all_entries_of_its_journal(journal: Journal, sent: Store) -> None:
+    assert holds_everything(sent)
+    assert sent.requests == [
         "search_runs", "create_run",
         "log_batch", "log_inputs", "log_batch", "log_artifact", "get_run",  # lines go together where they can
         "set_terminated", "search_runs",
@@ -160,12 +164,10 @@ def test_a_run_arrives_with_all_entries_of_its_journal(journal: Journal) -> None
     assert not list((journal.folder / "files").iterdir())  # what was kept is not needed any more
 
 
-def test_nothing_is_sent_twice(journal: Journal) -> None:
-    store = Store()
-    deliver(journal, store)
-    store.requests.clear()
-    deliver(journal, store)
-    assert set(store.requests) == {"search_runs"} and holds_everything(store)
+def test_nothing_is_sent_twice(journal: Journal, sent: Store) -> None:
+    sent.requests.clear()
+    deliver(journal, sent)
+    assert set(sent.requests) == {"search_runs"} and holds_everything(sent)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -193,20 +195,12 @@ def test_a_request_that_fails_before_or_after_the_store_did_it_is_made_good(
     assert holds_everything(store) and count[0] > place
 
 
-def test_a_journal_without_its_place_asks_what_the_store_has(journal: Journal) -> None:
-    store = Store()
-    deliver(journal, store)
-    (journal.folder / f"sent-{TARGET.key}.json").unlink()
-    deliver(journal, store)
-    assert holds_everything(store)
-
-
 @pytest.mark.parametrize("lost", [1, 3, 6, 9])
 @pytest.mark.parametrize("left", [b"", bytes(700)])
-def test_a_journal_that_lost_lines_that_were_sent_is_made_good(lost: int, left: bytes, journal: Journal) -> None:
+def test_a_journal_that_lost_lines_that_were_sent_is_made_good(
+    lost: int, left: bytes, journal: Journal, sent: Store
+) -> None:
     """After a loss of power, repeated and new entries of the resumed training arrive once, short ones too."""
-    store = Store()
-    deliver(journal, store)
     file, before = journal.folder / "journal.jsonl", place_in(journal.folder, TARGET)
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:-lost]) + left)
@@ -215,14 +209,14 @@ def test_a_journal_that_lost_lines_that_were_sent_is_made_good(lost: int, left: 
     again.state("RUNNING")
     for step in range(1, 7):
         again.metrics(step, {"train/loss": step / 4, "learning_rate": step / 8})
-        deliver(journal, store)  # the sender does not wait for the rest
+        deliver(journal, sent)  # the sender does not wait for the rest
     again.metrics(7, {"train/loss": 0.125})
     again.state("FINISHED")
     again.close()
-    deliver(journal, store)
-    assert store.points.count(("train/loss", 7, 0.125)) == 1
-    store.points.remove(("train/loss", 7, 0.125))
-    assert sorted(store.points) == sorted(POINTS) and store.states[-1] == "FINISHED" and len(store.runs) == 1
+    deliver(journal, sent)
+    assert sent.points.count(("train/loss", 7, 0.125)) == 1
+    sent.points.remove(("train/loss", 7, 0.125))
+    assert sorted(sent.points) == sorted(POINTS) and sent.states[-1] == "FINISHED" and len(sent.runs) == 1
 
 
 def test_a_journal_that_grew_past_a_place_that_it_lost_is_read_from_its_beginning(journal: Journal) -> None:
@@ -266,56 +260,52 @@ def test_nothing_is_sent_that_a_loss_of_power_could_take_from_the_journal(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("left", ["", "\0" * 200, "[]", '{"offset": "1", "refused": []}', '{"later": 1}'])
-def test_a_place_that_cannot_be_read_is_the_beginning(left: str, journal: Journal) -> None:
-    store = Store()
-    deliver(journal, store)
-    (journal.folder / f"sent-{TARGET.key}.json").write_text(left)
-    deliver(journal, store)
-    assert holds_everything(store)
-    (journal.folder / "target.json").write_text(left)
+@pytest.mark.parametrize("left", [None, "", "\0" * 200, "[]", '{"offset": "1", "refused": []}', '{"later": 1}'])
+def test_a_place_that_is_gone_or_cannot_be_read_is_the_beginning(
+    left: str | None, journal: Journal, sent: Store
+) -> None:
+    for name in (f"sent-{TARGET.key}.json", "target.json"):
+        (journal.folder / name).unlink() if left is None else (journal.folder / name).write_text(left)
+    deliver(journal, sent)
+    assert holds_everything(sent)
     assert target_in(journal.folder) is None
 
 
 def test_a_run_that_resumes_on_another_machine_has_each_point_once(
-    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, sent: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its journal begins there anew, with the history so far, and grows while it is sent."""
-    store = Store()
-    deliver(journal, store)
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     tracker.expect_earlier_points("0f", Mlflow(uri=TARGET.uri, experiment=TARGET.experiment))
     other = Journal("0f")
     TARGET.write(other.folder)
-    delivery = Delivery(store, "1", other.folder, TARGET)  # type: ignore[arg-type]
+    delivery = Delivery(sent, "1", other.folder, TARGET)  # type: ignore[arg-type]
     for step in range(1, 10):
         other.metrics(step, {"train/loss": step / 4, "learning_rate": step / 8})
         other.settle()
         delivery.send()
-    assert len(store.runs) == 1
-    assert sorted(store.points) == sorted({*store.points}) and len(store.points) == 2 * 9
+    assert len(sent.runs) == 1
+    assert sorted(sent.points) == sorted({*sent.points}) and len(sent.points) == 2 * 9
 
 
-def test_entries_that_another_machine_sent_after_an_outage_are_not_sent_twice(journal: Journal, tmp_path: Path) -> None:
-    store = Store()
-    deliver(journal, store)
+def test_entries_that_another_machine_sent_after_an_outage_are_not_sent_twice(
+    journal: Journal, sent: Store, tmp_path: Path
+) -> None:
     behind = Journal("0f")
     for step in (7, 8):
         behind.metrics(step, {"train/loss": step / 4})
         behind.file(tmp_path / "weights", f"train/weights of {step}")
     behind.close()
     replace(place_in(journal.folder, TARGET), trouble="no server answers", tries=1).write(journal.folder, TARGET)
-    store.do_log_batch("mlflow-0", [Metric("train/loss", step / 4, 0, step) for step in (7, 8)])
-    deliver(journal, store)
-    assert sorted(store.points) == sorted({*store.points})
+    sent.do_log_batch("mlflow-0", [Metric("train/loss", step / 4, 0, step) for step in (7, 8)])
+    deliver(journal, sent)
+    assert sorted(sent.points) == sorted({*sent.points})
 
 
-def test_trouble_that_is_over_is_not_reported_any_more(journal: Journal) -> None:
-    store = Store()
-    deliver(journal, store)
+def test_trouble_that_is_over_is_not_reported_any_more(journal: Journal, sent: Store) -> None:
     replace(place_in(journal.folder, TARGET), trouble="no server answers", tries=3).write(journal.folder, TARGET)
-    deliver(journal, store)
+    deliver(journal, sent)
     assert (place_in(journal.folder, TARGET).trouble, place_in(journal.folder, TARGET).tries) == (None, 0)
 
 
@@ -341,22 +331,18 @@ def test_a_store_that_is_gone_gets_all_of_it_again(journal: Journal, tmp_path: P
     assert missing_in(refused, "train/weights", "replaced") == []
 
 
-def test_a_run_that_a_hanging_server_made_late_is_deleted(journal: Journal) -> None:
+def test_a_run_that_a_hanging_server_made_late_is_deleted(journal: Journal, sent: Store) -> None:
     """The request seemed lost and was repeated; then the server did both."""
-    store = Store()
-    deliver(journal, store)
-    late = store.do_create_run("1", 0, "ssd · cosine · low", {"bakeoff.run": "0f"})
-    deliver(journal, store)
-    assert late.info.lifecycle_stage == "deleted" and holds_everything(store)
+    late = sent.do_create_run("1", 0, "ssd · cosine · low", {"bakeoff.run": "0f"})
+    deliver(journal, sent)
+    assert late.info.lifecycle_stage == "deleted" and holds_everything(sent)
 
 
-def test_a_run_that_was_deleted_in_mlflow_is_left_alone(journal: Journal) -> None:
-    store = Store()
-    deliver(journal, store)
-    store.do_delete_run("mlflow-0")
+def test_a_run_that_was_deleted_in_mlflow_is_left_alone(journal: Journal, sent: Store) -> None:
+    sent.do_delete_run("mlflow-0")
     with pytest.raises(Deleted, match=r"deleted.*`mlflow runs restore --run-id mlflow-0`"):
-        deliver(journal, store)
-    assert len(store.runs) == 1
+        deliver(journal, sent)
+    assert len(sent.runs) == 1
 
 
 def test_what_a_store_refuses_is_named_and_the_others_go_on(journal: Journal) -> None:
@@ -389,9 +375,7 @@ def test_a_server_without_logged_models_gets_all_else(journal: Journal, tmp_path
     assert place_in(journal.folder, TARGET).refused == (f"best: {answer}", f"metrics: {answer}")
 
 
-def test_a_restored_run_tells_a_store_nothing_that_has_it(journal: Journal) -> None:
-    store = Store()
-    deliver(journal, store)
+def test_a_restored_run_tells_a_store_nothing_that_has_it(journal: Journal, sent: Store) -> None:
     restored = Journal("0f")
     restored.restoring = True
     restored.tags({"bakeoff.restored": "true"})
@@ -399,9 +383,9 @@ def test_a_restored_run_tells_a_store_nothing_that_has_it(journal: Journal) -> N
     restored.metrics(6, {"evaluation/accuracy": 0.5})
     restored.close()
     (journal.folder / f"sent-{TARGET.key}.json").unlink()  # as in another clone, where the run is known by its files
-    deliver(journal, store)
-    assert ("evaluation/accuracy", 6, 0.5) in store.points
-    assert "bakeoff.restored" not in store.tags["mlflow-0"]
+    deliver(journal, sent)
+    assert ("evaluation/accuracy", 6, 0.5) in sent.points
+    assert "bakeoff.restored" not in sent.tags["mlflow-0"]
     empty = Store()
     deliver(journal, empty, Target("http://elsewhere", "bakeoff"))
     assert empty.tags["mlflow-0"]["bakeoff.restored"] == "true"
@@ -459,27 +443,23 @@ def test_a_run_that_may_go_on_is_killed_without_an_end(journal: Journal) -> None
     assert store.requests.count("set_terminated") == 1 and store.requests.count("update_run") == 2
 
 
-def test_the_id_of_the_run_that_made_a_result_is_found_in_the_store(journal: Journal) -> None:
-    store = Store()
-    deliver(journal, store)
+def test_the_id_of_the_run_that_made_a_result_is_found_in_the_store(journal: Journal, sent: Store) -> None:
     other = Journal("1f")
     TARGET.write(other.folder)
     other.link("bakeoff.made_by_mlflow_run", "0f")
     other.close()
-    deliver(other, store)
-    assert store.tags["mlflow-1"]["bakeoff.made_by_mlflow_run"] == "mlflow-0"
+    deliver(other, sent)
+    assert sent.tags["mlflow-1"]["bakeoff.made_by_mlflow_run"] == "mlflow-0"
 
 
-def test_the_jobs_of_a_sweep_stand_under_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
+def test_the_jobs_of_a_sweep_stand_under_one_run(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store()
     for number in (1, 2):
         monkeypatch.setenv("DVC_EXP_NAME", f"sweep-20260731-120000-{number}")
         monkeypatch.setattr(tracker, "Watch", lambda *given: SimpleNamespace(end=lambda wait_s: None))
         job = tracker.start(Mlflow(uri="http://somewhere"), "ssd", {}, run_id=f"{number}f")
         job.close()
-        deliver(SimpleNamespace(folder=tmp_path / ".bakeoff/journal" / f"{number}f"), store)  # type: ignore[arg-type]
+        deliver(SimpleNamespace(folder=workspace / ".bakeoff/journal" / f"{number}f"), store)  # type: ignore[arg-type]
     assert [run.info.run_name for run in store.runs] == [
         "ssd (sweep-20260731-120000-1)", "sweep-20260731-120000", "ssd (sweep-20260731-120000-2)",
     ]  # fmt: skip
@@ -511,18 +491,18 @@ def test_why_nothing_was_sent_is_noted_beside_each_journal_until_it_is_sent(
     assert place_in(journal.folder, TARGET).trouble is None
 
 
-def test_a_deleted_run_does_not_hold_up_the_others(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store()
-    deliver(journal, store)
-    store.do_delete_run("mlflow-0")
+def test_a_deleted_run_does_not_hold_up_the_others(
+    journal: Journal, sent: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent.do_delete_run("mlflow-0")
     other = Journal("1f")
     TARGET.write(other.folder)
     other.metrics(1, {"train/loss": 0.125})
     other.close()
-    monkeypatch.setattr(send_all, "open_store", lambda target: (store, "1"))
+    monkeypatch.setattr(send_all, "open_store", lambda target: (sent, "1"))
     sending = send_all.Courier(TARGET)
     assert sending.send([journal.folder, other.folder]) and sending.deleted == {journal.folder}
-    assert ("train/loss", 1, 0.125) in store.points
+    assert ("train/loss", 1, 0.125) in sent.points
     assert "mlflow runs restore" in str(place_in(journal.folder, TARGET).trouble)
 
 

@@ -18,10 +18,8 @@ TARGET = Target("http://somewhere", "bakeoff")
 
 
 @pytest.fixture(autouse=True)
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def started(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The senders that were started, by their stores."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     keys: list[str] = []
     monkeypatch.setattr(sync_status, "start_sender", keys.append)
     return keys

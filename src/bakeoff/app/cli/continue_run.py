@@ -17,8 +17,10 @@ from bakeoff.foundation.progress import print_line
 if TYPE_CHECKING:
     from bakeoff.config.track_settings import Mlflow
     from bakeoff.tracking.fetch_checkpoints import StoredWork
+    from bakeoff.tracking.journal.checkpoint_copies import CheckpointCopy
 
 NAMED = 5  # differences
+ARRIVING = "arriving"  # a folder for the files of one checkpoint
 SHOWN = 12  # characters of a digest
 RENDER = (sys.executable, "-m", "bakeoff", "repro", "render_config")
 
@@ -48,18 +50,20 @@ def continue_run(arguments: argparse.Namespace) -> None:
         itself = here(there)
         for line in refuse_other_code(there, itself, arguments.which, anyway=arguments.anyway):
             print_line(f"continue: {line}")
-        name, step, files = newest_whole(work, Path(folder))
+        copy, files = newest_whole(work, Path(folder, ARRIVING))
         if not arguments.fetch:
             refuse_other_training(itself, _render(), arguments.which)
-        brought = bring(work, itself, name, files, Path(folder))
+        brought = bring(work, itself, copy, files, Path(folder, ARRIVING))
     if not brought:
         print_line("continue: this machine has a checkpoint that is as new; `bakeoff repro` resumes from it")
         return
     work.take_over()
     steps = itself["derived"]["phases"][-1]
     last = steps["first_step"] + steps["steps"]
-    print_line(f"continue: {work.name}, run {work.short}: after step {step:,} of {last:,}, from {work.target.shown}")
-    if work.is_running:
+    print_line(
+        f"continue: {work.run.name}, run {work.short}: after step {copy.step:,} of {last:,}, from {work.target.shown}"
+    )
+    if work.run.status == "RUNNING":
         print_line("  MLflow says that it still runs; if another machine does train it, stop it there first")
     print_line("  `bakeoff repro` resumes it, as the same run of MLflow")
 
@@ -115,42 +119,35 @@ def refuse_other_training(itself: Mapping[str, Any], rendered: Mapping[str, Any]
         )
 
 
-def newest_whole(work: "StoredWork", folder: Path) -> tuple[str, int, list[Path]]:
-    """Fetch the newest checkpoint that is whole; return its name, its step and the files, what it needs first."""
+def newest_whole(work: "StoredWork", folder: Path) -> tuple["CheckpointCopy", list[Path]]:
+    """Fetch the newest checkpoint that is whole; return it and its files, what it needs first."""
     from bakeoff.learning.checkpoints.checkpoint import Damaged
-    from bakeoff.tracking.fetch_checkpoints import MissingCheckpoint
+    from bakeoff.tracking.journal.checkpoint_copies import fetch_newest
 
-    waiting = work.checkpoints
-    while waiting:
-        tried = waiting.pop(0)
-        try:
-            return tried.name, tried.step, work.fetch(tried, folder)
-        except (Damaged, MissingCheckpoint) as error:
-            message = str(error).removeprefix(f"{folder.as_posix()}/")
-            if not waiting:
-                raise WorkspaceError(f"run {work.short}: no checkpoint in MLflow is whole: {message}") from None
-            print(f"warning: {message}; the checkpoint before is taken, of step {waiting[0].step:,}", file=sys.stderr)
-    raise AssertionError("find_work gives none without a checkpoint")
+    try:
+        return fetch_newest(work.copies, work.fetch, folder)
+    except Damaged as error:
+        raise WorkspaceError(f"run {work.short}: no checkpoint in MLflow is whole: {error}") from None
 
 
-def bring(work: "StoredWork", itself: Mapping[str, Any], name: str, files: list[Path], fetched: Path) -> bool:
+def bring(
+    work: "StoredWork", itself: Mapping[str, Any], copy: "CheckpointCopy", files: list[Path], fetched: Path
+) -> bool:
     """Put a checkpoint where training resumes from, unless one that is as new is there; return whether it was put."""
     from filelock import FileLock, Timeout
 
-    from bakeoff.experiments.checkpoint_store.copies import has_as_new, put_in_place
-    from bakeoff.foundation.files import write_whole
     from bakeoff.learning.checkpoints.continue_from import write_identity
     from bakeoff.learning.checkpoints.fingerprint import name_of
+    from bakeoff.tracking.journal.checkpoint_copies import has_as_new, put_in_place
 
     folder = workspace.in_flight(name_of(itself))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / "lock", timeout=0):
-            if has_as_new(folder, name):
+            if has_as_new(folder, copy):
                 return False
             write_identity(itself, folder)
-            write_whole(folder / "run", work.run_id, lasting=True)
-            put_in_place(files, fetched, folder)
+            put_in_place(files, fetched, folder, work.run.run_id)
     except Timeout:
         raise WorkspaceError(f"{folder.name}: is being trained here right now; stop it or wait for it") from None
     return True

@@ -40,10 +40,6 @@ class Claim:
     is_released: bool = False
 
     @classmethod
-    def make_own(cls) -> "Claim":
-        return cls(uuid4().hex, platform.node(), os.getpid())
-
-    @classmethod
     def parse(cls, content: bytes) -> "Claim":
         """Return the claim in a file. A file that is just being written is the claim of another machine."""
         try:
@@ -138,7 +134,7 @@ def take_lease(store: CheckpointStore, folder: str, last: Path, print_line: Call
     if highest and (holder := _read_claim(store, folder, highest)) and not holder.is_released:
         if not last.is_file() or holder.token != last.read_text(encoding="utf-8"):
             _wait_for(store, folder, highest, holder, now, print_line)
-    claim = Claim.make_own()
+    claim = Claim(uuid4().hex, platform.node(), os.getpid())
     write_whole(last, claim.token, lasting=True)
     try:
         store.create(name_of(folder, highest + 1), claim.content)

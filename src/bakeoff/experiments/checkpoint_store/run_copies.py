@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -51,7 +51,7 @@ def these_stored(store: CheckpointStore, chosen: Sequence[KnownRun], now: float)
     """Return the copies of these runs, whatever their age. Only runs that somebody trains stay."""
     stored = stored_runs(store, (), now)
     names = {run.fingerprint for run in chosen}
-    return [_with_verdict(one, _find_trainer(store, one.path.name)) for one in stored if one.path.name in names]
+    return [replace(one, stays=_find_trainer(store, one.path.name)) for one in stored if one.path.name in names]
 
 
 def _read_run(store: CheckpointStore, folder: str, run: KnownRun | None, now: float, older_than: float) -> RunCopies:
@@ -69,13 +69,9 @@ def _read_run(store: CheckpointStore, folder: str, run: KnownRun | None, now: fl
         stays = NOT_KNOWN
     if stays is None and run is not None and run.state != State.SUCCEEDED:
         stays = "is under way" if run.state.is_live else "can resume"
-    return _with_verdict(stored, stays)
+    return replace(stored, stays=stays)
 
 
 def _find_trainer(store: CheckpointStore, folder: str) -> str | None:
     holder = holder_of(store, folder)
     return f"{holder} has its lease" if holder else None
-
-
-def _with_verdict(stored: RunCopies, stays: str | None) -> RunCopies:
-    return RunCopies(stored.path, stored.what, stored.bytes, stored.updated, stays=stays, store=stored.store)

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 VARIABLE = "BAKEOFF_WORK_STORE"
 DVC, BESIDE_DATA = "dvc", "bakeoff-work"  # the value that means DVC's default remote; the folder in that
-CREATING = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")  # protocols whose filesystem creates in one request
-INSTALL = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
+# Protocols whose filesystem creates a file in one request, and the package of each.
+CLIENTS = {
+    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs",
+}  # fmt: skip
 PARTIAL = ".partial"
 
 
@@ -186,7 +188,7 @@ def open_store(named: str) -> CheckpointStore:
         filesystem, root = url_to_fs(named, skip_instance_cache=True)  # settings may have changed
     except ImportError:
         raise WorkspaceError(
-            f"{VARIABLE}: {without_secrets(named)} needs a package that is not here; `pip install {INSTALL[protocol]}`"
+            f"{VARIABLE}: {without_secrets(named)} needs a package that is not here; `pip install {CLIENTS[protocol]}`"
         ) from None
     except Exception as error:  # whatever a client raises
         raise WorkspaceError(f"{VARIABLE}: {without_secrets(named)} cannot be opened: {one_line(error)}") from None
@@ -218,8 +220,8 @@ def _open_folder(folder: Path) -> FolderStore:
 
 
 def _require_creating(protocol: str, named: str) -> None:
-    if protocol not in CREATING:
+    if protocol not in CLIENTS:
         raise ConfigError(
             f"{VARIABLE}: {without_secrets(named)}: {protocol} cannot write a file only where none is, so nothing "
-            f"keeps two machines apart; use a folder, or one of: {', '.join(CREATING)}"
+            f"keeps two machines apart; use a folder, or one of: {', '.join(CLIENTS)}"
         )

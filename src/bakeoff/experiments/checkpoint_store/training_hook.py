@@ -10,14 +10,16 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from bakeoff.config.track_settings import Track
-from bakeoff.experiments.checkpoint_store.copies import copies, fetch, has_as_new, prune, put_in_place
+from bakeoff.experiments.checkpoint_store.copies import copies, fetch, prune
 from bakeoff.experiments.checkpoint_store.lease import RENEWALS, Lease, Lost, expiry, take_lease
 from bakeoff.experiments.checkpoint_store.store import VARIABLE, CheckpointStore, open_store, why
-from bakeoff.experiments.checkpoint_store.upload import Sender, Trouble
+from bakeoff.experiments.checkpoint_store.upload import Sender
 from bakeoff.foundation.errors import (
     TRY_AGAIN_LATER,
     BakeoffError,
@@ -26,12 +28,12 @@ from bakeoff.foundation.errors import (
     WorkspaceError,
     is_disk_full,
 )
-from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.checkpoints.checkpoint import Damaged
 from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.stopping import Stop
+from bakeoff.tracking.journal.checkpoint_copies import fetch_newest, has_as_new, put_in_place
 from bakeoff.tracking.tracker import expect_earlier_points
 
 ARRIVING, LAST_TOKEN = "arriving", "lease"  # names in the run's folder
@@ -61,8 +63,7 @@ class WorkStore(Callback):
         self._store, self._lease, self._folder, self._stop = store, lease, folder, stop
         self._brought: str | None = None  # the checkpoint that came from the store
         self._new_holder: str | None = None
-        self._trouble = Trouble(store.shown)
-        self._sender = Sender(store, lease, folder, identity, self._trouble, self._lose)
+        self._sender = Sender(store, lease, folder, identity, self._lose)
         self._is_over, self._losing = threading.Event(), threading.Lock()
         self._keeper = threading.Thread(target=self._renew, name="lease", daemon=True)
 
@@ -84,27 +85,20 @@ class WorkStore(Callback):
 
     def bring(self, track: Track) -> None:
         """Put the newest whole copy into the run's folder, unless a checkpoint that is as new is there."""
-        arriving = self._folder / ARRIVING
-        for copy in copies(self._store, self._folder.name):
-            if has_as_new(self._folder, copy.name):
-                return
-            shutil.rmtree(arriving, ignore_errors=True)
-            try:
-                files, run_id = fetch(self._store, copy, arriving)
-            except Damaged as error:
-                print(f"warning: {error}; the copy before is taken, if there is one", file=sys.stderr)
-                continue
-            put_in_place(files, arriving, self._folder)
-            write_whole(self._folder / "run", run_id, lasting=True)
-            shutil.rmtree(arriving)
-            expect_earlier_points(run_id, track)
-            self._brought = copy.name
-            print_line(f"train: the checkpoint of step {copy.step:,} comes from {self._store.shown}")
+        stored, arriving = copies(self._store, self._folder.name), self._folder / ARRIVING
+        newer = list(takewhile(lambda copy: not has_as_new(self._folder, copy), stored))
+        if not newer:
             return
-
-    def forget_earlier(self) -> None:
-        """Remove the copies of earlier trainings of this variant from the store."""
-        prune(self._store, self._folder.name, self._lease.epoch, {}, with_earlier=True)
+        try:
+            copy, (files, run_id) = fetch_newest(newer, partial(fetch, self._store), arriving)
+        except Damaged as error:
+            print(f"warning: {error}; there is no copy before it", file=sys.stderr)
+            return
+        put_in_place(files, arriving, self._folder, run_id)
+        shutil.rmtree(arriving)
+        expect_earlier_points(run_id, track)
+        self._brought = copy.name
+        print_line(f"train: the checkpoint of step {copy.step:,} comes from {self._store.shown}")
 
     @contextmanager
     def copying(self) -> Iterator[None]:
@@ -135,7 +129,7 @@ class WorkStore(Callback):
             except Lost as lost:
                 self._lose(lost)
             except OSError as error:
-                self._trouble.begins(error)
+                self._sender.warn(error)
 
     def _make_canceled(self, when: str) -> Canceled:
         message = f"{self._new_holder} trains this variant now, as its lease in {self._store.shown} says"
@@ -167,7 +161,7 @@ def keep_in_store(
         lease = take_lease(store, folder.name, folder / LAST_TOKEN, lambda line: print_line(f"train: {line}"))
         kept = WorkStore(store, lease, folder, stop, identity)
         if fresh:
-            kept.forget_earlier()
+            prune(store, folder.name, lease.epoch, {}, with_earlier=True)
         else:
             kept.bring(track)
     except OSError as error:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.experiments.checkpoint_store.copies import NEWEST, File, copies, prune, send_file, send_manifest
+from bakeoff.experiments.checkpoint_store.copies import (
+    NEWEST,
+    File,
+    copies,
+    prune,
+    send_file,
+    send_manifest,
+    sort_manifests_first,
+)
 from bakeoff.experiments.checkpoint_store.lease import Lease, Lost
 from bakeoff.experiments.checkpoint_store.store import CheckpointStore, why
 from bakeoff.foundation.files import link_or_copy
@@ -24,24 +32,6 @@ from bakeoff.learning.input.record_reader import BAD_RECORDS
 LEAVING = "leaving"  # in the run's folder
 RETRY_S = 5.0
 QUIET_S = 1.0  # a shorter wait is not reported
-
-
-class Trouble:
-    """Warns once that a store fails, and reports once that it is back."""
-
-    def __init__(self, shown: str) -> None:
-        self._shown, self._is_there = shown, False
-
-    def begins(self, error: OSError) -> None:
-        if not self._is_there:
-            message = f"{self._shown}: takes no copies now ({why(error)}); training continues, and they are tried again"
-            print(f"warning: {message}", file=sys.stderr, flush=True)
-        self._is_there = True
-
-    def is_over(self) -> None:
-        if self._is_there:
-            print_line(f"train: {self._shown} takes copies again")
-        self._is_there = False
 
 
 @dataclass(frozen=True)
@@ -61,12 +51,12 @@ class Sender:
     """Sends the newest checkpoints of a run to a store."""
 
     def __init__(
-        self, store: CheckpointStore, lease: Lease, folder: Path, identity: Mapping[str, Any], trouble: Trouble,
+        self, store: CheckpointStore, lease: Lease, folder: Path, identity: Mapping[str, Any],
         lose: Callable[[Lost], object],
     ) -> None:  # fmt: skip
         """`folder` is the run's own. `lose` is called when another process has the lease."""
         self._store, self._lease, self._folder, self._identity = store, lease, folder, identity
-        self._trouble, self._lose = trouble, lose
+        self._lose, self._is_failing = lose, False
         self._there: dict[str, tuple[File, ...]] = {}  # whole copies under this lease, the newest last
         self._waiting: Outgoing | None = None
         self._is_busy = self._is_over = self._is_lost = False
@@ -90,13 +80,20 @@ class Sender:
                 link_or_copy(path, outgoing.folder / name)
         except OSError as error:
             outgoing.drop()
-            self._trouble.begins(error)
+            self.warn(error)
             return
         with self._changed:
             if self._waiting:
                 self._waiting.drop()
             self._waiting = outgoing
             self._changed.notify_all()
+
+    def warn(self, error: OSError) -> None:
+        """Warn, once until the store works again, that it fails."""
+        if not self._is_failing:
+            message = f"takes no copies now ({why(error)}); training continues, and they are tried again"
+            print(f"warning: {self._store.shown}: {message}", file=sys.stderr, flush=True)
+        self._is_failing = True
 
     def give_up(self) -> None:
         """Send nothing more, because another process has the lease."""
@@ -152,9 +149,11 @@ class Sender:
         except Lost as lost:
             self._lose(lost)
         except OSError as error:
-            self._trouble.begins(error)
+            self.warn(error)
         else:
-            self._trouble.is_over()
+            if self._is_failing:
+                print_line(f"train: {self._store.shown} takes copies again")
+            self._is_failing = False
             return True
         return False
 
@@ -192,7 +191,7 @@ class Sender:
     def _remove_superseded(self) -> None:
         """Remove the copies of a lease that was lost, once its new holder has a copy of its own."""
         if any(copy.epoch > self._lease.epoch for copy in copies(self._store, self._folder.name)):
-            for name in sorted(self._store.names(self._lease.prefix), key=lambda name: not name.endswith(".json")):
+            for name in sort_manifests_first(self._store.names(self._lease.prefix)):
                 self._store.remove(name)
 
 

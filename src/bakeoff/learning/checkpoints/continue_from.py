@@ -104,11 +104,11 @@ def hand_over(parent: Parent, work: RunFolder, train: Train, identity: Mapping[s
 
 def _opened_again(saved: SavedState, parent: Parent, ends: list[int]) -> SavedState:
     """As this run would stand there: whatever ended the other one ends it no more."""
-    at, state = saved.position, saved.state
+    at, phases = saved.position, list(saved.state.phases)
     if at.step < ends[at.phase]:
-        state = state.reopened(at.phase)
-    parents = (*state.parents, TakenFrom(parent.fingerprint, at.step))
-    return SavedState(at, replace(state, parents=parents), saved.arrays)
+        phases[at.phase] = replace(phases[at.phase], ended_by=None)
+    parents = (*saved.state.parents, TakenFrom(parent.fingerprint, at.step))
+    return SavedState(at, replace(saved.state, phases=tuple(phases), parents=parents), saved.arrays)
 
 
 def _require_same_past(parent: Parent, identity: Mapping[str, Any], phase: int) -> list[str]:

@@ -163,7 +163,8 @@ class RunFolder:
 
         What `check` raises is raised here, or from the call after; then nothing is written.
         """
-        self._raise_failures()
+        while self._pending and self._pending[0].done():
+            self._pending.pop(0).result()
         if self._pending and not (now or self._stays(position)):
             return
         path, arrays = self._folders[position.phase] / f"{position.step:08d}", collect()
@@ -204,10 +205,6 @@ class RunFolder:
 
     def _submit(self, job: Callable[[], None]) -> None:
         self._pending.append(self._thread.submit(job))
-
-    def _raise_failures(self) -> None:
-        while self._pending and self._pending[0].done():
-            self._pending.pop(0).result()
 
     def _best(self, phase: int, step: int) -> Path:
         return self._folders[phase] / f"best-{step:08d}"

@@ -76,22 +76,9 @@ class RunState:
 
     def as_tree(self) -> dict[str, Any]:
         """Return plain values, as a checkpoint's head holds them."""
-        return {
-            "phases": [asdict(one) for one in self.phases],
-            "history": [line.as_text() for line in self.history],
-            "seconds": self.seconds,
-            "resumed": list(self.resumed),
-            "parents": [asdict(one) for one in self.parents],
-            "lent": [asdict(one) for one in self.lent],
-            "paths": dict(self.paths),
-        }
+        tree = asdict(replace(self, history=()))
+        return tree | {"history": [line.as_text() for line in self.history]}
 
     def bests(self) -> list[Position]:
         """Return where the best weights were reached that the phases name."""
         return [Position(number, one.best.step) for number, one in enumerate(self.phases) if one.best.step]
-
-    def reopened(self, phase: int) -> "RunState":
-        """Return the state of a run in which that phase has not ended."""
-        phases = list(self.phases)
-        phases[phase] = replace(phases[phase], ended_by=None)
-        return replace(self, phases=tuple(phases))

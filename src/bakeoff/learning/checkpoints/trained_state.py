@@ -10,46 +10,34 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import load_json
+from bakeoff.foundation.plain_values import load_fields
 
 STATE = "state.json"
 SUCCEEDED, STOPPED = "SUCCEEDED", "STOPPED"  # the states; a training that somebody stopped can resume
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class TakenFrom:
     """Another run, and how many of its steps were taken over from it."""
 
-    fingerprint: str
-    step: int
+    fingerprint: str = ""
+    step: int = 0
 
 
 @dataclass(frozen=True)
 class TrainedPhase:
     """How a phase of a training ended."""
 
-    name: str
-    first_step: int
-    steps: int
-    best_value: float | None
-    best_step: int
-    ended_by: str | None
-
-    @classmethod
-    def from_tree(cls, tree: Mapping[str, Any]) -> "TrainedPhase":
-        return cls(
-            name=_value(tree, "name", str) or "",
-            first_step=_value(tree, "first_step", int) or 0,
-            steps=_value(tree, "steps", int) or 0,
-            best_value=_value(tree, "best_value", float),
-            best_step=_value(tree, "best_step", int) or 0,
-            ended_by=_value(tree, "ended_by", str),
-        )
+    name: str = ""
+    first_step: int = 0
+    steps: int = 0
+    best_value: float | None = None
+    best_step: int = 0
+    ended_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,22 +52,6 @@ class TrainedLineage:
     own: Mapping[str, Any] | None = None  # what the run adds for those that start from its weights
     trained_from: str | None = None  # `starts` in words
     licences: tuple[str, ...] = ()
-
-    @classmethod
-    def from_tree(cls, tree: Mapping[str, Any]) -> "TrainedLineage":
-        return cls(
-            fingerprint=_value(tree, "fingerprint", str),
-            started_from=_value(tree, "started_from", str),
-            first_weights=_value(tree, "first_weights", str),
-            parents=tuple(
-                TakenFrom(_value(one, "fingerprint", str) or "", _value(one, "step", int) or 0)
-                for one in _parts(tree, "parents", dict)
-            ),
-            starts=None if _value(tree, "starts", list) is None else _parts(tree, "starts", dict),
-            own=_value(tree, "own", dict),
-            trained_from=_value(tree, "trained_from", str),
-            licences=_parts(tree, "licences", str),
-        )
 
 
 @dataclass(frozen=True)
@@ -105,21 +77,8 @@ class TrainedState:
     def from_tree(cls, tree: Mapping[str, Any]) -> "TrainedState":
         """Return what a file of any version holds."""
         own = {one.name for one in fields(cls)}
-        return cls(
-            state=_value(tree, "state", str),
-            ended_by=_value(tree, "ended_by", str),
-            step=_value(tree, "step", int),
-            best_metric=_value(tree, "best_metric", str),
-            best_value=_value(tree, "best_value", float),
-            best_step=_value(tree, "best_step", int),
-            phases=tuple(map(TrainedPhase.from_tree, _parts(tree, "phases", dict))),
-            steps=_value(tree, "steps", int) or 0,
-            parameters=_value(tree, "parameters", int),
-            weights_sha256=_value(tree, "weights_sha256", str),
-            classes=_parts(tree, "classes", str),
-            bad_records=_value(tree, "bad_records", dict) or {},
-            lineage=TrainedLineage.from_tree(_value(tree, "lineage", dict) or {}),
-            measured={key: value for key, value in tree.items() if key not in own},
+        return load_fields(
+            cls, tree, strict=False, measured={key: value for key, value in tree.items() if key not in own}
         )
 
     @property
@@ -175,16 +134,3 @@ def describe_end(state: TrainedState, measured: Mapping[str, Any]) -> str:
     length = f"{done}{state.steps:,} steps in {measured['seconds']:.0f} s"
     bad = "".join(f"; {count} damaged {split} records left out" for split, count in state.bad_records.items())
     return f"{length}; best {state.best_metric} {best}; peak memory {memory}{bad}"
-
-
-def _value(tree: Mapping[str, Any], key: str, kind: type[Value]) -> Value | None:
-    """Return the value if it is of the kind. A whole number serves as a float."""
-    value = tree.get(key)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    return value if isinstance(value, kind) and not isinstance(value, bool) else None
-
-
-def _parts(tree: Mapping[str, Any], key: str, kind: type[Value]) -> tuple[Value, ...]:
-    """Return the parts of a list that are of the kind."""
-    return tuple(part for part in _value(tree, key, list) or () if isinstance(part, kind))

@@ -4,17 +4,15 @@ Nothing is read or copied here, for training goes on meanwhile: the sender diges
 """
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 
 from bakeoff.config.track_settings import Mlflow
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, CheckpointList
+from bakeoff.tracking.journal.checkpoint_copies import PART_BYTES, count_parts
 from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile
 from bakeoff.tracking.journal.journal import Journal
 
-PART_BYTES = 16_000_000  # of a larger file the store gets parts, of which each is sent again by itself
-NAME = re.compile(r"\d+-[^/\\]+/(best-)?\d+")  # names of checkpoints; a store may hold any other name
 KEPT = "checkpoint-"  # the prefix of a checkpoint's second name
 STORED_IDENTITY = f"train/{IDENTITY}"  # among the run's artifacts
 ALL, BEST, WITH_KEPT, NONE = "all", "best", "kept", "none"
@@ -48,7 +46,7 @@ def describe_sending(entry: CheckpointEntry, settings: Mlflow) -> list[str]:
     if largest.by_reference:
         limit = f"track.largest_model_mb={settings.largest_model_mb:g} is the limit"
         return [f"MLflow gets only the place of checkpoints, of which one has {size}: {limit}"]
-    if largest.bytes > PART_BYTES:
+    if count_parts(largest.bytes) > 1:
         parts = f"parts of {PART_BYTES / 1e6:.0f} MB, and after a failure those that are missing"
         return [f"MLflow gets checkpoints, of which one has {size}, in {parts}"]
     return []

@@ -5,15 +5,14 @@
 
 import json
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import cache, partial
-from types import UnionType
-from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar
+
+from bakeoff.foundation.plain_values import load_fields
 
 STAMPS = ("at", "restored")  # fields that the journal sets when it writes an entry
 ALWAYS_WRITTEN = {"is_always_written": True}  # of a field that a line has even if it holds its default
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,70 +163,25 @@ def parse_line(line: bytes) -> JournalEntry | None:
     try:
         checksum, content = line.rstrip(b"\n").split(b" ", 1)
         tree: Any = json.loads(content) if int(checksum, 16) == zlib.crc32(content) else None
-        stamps = {"at": _expect(int, tree["at"]), "restored": _expect(bool, tree.get("restored", False))}
+        if "at" not in tree:
+            return None
         kind = KINDS[tree["kind"]]
-        return load_model(tree, **stamps) if kind is ModelEntry else load_fields(kind, tree, **stamps)
+        if kind is ModelEntry and "answers" in tree:  # one that was exported says what it answers
+            kind = PredictorEntry
+        return load_fields(kind, tree)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
-
-
-def load_model(tree: Mapping[str, Any], **stamps: Any) -> ModelEntry:
-    """Return a model from its content. One that was exported says what it answers."""
-    return load_fields(PredictorEntry if "answers" in tree else ModelEntry, tree, **stamps)
 
 
 def dump_fields(value: Any) -> dict[str, Any]:
     """Return the content of an entry, or of a value in one, as a line holds it."""
     return {
-        name: [dump_fields(one) if is_dataclass(one) else one for one in content] if type(content) is tuple else content
-        for name, (_, default, is_always_written) in _describe_fields(value.__class__).items()
-        if (content := getattr(value, name)) != default or is_always_written
+        one.name: list(map(_dump, content)) if type(content) is tuple else content
+        for one in fields(value)
+        if one.name not in STAMPS
+        and ((content := getattr(value, one.name)) != one.default or "is_always_written" in one.metadata)
     }
 
 
-def load_fields(kind: Callable[..., Value], tree: Mapping[str, Any], **stamps: Any) -> Value:
-    """Return a value from its content. Keys that it does not know are left out; other mistakes raise an error."""
-    for name, (load, default, _) in _describe_fields(kind).items():
-        if name in tree:
-            stamps[name] = load(tree[name])
-        elif default is MISSING:
-            raise KeyError(name)
-    return kind(**stamps)
-
-
-@cache
-def _describe_fields(kind: Any) -> dict[str, tuple[Callable[[Any], Any], Any, bool]]:
-    """Return how each field is read, its default, and whether it is always written."""
-    hints = get_type_hints(kind)
-    return {
-        field.name: (_make_loader(hints[field.name]), field.default, "is_always_written" in field.metadata)
-        for field in fields(kind)
-        if field.name not in STAMPS
-    }
-
-
-def _make_loader(hint: Any) -> Callable[[Any], Any]:
-    """Return a function that takes what JSON has for a type, and raises TypeError for anything else."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is UnionType:
-        load = _make_loader(arguments[0])
-        return lambda value: None if value is None else load(value)
-    if origin is tuple:
-        load = _make_loader(arguments[0])
-        return lambda value: tuple(map(load, _expect(list, value)))
-    if origin is Mapping:
-        return partial(_load_mapping, {float: (int, float), Any: object}.get(arguments[1], arguments[1]))
-    take: Callable[..., Any] = load_fields if is_dataclass(hint) else _expect
-    return partial(take, hint)
-
-
-def _load_mapping(kind: Any, value: Any) -> Any:
-    if not all(isinstance(one, kind) for one in _expect(dict, value).values()):
-        raise TypeError
-    return value
-
-
-def _expect(kind: Any, value: Any) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
+def _dump(part: Any) -> Any:
+    return dump_fields(part) if is_dataclass(part) else part

@@ -31,7 +31,9 @@ def lineage_of(weights: str, path: Path | None, digest: str) -> Lineage:
     if path is None:
         return [] if weights == "none" else [dict(IMAGENET)]
     if (state := path.parent / STATE).is_file():
-        return _of_run(TrainedState.from_tree(_read_json(state)))
+        done = TrainedState.from_tree(_read_json(state))
+        own = done.lineage.own or {"run": done.lineage.fingerprint or "not known", "data": None}
+        return [*starts_of(done), {**own} if done.step is None else {**own, "steps": done.step}]
     if (work := path.parent.parent / FILE).is_file():
         return [*_read_json(work)["starts"], _read_json(work)["own"]]
     require_licence(path, "train.init.weights")
@@ -113,11 +115,6 @@ def _describe(one: Mapping[str, Any]) -> str:
     sure = "" if one.get("verified") is not False else ", not verified"
     data = one.get("data") or "data that is not known"
     return f"{one['name']}, trained on {data}, licence {one.get('licence') or 'not known'}{sure}"
-
-
-def _of_run(state: TrainedState) -> Lineage:
-    own = state.lineage.own or {"run": state.lineage.fingerprint or "not known", "data": None}
-    return [*starts_of(state), {**own} if state.step is None else {**own, "steps": state.step}]
 
 
 def _read_json(file: Path) -> dict[str, Any]:

@@ -85,9 +85,10 @@ def _download(target: Path, into: Callable[[str], str]) -> None:
 
 
 def _address_of_best(client: "MlflowClient", run: "RunInfo") -> str:
-    from bakeoff.tracking.store.mlflow_client import REFERENCE, find_model
+    from bakeoff.tracking.store.mlflow_client import REFERENCE, models_of
 
-    model = find_model(client, run.experiment_id, run.run_id, BEST)
+    models = (model for model in models_of(client, run.experiment_id, run.run_id) if model.name == BEST)
+    model = max(models, key=lambda model: model.creation_timestamp, default=None)
     if model and REFERENCE in model.tags:
         raise LookupError(f"its model {model.name} is {model.tags[REFERENCE]}")
     return f"{model.artifact_location}/{WEIGHTS}" if model else f"{run.artifact_uri}/{AS_ARTIFACT}"

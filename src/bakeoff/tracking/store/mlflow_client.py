@@ -131,12 +131,6 @@ def find_id(client: "MlflowClient", run_id: str) -> str | None:
     return runs[0].info.run_id if runs else None
 
 
-def find_model(client: "MlflowClient", experiment: str, run: str, name: str) -> "LoggedModel | None":
-    """Return the newest logged model of a run that has this name."""
-    models = client.search_logged_models([experiment], filter_string=f"source_run_id = '{run}' AND name = '{name}'")
-    return max(models, key=lambda model: model.creation_timestamp, default=None)
-
-
 def models_of(client: "MlflowClient", experiment: str, run: str) -> "Iterator[LoggedModel]":
     """Yield all logged models of a run."""
     token: str | None = None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.foundation.files import read_json, write_whole
+from bakeoff.foundation.plain_values import load_fields
 from bakeoff.foundation.workspace import journals, main_workspace
 from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
 
@@ -68,11 +69,6 @@ class Target:
         return "mlflow.db" if self.uri == LOCAL else without_secrets(self.uri)
 
     @property
-    def is_missing(self) -> bool:
-        """Return whether the store is the workspace's own, and nobody has made that yet."""
-        return self.uri == LOCAL and not store_file().is_file()
-
-    @property
     def lacks_its_file(self) -> bool:
         """Return whether MLflow would make the store now, for it is a database in a file that is not there."""
         file = self.address.removeprefix("sqlite:///")
@@ -99,10 +95,10 @@ class SyncProgress:
     def parse(cls, tree: dict[str, Any]) -> "SyncProgress":
         """Return the beginning, if nothing or something else is there."""
         try:
-            place = cls(**(tree | {"refused": tuple(tree["refused"])}))
-            return place if isinstance(place.offset, int) and place.offset >= 0 <= place.tries else cls()
-        except (KeyError, TypeError):
+            place = load_fields(cls, tree)
+        except TypeError:
             return cls()
+        return place if place.offset >= 0 <= place.tries else cls()
 
     def move(self, journal: Path, offset: int) -> "SyncProgress":
         """Return the place to which all was sent, without trouble."""

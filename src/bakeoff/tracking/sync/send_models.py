@@ -39,13 +39,13 @@ PREDICTOR = Path(__file__).with_name("pyfunc_model.py")  # goes along with the m
 
 class LoggedModels:
     def __init__(self, client: MlflowClient, experiment: str, folder: Path, target: Target, run: str) -> None:
-        self._client, self._experiment, self._run = client, experiment, run
-        self._folder, self._target = folder, target
+        self._client, self.experiment, self.run = client, experiment, run
+        self.folder, self._target = folder, target
 
     def send(self, entry: ModelEntry, end: int) -> str | None:
         """Send a model; return a file whose content is nowhere any more, without which there is none. `end` is that of
         its line in the journal."""
-        files = self._folder / "files"
+        files = self.folder / "files"
         files.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=files, prefix=SENDING) as place:
             content = Path(place) / PREDICTOR_FOLDER
@@ -55,14 +55,17 @@ class LoggedModels:
                     return file.name
             model = self._find_or_make(entry)
             if not entry.by_reference:
-                self._client.log_model_artifacts(model.model_id, str(self._as_sent(entry, content, model)))
+                if isinstance(entry, PredictorEntry):
+                    weights, content = content, content.with_name("as_sent")
+                    write_pyfunc(entry, weights, content, run=self.run, model_id=model.model_id)
+                self._client.log_model_artifacts(model.model_id, str(content))
                 sync_artifacts(model.artifact_location)
                 if REFERENCE in model.tags:
                     self._client.delete_logged_model_tag(model.model_id, REFERENCE)
         self._measure(model, entry, end)
-        outputs = self._client.get_run(self._run).outputs
+        outputs = self._client.get_run(self.run).outputs
         if model.model_id not in [output.model_id for output in (outputs.model_outputs if outputs else [])]:
-            self._client.log_outputs(self._run, [LoggedModelOutput(model.model_id, entry.step)])
+            self._client.log_outputs(self.run, [LoggedModelOutput(model.model_id, entry.step)])
         self._client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
         self._find_or_make(entry)  # deletes one that a server which hung made after all
         if isinstance(entry, PredictorEntry) and entry.register:
@@ -71,14 +74,14 @@ class LoggedModels:
 
     def measured(self, weights: str, end: int) -> None:
         """Add later measurements of weights to every model that has these weights."""
-        for entry, at in entries(self._folder):
+        for entry, at in entries(self.folder):
             if at < end and isinstance(entry, ModelEntry) and entry.weights == weights:
                 for model in self._find(entry)[:1]:
                     self._measure(model, entry, end)
 
     def _find(self, entry: ModelEntry) -> list[LoggedModel]:
-        wanted = f"source_run_id = '{self._run}' AND tags.`{FILES}` = '{_digest_of(entry)}'"
-        models = self._client.search_logged_models([self._experiment], filter_string=wanted)
+        wanted = f"source_run_id = '{self.run}' AND tags.`{FILES}` = '{_digest_of(entry)}'"
+        models = self._client.search_logged_models([self.experiment], filter_string=wanted)
         return sorted(models, key=lambda model: (model.creation_timestamp, model.model_id))
 
     def _find_or_make(self, entry: ModelEntry) -> LoggedModel:
@@ -97,20 +100,13 @@ class LoggedModels:
                 f"larger than track.largest_model_mb, so it is only where it was made: {'; '.join(places)}"
             )
         return self._client.create_logged_model(
-            self._experiment, entry.name, self._run, tags=tags, params={"step": str(entry.step)},
+            self.experiment, entry.name, self.run, tags=tags, params={"step": str(entry.step)},
             model_type="predictor" if isinstance(entry, PredictorEntry) else "weights",
         )  # fmt: skip
 
-    def _as_sent(self, entry: ModelEntry, content: Path, model: LoggedModel) -> Path:
-        if not isinstance(entry, PredictorEntry):
-            return content
-        out = content.with_name("as_sent")
-        write_pyfunc(entry, content, out, run=self._run, model_id=model.model_id)
-        return out
-
     def measure(self, model: LoggedModel, measurements: Iterable[Point]) -> None:
         """Log the run's own points unchanged, so that the run has none of them twice."""
-        is_doubtful = place_in(self._folder, self._target).is_doubtful
+        is_doubtful = place_in(self.folder, self._target).is_doubtful
         points = [
             Metric(key, value, self._time_of(key, step, at) if is_doubtful else at, step, model_id=model.model_id)
             for key, step, value, at in measurements
@@ -122,17 +118,21 @@ class LoggedModels:
                     self._log_unless_refused([point])
 
     def _measure(self, model: LoggedModel, entry: ModelEntry, end: int) -> None:
-        restored = place_in(self._folder, self._target).created
-        self.measure(model, _points(self._folder, entry, end, restored=restored))
+        self.measure(model, _points(self.folder, entry, end, restored=self.restored))
+
+    @property
+    def restored(self) -> bool:
+        """Return whether the store gets points of an old run. One that had the run before has them at another time."""
+        return place_in(self.folder, self._target).created
 
     def _time_of(self, key: str, step: int, at: int) -> int:
         """Return when the run has the point. A journal that lost its line has it again with a later time."""
-        times = (point.timestamp for point in self._client.get_metric_history(self._run, key) if point.step == step)
+        times = (point.timestamp for point in self._client.get_metric_history(self.run, key) if point.step == step)
         return next(times, at)
 
     def _log_unless_refused(self, points: list[Metric]) -> bool:
         try:
-            self._client.log_batch(self._run, metrics=points)
+            self._client.log_batch(self.run, metrics=points)
         except MlflowException as error:
             if error.error_code not in REFUSALS:
                 raise
@@ -145,10 +145,10 @@ class LoggedModels:
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
-        versions = self._client.search_model_versions(f"name = '{name}' AND run_id = '{self._run}'")
+        versions = self._client.search_model_versions(f"name = '{name}' AND run_id = '{self.run}'")
         if digest not in [version.tags.get(FILES) for version in versions]:
             made = self._client.create_model_version(
-                name, model.artifact_location, self._run, {FILES: digest}, model_id=model.model_id, await_creation_for=0
+                name, model.artifact_location, self.run, {FILES: digest}, model_id=model.model_id, await_creation_for=0
             )
             self._tag_version(model, name, str(made.version))
 
@@ -161,21 +161,21 @@ class LoggedModels:
 
     def _fetch(self, entry: ModelEntry, file: ArtifactFile, place: Path) -> bool:
         place.parent.mkdir(parents=True, exist_ok=True)
-        if content := kept_file(file, self._folder / "files"):
+        if content := kept_file(file, self.folder / "files"):
             link_or_copy(content, place)
             return True
         return self._fetch_from_home(entry, file.name, place)
 
     def _fetch_from_home(self, entry: ModelEntry, name: str, place: Path) -> bool:
         """Fetch a model's files from the store that the run was meant for. Another store gets them from there."""
-        if (home := first_home(self._folder, self._target)) is None:
+        if (home := first_home(self.folder, self._target)) is None:
             return False
         own, run = home
         try:
             client = connect(own.address)
-            there = LoggedModels(client, client.get_run(run).info.experiment_id, self._folder, own, run)
+            there = LoggedModels(client, client.get_run(run).info.experiment_id, self.folder, own, run)
             path = f"data/{PREDICTOR_FOLDER}/{name}" if isinstance(entry, PredictorEntry) else name
-            with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as into:
+            with TemporaryDirectory(dir=self.folder / "files", prefix=SENDING) as into:
                 [model] = there._find(entry)[:1]
                 uri = f"{model.artifact_location}/{path}"
                 shutil.move(download_artifacts(uri, dst_path=into, tracking_uri=own.address), place)

@@ -8,7 +8,7 @@ points of one time for one besides, and a line of the journal keeps its time.
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from mlflow.exceptions import MlflowException
 
 from bakeoff.foundation.files import link_or_copy, sync_file
 from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file
+from bakeoff.tracking.journal.checkpoints import second_name
 from bakeoff.tracking.journal.entries import (
     CheckpointEntry,
     DatasetEntry,
@@ -28,6 +29,7 @@ from bakeoff.tracking.journal.entries import (
     LinkEntry,
     MetricsEntry,
     ModelEntry,
+    ParamsEntry,
     ParentEntry,
     RunEntry,
     StateEntry,
@@ -35,8 +37,8 @@ from bakeoff.tracking.journal.entries import (
 )
 from bakeoff.tracking.journal.journal import entries, entries_of
 from bakeoff.tracking.journal.journal_folder import FILE
-from bakeoff.tracking.store.mlflow_client import REFUSALS, connect, sync_artifacts
-from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, name_in_mlflow
+from bakeoff.tracking.store.mlflow_client import MOST_POINTS, MOST_TEXTS, REFUSALS, connect, sync_artifacts
+from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, metric_in_mlflow, name_in_mlflow, params_in_mlflow
 from bakeoff.tracking.store.target import (
     RUN_TAG,
     SyncProgress,
@@ -46,17 +48,47 @@ from bakeoff.tracking.store.target import (
     target_in,
     without_secrets,
 )
-from bakeoff.tracking.sync.batch import Batch, BatchEntry
-from bakeoff.tracking.sync.send_checkpoints import Checkpoints, LatestMetrics
+from bakeoff.tracking.sync.send_checkpoints import Checkpoints
 from bakeoff.tracking.sync.send_models import LoggedModels
 
 OF_A_DELETED_RUN = "must be in the 'active' state"
 NAMED_REFUSALS = 20
 GONE = "the file was replaced, and what it held is nowhere any more"
+BatchEntry = MetricsEntry | ParamsEntry | TagsEntry
 
 
 class Deleted(Exception):
     """Someone deleted the run in MLflow, and should have it so."""
+
+
+@dataclass
+class Batch:
+    """Lines of a journal that go to MLflow in one request, by the names that they have there."""
+
+    # Metric, step, value, milliseconds, whether it takes another's place.
+    points: list[tuple[str, int, float, int, bool]] = field(default_factory=list)
+    params: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    end: int | None = None  # of the journal, when this batch is through
+
+    def would_overflow(self, entry: BatchEntry) -> bool:
+        is_points = isinstance(entry, MetricsEntry)
+        points = len(self.points) + (len(entry.values) if is_points else 0)
+        texts = len(self.params) + len(self.tags) + (0 if is_points else len(entry.values))
+        return self.end is not None and (points > MOST_POINTS or texts > MOST_TEXTS)
+
+    def add(self, entry: BatchEntry, end: int) -> None:
+        match entry:
+            case MetricsEntry():
+                named = {metric_in_mlflow(key): value for key, value in entry.values.items()}
+                self.points += [(key, entry.step, value, entry.at, entry.revised) for key, value in named.items()]
+            case ParamsEntry():
+                params, tags = params_in_mlflow(entry.values)
+                self.params |= params
+                self.tags |= tags
+            case TagsEntry():
+                self.tags |= entry.values
+        self.end = end
 
 
 class Delivery:
@@ -65,7 +97,6 @@ class Delivery:
         self._folder, self._target = folder, target
         self._place = place_in(folder, target)
         self._sent_files: set[Path] = set()
-        self._known: LatestMetrics | None = None
         self._has: dict[str, dict[int, set[float]]] = {}  # points that MLflow has, of metrics that were asked for
         clear_of_kills(folder / "files")
         self._open()
@@ -80,7 +111,8 @@ class Delivery:
             if entry is None or (entry.restored and not self._place.created):
                 batch.end = end
                 continue
-            if isinstance(entry, BatchEntry) and not _is_of_weights(entry):
+            is_of_weights = isinstance(entry, MetricsEntry) and entry.weights is not None  # which their models get, too
+            if isinstance(entry, BatchEntry) and not is_of_weights:
                 if batch.would_overflow(entry):
                     self._send_batch(batch)
                     batch = Batch()
@@ -255,12 +287,9 @@ class Delivery:
             self._sent_files |= {self._folder / "files" / file.sha256 for file in entry.files}
 
     def _send_checkpoint(self, entry: CheckpointEntry, end: int) -> None:
-        known = self._known or LatestMetrics(self._folder, restored=self._place.created)
-        self._known = known
-        checkpoints = Checkpoints(self._client, self._experiment, self._run, self._folder, self._models, known)
-        for what, reason in checkpoints.send(entry, end):
+        for what, reason in Checkpoints(self._client, self._models).send(entry, end):
             self._refuse(what, reason)
-        self._sent_files |= checkpoints.second_names(entry)
+        self._sent_files |= {second_name(self._folder, file.name) for file in entry.files}
 
     @property
     def _models(self) -> LoggedModels:
@@ -308,11 +337,6 @@ class Delivery:
 
     def _write_place(self) -> None:
         self._place.write(self._folder, self._target)
-
-
-def _is_of_weights(entry: BatchEntry) -> bool:
-    """Tell whether these are measurements of weights, which their models get as well."""
-    return isinstance(entry, MetricsEntry) and entry.weights is not None
 
 
 def _dataset(entry: DatasetEntry) -> DatasetInput:

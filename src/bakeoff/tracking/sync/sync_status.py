@@ -74,9 +74,8 @@ def report_interrupted() -> list[str]:
     markers = sorted(journals().glob(f"*/{RUNNING}"))
     folders = [marker.parent for marker in markers if (read_text(marker) or "").strip() == platform.node()]
     reported = [folder.name for folder in folders if not is_being_written(folder) and _report_interrupted(folder.name)]
-    for target in filter(None, {target_in(journals() / run) for run in reported}):
-        if not is_running(target.key):
-            start_sender(target.key)
+    if reported:
+        send_beside()
     return reported
 
 

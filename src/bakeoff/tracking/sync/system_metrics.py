@@ -70,9 +70,11 @@ def versions() -> str:
 
 def processor() -> str:
     """Return kind, model, cores that one may use, instructions: `x86_64; Intel(R) Xeon(R) …; 2 cores; avx avx2 fma`."""
-    first = _first_core()
-    model = first.get("model name") or platform.processor() or "unknown"
-    known = {*first.get("flags", "").split(), *first.get("Features", "").split()}
+    first = (read_text(CPUINFO) or "").partition("\n\n")[0]  # what the system reports of its first core
+    pairs = (line.partition(":") for line in first.splitlines())
+    core = {key.strip(): value.strip() for key, _, value in pairs}
+    model = core.get("model name") or platform.processor() or "unknown"
+    known = {*core.get("flags", "").split(), *core.get("Features", "").split()}
     cores = machine.cores()
     flags = " ".join(name for name in CHOSEN_BY if name in known)
     return f"{platform.machine()}; {model}; {cores} {'core' if cores == 1 else 'cores'}; {flags or 'unknown'}"
@@ -94,10 +96,3 @@ def source_tags(records_digest: str, fingerprint: str, parent: str | None = None
     }
     tags |= {"bakeoff.continues": parent} if parent else {}
     return tags | {name: os.environ[name] for name in FROM_DVC if os.environ.get(name)}
-
-
-def _first_core() -> dict[str, str]:
-    """Return what the system reports of its first core, if it does."""
-    first = (read_text(CPUINFO) or "").partition("\n\n")[0]
-    pairs = (line.partition(":") for line in first.splitlines())
-    return {key.strip(): value.strip() for key, _, value in pairs}
