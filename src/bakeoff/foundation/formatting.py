@@ -1,6 +1,6 @@
-"""Bytes, seconds and lists of names as text."""
+"""Bytes, seconds, lists of names and tables as text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def format_size(number: float) -> str:
@@ -23,3 +23,10 @@ def format_duration(seconds: float) -> str:
 
 def format_names(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def align(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Make each column as wide as its widest cell, the last as it comes."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

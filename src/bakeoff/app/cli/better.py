@@ -1,11 +1,12 @@
 """`bakeoff better A B`: whether B is better than A, or whether their examples do not show it."""
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from bakeoff.app.cli.command_options import Command, argument, flag, option
 from bakeoff.app.cli.terminal import RUN, print_columns
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.progress import print_line
@@ -20,48 +21,39 @@ SAMPLES, FEWEST, MOST = 2000, 100, 100_000
 HEAD = ("", "A", "B", "B less A", "95 % interval", "B better in", "better")
 
 
-def add_to(commands: Any) -> None:
-    better = commands.add_parser("better")
-    add = better.add_argument
-    for name in ("a", "b"):
-        add(name, metavar=name.upper(), help=RUN)
-    add("--on", metavar="NAME", help="use the numbers of `bakeoff evaluate`: test, or OPTION_test for other data")
-    add("--metric", metavar="NAME", help="judge by this metric (default: the metric of the task)")
-    add(
-        "--group",
-        metavar="PATTERN",
-        help="sample examples together whose names match in (brackets); default: evaluate.group",
+@dataclass(frozen=True)
+class BetterCommand(Command):
+    a: str = argument(RUN, "A")
+    b: str = argument(RUN, "B")
+    on: str | None = option("use the numbers of `bakeoff evaluate`: test, or OPTION_test for other data", "NAME")
+    metric: str | None = option("judge by this metric (default: the metric of the task)", "NAME")
+    group: str | None = option(
+        "sample examples together whose names match in (brackets); default: evaluate.group", "PATTERN"
     )
-    add("--samples", type=int, default=SAMPLES, metavar="N", help=f"number of bootstrap samples ({SAMPLES:,})")
-    add("--json", action="store_true", help="print JSON, for scripts")
-    add("--uri", help="read this MLflow store")
-    add("--experiment", metavar="NAME", help="read this MLflow experiment")
-    better.set_defaults(run=show_verdict)
+    samples: int = option(f"number of bootstrap samples ({SAMPLES:,})", "N", default=SAMPLES, least=FEWEST, most=MOST)
+    json: bool = flag("print JSON, for scripts")
+    uri: str | None = option("read this MLflow store")
+    experiment: str | None = option("read this MLflow experiment", "NAME")
 
+    def run(self) -> None:
+        from bakeoff.experiments.compare.comparison_verdict import judge
+        from bakeoff.experiments.compare.examples import find_examples
+        from bakeoff.experiments.compare.load_runs import gather
+        from bakeoff.experiments.compare.select_runs import require_judged
 
-def show_verdict(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.compare.comparison_verdict import judge
-    from bakeoff.experiments.compare.examples import find_examples
-    from bakeoff.experiments.compare.load_runs import gather
-    from bakeoff.experiments.compare.select_runs import require_judged
-
-    if not FEWEST <= arguments.samples <= MOST:
-        raise WorkspaceError(f"--samples: must be between {FEWEST} and {MOST:,}, got {arguments.samples}")
-    gathered = gather(arguments.uri, arguments.experiment)
-    for remark in gathered.remarks:
-        print(f"warning: {remark}", file=sys.stderr)
-    a, b = (_one(name, gathered) for name in (arguments.a, arguments.b))
-    on = arguments.on
-    if on is not None:
-        require_judged([a, b], on)
-    files = [find_examples(one if on else find_maker(one, gathered), gathered.target.address, on) for one in (a, b)]
-    verdict = judge(
-        a, b, (files[0], files[1]), metric=arguments.metric, group=arguments.group, samples=arguments.samples
-    )
-    if arguments.json:
-        print(json.dumps(verdict.tree, indent=1, ensure_ascii=False))
-    else:
-        _print_verdict(verdict, on)
+        gathered = gather(self.uri, self.experiment)
+        for remark in gathered.remarks:
+            print(f"warning: {remark}", file=sys.stderr)
+        a, b = (_one(name, gathered) for name in (self.a, self.b))
+        on = self.on
+        if on is not None:
+            require_judged([a, b], on)
+        files = [find_examples(one if on else gathered.maker_of(one), gathered.target.address, on) for one in (a, b)]
+        verdict = judge(a, b, (files[0], files[1]), metric=self.metric, group=self.group, samples=self.samples)
+        if self.json:
+            print(json.dumps(verdict.tree, indent=1, ensure_ascii=False))
+        else:
+            _print_verdict(verdict, on)
 
 
 def _one(name: str, gathered: "Gathered") -> "Contender":
@@ -71,12 +63,6 @@ def _one(name: str, gathered: "Gathered") -> "Contender":
     if len(matching) != 1:
         raise WorkspaceError(f"{name}: must name one run, got the {len(matching)} of a sweep")
     return matching[0]
-
-
-def find_maker(contender: "Contender", gathered: "Gathered") -> "Contender":
-    """The run whose result DVC's cache gave to this one; it has the files."""
-    made = [run for run in gathered.project_runs() if run.run_id == contender.reused_from]
-    return gathered.fill(made)[0] if made else contender
 
 
 def _print_verdict(verdict: "ComparisonVerdict", on: str | None) -> None:

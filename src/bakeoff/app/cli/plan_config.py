@@ -1,13 +1,13 @@
 """`bakeoff plan` and `bakeoff config`: what a variant will take and do, and where each of its values comes from."""
 
-import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.app.cli.predict import from_here
+from bakeoff.app.cli.command_options import Command, argument, flag, from_here, option
 from bakeoff.app.cli.terminal import RUN, print_columns
 from bakeoff.app.cli.terminal_table import print_folded, print_wrapped
 from bakeoff.foundation import workspace
@@ -22,35 +22,33 @@ if TYPE_CHECKING:
 CLASSES_SHOWN = 12
 
 
-def add_plan(commands: Any) -> None:
-    plan = commands.add_parser("plan")
-    add = plan.add_argument
-    add("overrides", nargs="*", metavar="OVERRIDE", help="a Hydra override, such as lr.peak=0.1")
-    add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
-    plan.add_path(
-        "--show", nargs="?", const="", type=from_here, metavar="FILE",
-        help="draw training examples as the network gets them, with their ground truth (.bakeoff/augmented.jpg)",
+@dataclass(frozen=True)
+class PlanCommand(Command):
+    overrides: tuple[str, ...] = argument("a Hydra override, such as lr.peak=0.1", "OVERRIDE")
+    probe: bool = flag("measure a few steps on this machine (up to a minute)")
+    show: str | None = option(
+        "draw training examples as the network gets them, with their ground truth (.bakeoff/augmented.jpg)", "FILE",
+        nargs="?", const="", type=from_here,
     )  # fmt: skip
-    add("--json", action="store_true", help="print JSON, for scripts")
-    plan.set_defaults(run=show_plan)
+    json: bool = flag("print JSON, for scripts")
 
+    def run(self) -> None:
+        from bakeoff.experiments.planning.stage_status import reading_known
 
-def show_plan(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.planning.stage_status import reading_known
+        overrides = list(self.overrides)
+        shown = _draw_examples(overrides, self.show) if self.show is not None else {}
+        with reading_known() as known:
+            from bakeoff.experiments.planning.plan import (
+                make_plan,  # takes as long to load as DVC does, which starts beside it
+            )
 
-    shown = _draw_examples(arguments.overrides, arguments.show) if arguments.show is not None else {}
-    with reading_known() as known:
-        from bakeoff.experiments.planning.plan import (
-            make_plan,  # takes as long to load as DVC does, which starts beside it
-        )
-
-        plan = make_plan(arguments.overrides, probe=arguments.probe, known=known)
-    if arguments.json:
-        print(json.dumps(plan.as_json() | shown, indent=1))
-        return
-    print_folded([*_plan_rows(plan), *shown.items()])
-    for warning in plan.warnings:
-        print_wrapped(f"warning: {warning}")
+            plan = make_plan(overrides, probe=self.probe, known=known)
+        if self.json:
+            print(json.dumps(plan.as_json() | shown, indent=1))
+            return
+        print_folded([*_plan_rows(plan), *shown.items()])
+        for warning in plan.warnings:
+            print_wrapped(f"warning: {warning}")
 
 
 def _draw_examples(overrides: list[str], file: str) -> dict[str, str]:
@@ -119,26 +117,22 @@ def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, 
     yield "  rate", ", ".join(f"{rate:.3g} at {where}" for where, rate in phase.rates.items())
 
 
-def add_config(commands: Any) -> None:
-    config = commands.add_parser("config")
-    config.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help=f"{RUN}; or a file, against another or the workspace; "
-        "KEY=VALUE changes the workspace's variant in Hydra's words",
+@dataclass(frozen=True)
+class ConfigCommand(Command):
+    names: tuple[str, ...] = argument(
+        f"{RUN}; or a file, against another or the workspace; KEY=VALUE changes the workspace's variant in Hydra's "
+        "words",
+        "NAME",
     )
-    config.add_argument("--json", action="store_true", help="print JSON, for scripts")
-    config.set_defaults(run=show_config)
+    json: bool = flag("print JSON, for scripts")
 
-
-def show_config(arguments: argparse.Namespace) -> None:
-    overrides = [name for name in arguments.names if "=" in name or name.startswith("~")]
-    names = [name for name in arguments.names if name not in overrides]
-    if names:
-        _show_differences(names, overrides, as_json=arguments.json)
-    else:
-        _show_values(overrides, as_json=arguments.json)
+    def run(self) -> None:
+        overrides = [name for name in self.names if "=" in name or name.startswith("~")]
+        names = [name for name in self.names if name not in overrides]
+        if names:
+            _show_differences(names, overrides, as_json=self.json)
+        else:
+            _show_values(overrides, as_json=self.json)
 
 
 def _show_values(overrides: list[str], *, as_json: bool) -> None:

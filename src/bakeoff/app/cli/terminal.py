@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 
 from bakeoff.foundation.errors import TakenAway
+from bakeoff.foundation.formatting import align
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.signals import TAKES_AWAY, end_all_below
 
@@ -20,13 +21,6 @@ NOBODY_READS = (errno.EIO, errno.EPIPE)  # of a terminal that was closed, of a p
 def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
     for line in align(rows):
         print_line(line)
-
-
-def align(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Make each column as wide as its widest cell, the last as it comes."""
-    rows = list(rows)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def confirm(question: str) -> bool:

@@ -1,13 +1,13 @@
 """`bakeoff ui`: MLflow's pages on this workspace's runs, opened where they are compared."""
 
-import argparse
 import os
 import socket
 import subprocess
 import sys
 import time
-from typing import Any
+from dataclasses import dataclass
 
+from bakeoff.app.cli.command_options import Command, flag, option
 from bakeoff.app.cli.terminal import end_as_by_ctrl_c
 from bakeoff.foundation.errors import WorkspaceError, errors_in_one_line
 from bakeoff.foundation.progress import print_line
@@ -18,44 +18,42 @@ SERVER = (sys.executable, "-m", "bakeoff.app.cli.ui")
 POLL_SECONDS, ANSWER_SECONDS = 0.2, 10
 
 
-def add_to(commands: Any) -> None:
-    ui = commands.add_parser("ui")
-    ui.add_argument("--port", type=int, help=f"port (default: the first free one from {FIRST_PORT})")
-    ui.add_argument("--open", action="store_true", help="also open it in a browser, once the server answers")
-    ui.set_defaults(run=open_ui)
+@dataclass(frozen=True)
+class UiCommand(Command):
+    port: int | None = option(f"port (default: the first free one from {FIRST_PORT})")
+    open: bool = flag("also open it in a browser, once the server answers")
 
+    def run(self) -> None:
+        """Run MLflow's server until Ctrl-C."""
+        from bakeoff.tracking.restored_results import reconcile
+        from bakeoff.tracking.store.target import store_file
+        from bakeoff.tracking.sync.sync_status import send_beside, sync
 
-def open_ui(arguments: argparse.Namespace) -> None:
-    """Run MLflow's server until Ctrl-C."""
-    from bakeoff.tracking.restored_results import reconcile
-    from bakeoff.tracking.store.target import store_file
-    from bakeoff.tracking.sync.sync_status import send_beside, sync
+        reconcile()
+        if store_file().is_file():
+            send_beside()
+        else:
+            sync(None, print_line)  # before the server, or both would make the store
+        if not store_file().is_file():
+            raise WorkspaceError(f"{store_file()}: no run has been tracked here yet; run `make repro`")
+        port = _free_port(self.port)
+        end_as_by_ctrl_c()  # and the server with it
+        server = subprocess.Popen([*SERVER, str(port)], env=ENVIRONMENT | os.environ)
+        try:
+            if address := _wait_for(server, port):
+                print_line(f"MLflow's UI: http://{HOST}:{port}  (Ctrl-C ends it)")
+                print_line(f"  it begins with the table of the runs: http://{HOST}:{port}/{address}")
+                if self.open:
+                    import webbrowser
 
-    reconcile()
-    if store_file().is_file():
-        send_beside()
-    else:
-        sync(None, print_line)  # before the server, or both would make the store
-    if not store_file().is_file():
-        raise WorkspaceError(f"{store_file()}: no run has been tracked here yet; run `make repro`")
-    port = _free_port(arguments.port)
-    end_as_by_ctrl_c()  # and the server with it
-    server = subprocess.Popen([*SERVER, str(port)], env=ENVIRONMENT | os.environ)
-    try:
-        if address := _wait_for(server, port):
-            print_line(f"MLflow's UI: http://{HOST}:{port}  (Ctrl-C ends it)")
-            print_line(f"  it begins with the table of the runs: http://{HOST}:{port}/{address}")
-            if arguments.open:
-                import webbrowser
-
-                webbrowser.open(f"http://{HOST}:{port}/{address}")
-        code = server.wait()
-    except KeyboardInterrupt:
-        server.terminate()
-        server.wait()
-        return
-    if code:
-        raise WorkspaceError(f"MLflow's server ended with code {code}; its own words stand above")
+                    webbrowser.open(f"http://{HOST}:{port}/{address}")
+            code = server.wait()
+        except KeyboardInterrupt:
+            server.terminate()
+            server.wait()
+            return
+        if code:
+            raise WorkspaceError(f"MLflow's server ended with code {code}; its own words stand above")
 
 
 def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> str | None:

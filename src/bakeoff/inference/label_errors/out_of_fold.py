@@ -4,19 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bakeoff.dataset.records.record import TEST
 from bakeoff.experiments.compare.examples import Judged, find_examples
 from bakeoff.experiments.compare.load_runs import gather
-from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.select_runs import select_named
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.inference.label_errors.suspect import Row
 from bakeoff.tracking.results.results import result_here
-
-if TYPE_CHECKING:
-    from bakeoff.experiments.compare.load_runs import Gathered
 
 
 @dataclass(frozen=True)
@@ -34,16 +29,17 @@ def read_held_out(names: Sequence[str]) -> HeldOut:
     if not names and not result_here().run_id:
         raise WorkspaceError("nothing has been trained here; run `dvc repro`, or name a run")
     gathered = gather()
+    address = gathered.target.address
     runs = select_named(gathered, names or ["."])
     if not names and len(runs) != 1:
         raise WorkspaceError(f"this workspace: must have one run, got {len(runs)}; name one")
     if len(runs) > 1:
         label = ", ".join(one.label for one in runs)
-        judged = [Judged.read(_find_file(one, gathered)) for one in runs]
+        judged = [Judged.read(find_examples(gathered.maker_of(one), address)) for one in runs]
         return _join_answers(judged, f"validation of {len(runs)} runs", label)
-    files, splits = [_find_file(runs[0], gathered)], ["validation"]
+    files, splits = [find_examples(gathered.maker_of(runs[0]), address)], ["validation"]
     if TEST in runs[0].judged_on:
-        files.append(find_examples(runs[0], gathered.target.address, TEST))
+        files.append(find_examples(runs[0], address, TEST))
         splits.append(TEST)
     judged = [Judged.read(file) for file in files]
     return _join_answers(judged, f"{' and '.join(splits)} of {runs[0].label}", runs[0].label)
@@ -52,12 +48,6 @@ def read_held_out(names: Sequence[str]) -> HeldOut:
 def join_files(files: Sequence[Path], source: str) -> HeldOut:
     """Return the predictions of folds, read from their files."""
     return _join_answers([Judged.read(file) for file in files], source, source)
-
-
-def _find_file(contender: Contender, gathered: "Gathered") -> Path:
-    """Return a run's file of predictions. If DVC's cache gave the run its result, the run that made it has the file."""
-    made = [run for run in gathered.project_runs() if run.run_id == contender.reused_from]
-    return find_examples(gathered.fill(made)[0] if made else contender, gathered.target.address)
 
 
 def _join_answers(judged: Sequence[Judged], source: str, model: str) -> HeldOut:
