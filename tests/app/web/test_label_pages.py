@@ -9,7 +9,7 @@ import pytest
 from bakeoff.app.web.annotations import AnnotationFolder
 from bakeoff.dataset.sources.voc import read_voc
 from bakeoff.foundation.errors import DataError
-from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, Proposed, propose
+from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, PixelBox, propose
 from bakeoff.learning.run_file.yaml_file import read_mapping
 from support.asking import Answer, Page
 from support.messages import missing_in
@@ -40,7 +40,7 @@ def save(page: Page, frame: str, *boxes: dict[str, Any], version: str = "", **mo
 def write_proposals(raw: Path) -> None:
     """As `bakeoff propose --as coco` does."""
     scene = ImageProposals(
-        None, 480, 360, (Proposed("cube", 0.75, 1.0, 2.0, 31.0, 42.0), Proposed("ball", 0.5, 5.0, 5.0, 9.0, 9.0))
+        None, 480, 360, (PixelBox("cube", 1.0, 2.0, 31.0, 42.0, 0.75), PixelBox("ball", 5.0, 5.0, 9.0, 9.0, 0.5))
     )
     propose(LabelFolder(raw, "coco", ["ball", "cube"]), lambda image: scene, "run 1234")
 
@@ -157,7 +157,7 @@ def test_a_proposal_is_no_label_until_it_is_accepted(page: Page, raw: Path) -> N
 
 
 def test_a_proposal_in_pascal_voc_waits_for_approval_as_well(page: Page, raw: Path) -> None:
-    scene = ImageProposals(None, 480, 360, (Proposed("cube", 0.75, 1.0, 2.0, 31.0, 42.0),))
+    scene = ImageProposals(None, 480, 360, (PixelBox("cube", 1.0, 2.0, 31.0, 42.0, 0.75),))
     propose(LabelFolder(raw, "voc", ["cube"]), lambda image: scene, "run 1234")
     there = load(page, FIRST)
     assert (there["labelled"], there["boxes"], len(there["proposals"])) == (False, [], 1)

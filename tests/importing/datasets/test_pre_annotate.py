@@ -13,7 +13,7 @@ from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.dataset.sources.yolo import Yolo
 from bakeoff.foundation.errors import DataError
 from bakeoff.importing.datasets.detect_format import count, survey_folder
-from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, Proposed, propose
+from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, PixelBox, propose
 from support.drawing import write
 from support.exporters import HEIGHT, WIDTH, boxes_of, picture, voc_xml, yolo_text
 from support.messages import missing_in
@@ -27,7 +27,7 @@ def find_objects(image: Path) -> ImageProposals:
     number = int(image.stem)
     if number == 4:
         raise DataError("broken JPEG")
-    boxes = tuple(Proposed(label, 0.9 - 0.1 * turn, *box) for turn, (label, *box) in enumerate(boxes_of(number)))
+    boxes = tuple(PixelBox(label, *box, 0.9 - 0.1 * turn) for turn, (label, *box) in enumerate(boxes_of(number)))
     return ImageProposals(PurePosixPath(image.name), WIDTH, HEIGHT, () if number == 3 else boxes)
 
 

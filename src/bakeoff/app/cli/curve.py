@@ -11,7 +11,6 @@ from bakeoff.app.cli.command_options import Command, argument, flag, group, opti
 from bakeoff.app.cli.internal_sweep import InternalSweep
 from bakeoff.app.cli.terminal import print_columns
 from bakeoff.app.cli.terminal_table import print_wrapped
-from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.progress import print_line
 
@@ -55,13 +54,11 @@ class CurveCommand(Command):
 
 
 def _make_overrides(curve: CurveCommand) -> list[str]:
-    from bakeoff.config.compose.variant import read_variant
+    from bakeoff.config.compose.variant import read_variant_here
     from bakeoff.experiments.learning_curve.shares import make_overrides, read_shares
 
     shares = read_shares(curve.shares)
-    variant = read_variant(
-        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=curve.overrides
-    )
+    variant = read_variant_here(curve.overrides)
     return make_overrides(variant.whole(), shares, curve.seeds, curve.same)
 
 

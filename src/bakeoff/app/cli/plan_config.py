@@ -1,7 +1,6 @@
 """`bakeoff plan` and `bakeoff config`: what a variant will take and do, and where each of its values comes from."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,14 +11,10 @@ from bakeoff.app.cli.terminal import RUN, print_columns
 from bakeoff.app.cli.terminal_table import print_folded, print_wrapped
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.formatting import format_duration, format_names, format_size
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.config.compose.variant import ResolvedVariant
-    from bakeoff.experiments.planning.plan import Plan, PlannedPhase
-
-CLASSES_SHOWN = 12
+    pass
 
 
 @dataclass(frozen=True)
@@ -38,15 +33,14 @@ class PlanCommand(Command):
         overrides = list(self.overrides)
         shown = _draw_examples(overrides, self.show) if self.show is not None else {}
         with reading_known() as known:
-            from bakeoff.experiments.planning.plan import (
-                make_plan,  # takes as long to load as DVC does, which starts beside it
-            )
+            from bakeoff.experiments.planning.plan import make_plan  # loads as long as DVC, which starts beside it
+            from bakeoff.experiments.planning.plan_rows import list_rows
 
             plan = make_plan(overrides, probe=self.probe, known=known)
         if self.json:
             print(json.dumps(plan.as_json() | shown, indent=1))
             return
-        print_folded([*_plan_rows(plan), *shown.items()])
+        print_folded([*list_rows(plan), *shown.items()])
         for warning in plan.warnings:
             print_wrapped(f"warning: {warning}")
 
@@ -57,64 +51,6 @@ def _draw_examples(overrides: list[str], file: str) -> dict[str, str]:
     path = Path(file) if file else FILE
     draw_sheet(overrides, path)
     return {"shown": path.as_posix()}
-
-
-def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
-    yield "variant", ", ".join(f"{group} {option}" for group, option in plan.variant.items())
-    yield "examples", ", ".join(f"{number:,} {split}" for split, number in plan.examples.items())
-    background = " and the background" if plan.background else ""
-    yield "classes", f"{len(plan.classes)}{background}: {format_names(plan.classes, CLASSES_SHOWN)}"
-    yield "parameters", f"{plan.parameters:,}"
-    yield "batch", f"{plan.batch_size}, {plan.batch_why}"
-    yield "steps", f"{plan.steps:,}, {plan.epochs:g} epochs"
-    for phase in plan.phases:
-        yield from _phase_rows(phase, several=len(plan.phases) > 1)
-    estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes
-    yield "memory", f"about {format_size(estimate)}, {estimate / budget:.0%} of {format_size(budget)}"
-    yield "  made of", ", ".join(f"{part} {format_size(held)}" for part, held in plan.memory_parts.items() if held)
-    if plan.tiles:
-        yield "tiles", plan.tiles
-    yield "disk", f"about {format_size(plan.disk_bytes)} for checkpoints and weights"
-    if plan.seconds_per_step:
-        paces = plan.seconds_per_step.items()
-        yield (
-            "pace",
-            ", ".join(f"{seconds:.3g} s a step{f' of {name}' if len(paces) > 1 else ''}" for name, seconds in paces),
-        )
-    yield "time", f"{describe_time(plan)} ({plan.seconds_from})"
-    if plan.device:
-        yield from _device_rows(plan.device)
-    yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
-
-
-def _device_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    size, threads = format_size(facts["bytes"]), facts["threads"]
-    pace = f"{facts['latency_ms']:.1f} ms an answer with {threads} {'thread' if threads == 1 else 'threads'}"
-    measured = "on this machine, with random weights"
-    yield "device", f"{facts['device']} takes this network; as {facts['form']} about {size}, {pace} {measured}"
-    if facts["edge_tpu"]:
-        yield "  operations", facts["edge_tpu"]
-
-
-def describe_time(plan: "Plan") -> str:
-    """Return the sum and its parts."""
-    from bakeoff.experiments.planning.time_estimate import NAMES, TRAIN
-
-    open_end = {TRAIN: " and its steps"} if plan.seconds is None else {}
-    parts = [
-        f"{NAMES.get(name, name)} {format_duration(seconds)}{open_end.get(name, '')}"
-        for name, seconds in plan.stage_seconds.items()
-    ]
-    about = "about" if plan.seconds is not None else "at least"
-    return f"{about} {format_duration(sum(plan.stage_seconds.values()))}: {', '.join(parts)}"
-
-
-def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, str]]:
-    if several:
-        yield f"phase {phase.name}", f"{phase.steps:,} steps of {phase.batch_size}, {phase.epochs:.4g} epochs"
-    yield "  per epoch", f"{phase.steps_per_epoch:.4g} steps"
-    yield "  trained", f"{phase.trainable_parameters:,} parameters, {phase.frozen_parameters:,} stay as they are"
-    yield "  rate", ", ".join(f"{rate:.3g} at {where}" for where, rate in phase.rates.items())
 
 
 @dataclass(frozen=True)
@@ -136,9 +72,9 @@ class ConfigCommand(Command):
 
 
 def _show_values(overrides: list[str], *, as_json: bool) -> None:
-    from bakeoff.config.compose.variant import values_of
+    from bakeoff.config.compose.variant import read_variant_here, values_of
 
-    variant = _read_variant(overrides)
+    variant = read_variant_here(overrides)
     values = values_of(variant.whole(), variant.draft, variant.composed)
     if as_json:
         print(json.dumps({value.key: {"value": value.value, "from": value.origin} for value in values}, indent=1))
@@ -147,6 +83,7 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 
 
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
+    from bakeoff.config.compose.variant import read_variant_here
     from bakeoff.config.compose.whole_run import as_tree
     from bakeoff.learning.run_file.parse import differences
 
@@ -154,7 +91,7 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
         raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")
     trees = [_load_run_yaml(name) for name in names]
     if len(names) == 1:
-        trees.append(as_tree(_read_variant(overrides).whole()))
+        trees.append(as_tree(read_variant_here(overrides).whole()))
         names = [*names, "workspace"]
     pairs = differences(*trees)
     if as_json:
@@ -164,13 +101,6 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
         print_line(f"{names[0]} and {names[1]} are the same variant")
         return
     print_columns([("", *names), *((pair.key, _as_text(pair.one), _as_text(pair.other)) for pair in pairs)])
-
-
-def _read_variant(overrides: list[str]) -> "ResolvedVariant":
-    from bakeoff.config.compose.variant import read_variant
-
-    facts = workspace.facts()
-    return read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=facts, overrides=overrides)
 
 
 def _as_text(value: Any) -> str:

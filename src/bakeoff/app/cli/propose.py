@@ -67,8 +67,7 @@ class ProposeCommand(Command):
 
 def _predict(model: "Model", path: Path, min_score: float) -> "ImageProposals":
     """Return the boxes that a model finds in a picture, from a score on, best first."""
-    from bakeoff.importing.datasets.pre_annotate import ImageProposals, Proposed
-    from bakeoff.inference.predict.output_formats import image_row, rows_of
+    from bakeoff.inference.predict.output_formats import image_row, propose_boxes, rows_of
     from bakeoff.inference.predict.read_images import read_image
 
     try:
@@ -76,10 +75,5 @@ def _predict(model: "Model", path: Path, min_score: float) -> "ImageProposals":
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}") from None
     image = image_row(1, path.name, pixels)
-    boxes = []
-    for row in rows_of(model.answer(pixels), model.labels, image):
-        left, top, width, height = row["bbox"]
-        if row["score"] >= min_score and width > 0 and height > 0:
-            right, bottom = round(left + width, 2), round(top + height, 2)
-            boxes.append(Proposed(row["category"], row["score"], left, top, right, bottom))
-    return ImageProposals(PurePosixPath(path.name), image["width"], image["height"], tuple(boxes))
+    rows = rows_of(model.answer(pixels), model.labels, image)
+    return propose_boxes(PurePosixPath(path.name), image, rows, min_score)

@@ -8,7 +8,6 @@ from bakeoff.app.cli.command_options import Command, argument, group, option
 from bakeoff.app.cli.internal_sweep import InternalSweep
 from bakeoff.app.cli.terminal import RUN
 from bakeoff.app.cli.terminal_table import print_fitted
-from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.progress import print_line
 
@@ -76,13 +75,11 @@ def _require_sense(asked: SuspectsCommand) -> None:
 
 
 def _make_overrides(asked: SuspectsCommand) -> list[str]:
-    from bakeoff.config.compose.variant import read_variant
+    from bakeoff.config.compose.variant import read_variant_here
     from bakeoff.experiments.sweep.folds import make_overrides
 
     words = make_overrides(asked.folds or 0)
-    variant = read_variant(
-        workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=workspace.facts(), overrides=asked.which
-    )
+    variant = read_variant_here(asked.which)
     if variant.draft.data is not None and "split" not in variant.draft.data:
         use = variant.composed.tree["data"].get("kind")
         raise WorkspaceError(f"--folds: must be for data with data.split, the variant has {use}")

@@ -1,7 +1,6 @@
 """`bakeoff ui`: MLflow's pages on this workspace's runs, opened where they are compared."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -10,8 +9,9 @@ from dataclasses import dataclass
 from bakeoff.app.cli.command_options import Command, flag, option
 from bakeoff.app.cli.terminal import end_as_by_ctrl_c
 from bakeoff.foundation.errors import WorkspaceError, errors_in_one_line
+from bakeoff.foundation.machine import bind_port
 from bakeoff.foundation.progress import print_line
-from bakeoff.tracking.store.ui_server import ENVIRONMENT, FIRST_ADDRESS, HOST, serve
+from bakeoff.tracking.store.ui_server import ENVIRONMENT, HOST, read_first_address, serve
 
 FIRST_PORT, PORTS = 5000, 20
 SERVER = (sys.executable, "-m", "bakeoff.app.cli.ui")
@@ -36,7 +36,8 @@ class UiCommand(Command):
             sync(None, print_line)  # before the server, or both would make the store
         if not store_file().is_file():
             raise WorkspaceError(f"{store_file()}: no run has been tracked here yet; run `make repro`")
-        port = _free_port(self.port)
+        with bind_port(HOST, self.port, range(FIRST_PORT, FIRST_PORT + PORTS)) as place:
+            port = place.getsockname()[1]
         end_as_by_ctrl_c()  # and the server with it
         server = subprocess.Popen([*SERVER, str(port)], env=ENVIRONMENT | os.environ)
         try:
@@ -58,33 +59,12 @@ class UiCommand(Command):
 
 def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> str | None:
     """Return the table's address when the server answers; None if it ended before."""
-    from http.client import HTTPConnection
-
     print_line("MLflow's server starts, which takes some seconds")
     while server.poll() is None:
-        page = HTTPConnection(HOST, port, timeout=ANSWER_SECONDS)
-        try:
-            page.request("HEAD", "/")
-            if address := page.getresponse().getheader(FIRST_ADDRESS):
-                return address
-        except OSError:  # nobody listens yet
-            pass
-        finally:
-            page.close()
+        if address := read_first_address(port, seconds=ANSWER_SECONDS):
+            return address
         time.sleep(POLL_SECONDS)
     return None
-
-
-def _free_port(wanted: int | None) -> int:
-    for port in [wanted] if wanted else range(FIRST_PORT, FIRST_PORT + PORTS):
-        with socket.socket() as probe:
-            try:
-                probe.bind((HOST, port))
-            except (OSError, OverflowError):
-                continue
-            return port
-    tried = f"port {wanted} is" if wanted else f"ports {FIRST_PORT} to {FIRST_PORT + PORTS - 1} are"
-    raise WorkspaceError(f"{tried} taken or not allowed; choose another with --port")
 
 
 def main() -> None:

@@ -6,10 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bakeoff.app.cli.command_options import Command, flag, option
+from bakeoff.foundation.machine import bind_port
 from bakeoff.foundation.progress import print_line
 
 HOST = "127.0.0.1"
 FIRST_PORT, PORTS = 8080, 20
+REMEDY = "choose another with --port, or another --host"
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,11 @@ class WebCommand(Command):
 
     def run(self) -> None:
         """Answer until Ctrl-C."""
-        from bakeoff.app.web.app import bind, make_server
+        from bakeoff.app.web.app import make_server
         from bakeoff.app.web.safe_paths import own_folder
         from bakeoff.app.web.security import ServerAddress, read_token
 
-        place = bind(self.host, self.port, range(FIRST_PORT, FIRST_PORT + PORTS))
+        place = bind_port(self.host, self.port, range(FIRST_PORT, FIRST_PORT + PORTS), REMEDY)
         token = None if _is_own(self.host) else read_token(own_folder("token"))
         door = ServerAddress(self.host, place.getsockname()[1], token)
         print_line(f"bakeoff web: {door.address}  (Ctrl-C ends it)")

@@ -10,19 +10,20 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from filelock import FileLock
 
-from bakeoff.app.web.pixel_boxes import PixelBox, make_voc, parse_boxes, parse_size, read_boxes, require_class
+from bakeoff.app.web.pixel_boxes import make_voc, parse_boxes, parse_size, read_boxes, require_class
 from bakeoff.app.web.responses import Conflict
 from bakeoff.app.web.safe_paths import NotFound, own_folder, require_file, require_inside
 from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import write_whole
-from bakeoff.importing.datasets.pre_annotate import COCO_FILE, MARK, TABLE
+from bakeoff.importing.datasets.pre_annotate import COCO_FILE, TABLE, ImageProposals, PixelBox, make_coco
 
 IMAGES, ANNOTATIONS, IGNORED, CLASSES, SUFFIX = "images", "annotations", "ignored", "classes.txt", ".xml"
 MOST_CLASSES = 500
@@ -90,8 +91,8 @@ class AnnotationFolder:
             "frame": frame,
             "version": _version(data),
             "labelled": data is not None and not is_proposed,
-            "boxes": [box.as_tree() for box in ([] if is_proposed else boxes)],
-            "proposals": [box.as_tree() for box in proposals],
+            "boxes": [asdict(box) for box in ([] if is_proposed else boxes)],
+            "proposals": [asdict(box) for box in proposals],
         }
 
     def save(self, frame: str, tree: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,28 +185,15 @@ class AnnotationFolder:
 
     def _write_proposals(self, proposals: Mapping[str, Sequence[PixelBox]]) -> None:
         """Write the proposals. Without any, the files are removed, so that a model may propose anew."""
-        frames = [frame for frame, boxes in proposals.items() if boxes]
-        if not frames:
+        scenes = [
+            ImageProposals(PurePosixPath(frame), 0, 0, tuple(boxes)) for frame, boxes in proposals.items() if boxes
+        ]
+        if not scenes:
             for name in (COCO_FILE, TABLE):
                 (self.root / name).unlink(missing_ok=True)
             return
-        labels = sorted({box.label for frame in frames for box in proposals[frame]})
-        annotations = [
-            {
-                "id": 0, "image_id": number, "category_id": labels.index(box.label) + 1, "iscrowd": 0,
-                "bbox": [box.xmin, box.ymin, round(box.xmax - box.xmin, 2), round(box.ymax - box.ymin, 2)],
-                "area": round((box.xmax - box.xmin) * (box.ymax - box.ymin), 2), "score": box.score,
-                "attributes": {MARK: True},
-            }
-            for number, frame in enumerate(frames, 1) for box in proposals[frame]
-        ]  # fmt: skip
-        tree = {
-            "info": {"description": f"{MARK}: boxes to correct"},
-            "images": [{"id": number, "file_name": frame} for number, frame in enumerate(frames, 1)],
-            "categories": [{"id": number, "name": label} for number, label in enumerate(labels, 1)],
-            "annotations": [one | {"id": number} for number, one in enumerate(annotations, 1)],
-        }
-        write_whole(self.root / COCO_FILE, json.dumps(tree, indent=1) + "\n")
+        labels = sorted({box.label for scene in scenes for box in scene.boxes})
+        write_whole(self.root / COCO_FILE, make_coco(scenes, labels))
 
 
 def _read_bytes(path: Path) -> bytes | None:

@@ -7,9 +7,9 @@ from types import ModuleType
 
 import numpy as np
 
-from bakeoff.app.web.pixel_boxes import PixelBox
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, read_image
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.importing.datasets.pre_annotate import PixelBox
 
 SURE = 0.5  # correlation with how it looked in the frame before, from which on a box is carried
 SEEN = 0.5  # share of the box that must lie in the picture

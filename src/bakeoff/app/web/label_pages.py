@@ -13,12 +13,12 @@ from bakeoff.app.web.annotations import AnnotationFolder
 from bakeoff.app.web.box_tracker import carry
 from bakeoff.app.web.dataset_pages import answer_with_picture
 from bakeoff.app.web.datasets import FOLDER
-from bakeoff.app.web.pixel_boxes import PixelBox
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, DataError
+from bakeoff.importing.datasets.pre_annotate import PixelBox
 from bakeoff.learning.run_file.yaml_file import write_mapping
 
 SCORE = re.compile(r"0?\.\d{1,3}|0|1|1\.0")

@@ -1,7 +1,6 @@
 """The boxes of a picture: as a browser sends them, and as a Pascal VOC file holds them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
@@ -9,27 +8,10 @@ from xml.etree import ElementTree
 from bakeoff.app.web.safe_paths import CONTROL
 from bakeoff.dataset.sources.parsing import parse_xml
 from bakeoff.foundation.errors import DataError
-from bakeoff.importing.datasets.pre_annotate import MARK
+from bakeoff.importing.datasets.pre_annotate import MARK, PixelBox, add_texts
 
 MOST_BOXES, LONGEST_CLASS = 1000, 100
 SIDES = ("xmin", "ymin", "xmax", "ymax")
-
-
-@dataclass(frozen=True)
-class PixelBox:
-    label: str
-    xmin: float
-    ymin: float
-    xmax: float
-    ymax: float
-    score: float | None = None  # of a proposal
-
-    @property
-    def corners(self) -> tuple[float, float, float, float]:
-        return self.xmin, self.ymin, self.xmax, self.ymax
-
-    def as_tree(self) -> dict[str, Any]:
-        return {"label": self.label, "score": self.score} | dict(zip(SIDES, self.corners, strict=True))
 
 
 def read_boxes(data: bytes) -> tuple[list[PixelBox], bool]:
@@ -91,10 +73,8 @@ def make_voc(before: bytes | None, frame: str, size: tuple[int, int], boxes: Seq
         root.extend(node for node in known if node.tag not in ("object", "filename", "size", "source"))
         if known.findtext("source/annotation") != MARK:
             root.extend(known.findall("source"))
-    ElementTree.SubElement(root, "filename").text = PurePosixPath(frame).name
-    sides = ElementTree.SubElement(root, "size")
-    for key, value in zip(("width", "height", "depth"), (*size, 3), strict=True):
-        ElementTree.SubElement(sides, key).text = str(value)
+    add_texts(root, filename=PurePosixPath(frame).name)
+    add_texts(ElementTree.SubElement(root, "size"), width=size[0], height=size[1], depth=3)
     for box in boxes:
         same = next((node for node in own if _is_same(node, box)), None)
         root.append(_make_object(box) if same is None else same)
@@ -112,8 +92,7 @@ def _is_same(node: ElementTree.Element, box: PixelBox) -> bool:
 
 def _make_object(box: PixelBox) -> ElementTree.Element:
     node = ElementTree.Element("object")
-    for key, text in (("name", box.label), ("pose", "Unspecified"), ("truncated", "0"), ("difficult", "0")):
-        ElementTree.SubElement(node, key).text = text
+    add_texts(node, name=box.label, pose="Unspecified", truncated=0, difficult=0)
     corners = ElementTree.SubElement(node, "bndbox")
     for side, value in zip(SIDES, box.corners, strict=True):
         ElementTree.SubElement(corners, side).text = f"{value:g}" if value < 1000 else str(value)

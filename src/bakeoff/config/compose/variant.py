@@ -16,6 +16,7 @@ from bakeoff.config.compose.tile_cost import read_sizes
 from bakeoff.config.compose.whole_run import GROUPS, Draft, Run, as_tree, parse_draft
 from bakeoff.dataset.records.manifest import Manifest, read_boxes, read_manifest
 from bakeoff.dataset.sources import SOURCES
+from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.run_file.parse import ABSENT, Problems, flat
@@ -38,6 +39,12 @@ class ResolvedVariant:
         self.problems.raise_any()
         assert self.run is not None
         return self.run
+
+
+def read_variant_here(overrides: Sequence[str] = ()) -> ResolvedVariant:
+    """Resolve the variant of the workspace that this process stands in, changed by Hydra's overrides."""
+    facts = workspace.facts()
+    return read_variant(workspace.PARAMS, workspace.CONF, workspace.RECORDS, facts=facts, overrides=overrides)
 
 
 def read_variant(

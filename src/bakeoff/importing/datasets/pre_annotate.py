@@ -31,23 +31,27 @@ SUFFIXES = {"voc": ".xml", "yolo": ".txt"}
 
 
 @dataclass(frozen=True)
-class Proposed:
+class PixelBox:
     """A box in pixels of the picture as it is shown."""
 
     label: str
-    score: float
     xmin: float
     ymin: float
     xmax: float
     ymax: float
+    score: float | None = None  # of a proposal
+
+    @property
+    def corners(self) -> tuple[float, float, float, float]:
+        return self.xmin, self.ymin, self.xmax, self.ymax
 
 
 @dataclass(frozen=True)
 class ImageProposals:
     image: PurePosixPath  # relative to the folder
-    width: int
+    width: int  # 0 if nobody knows
     height: int
-    boxes: tuple[Proposed, ...]
+    boxes: tuple[PixelBox, ...]
 
 
 @dataclass
@@ -107,7 +111,7 @@ class LabelFolder:
 
     def _list_files(self, scenes: Sequence[ImageProposals], source: str) -> Iterator[tuple[Path, str]]:
         if self.format == "coco":
-            yield self.folder / COCO_FILE, _make_coco(scenes, self.classes, source)
+            yield self.folder / COCO_FILE, make_coco(scenes, self.classes, source)
         elif self.format == "voc":
             yield from ((self.folder / self.locate(scene.image), _make_voc(scene, source)) for scene in scenes)
         else:
@@ -136,20 +140,20 @@ def _list_in_tables(tree: Tree) -> set[str]:
 
 def _make_voc(scene: ImageProposals, source: str) -> str:
     root = ElementTree.Element("annotation")
-    _add_texts(root, folder=scene.image.parent.name, filename=scene.image.name)
-    _add_texts(ElementTree.SubElement(root, "source"), database=source, annotation=MARK)
-    _add_texts(ElementTree.SubElement(root, "size"), width=scene.width, height=scene.height, depth=3)
-    _add_texts(root, segmented=0)
+    add_texts(root, folder=scene.image.parent.name, filename=scene.image.name)
+    add_texts(ElementTree.SubElement(root, "source"), database=source, annotation=MARK)
+    add_texts(ElementTree.SubElement(root, "size"), width=scene.width, height=scene.height, depth=3)
+    add_texts(root, segmented=0)
     for box in scene.boxes:
         node = ElementTree.SubElement(root, "object")
-        _add_texts(node, name=box.label, pose="Unspecified", truncated=0, difficult=0, score=box.score)
+        add_texts(node, name=box.label, pose="Unspecified", truncated=0, difficult=0, score=box.score)
         corners = ElementTree.SubElement(node, "bndbox")
-        _add_texts(corners, xmin=box.xmin, ymin=box.ymin, xmax=box.xmax, ymax=box.ymax)
+        add_texts(corners, xmin=box.xmin, ymin=box.ymin, xmax=box.xmax, ymax=box.ymax)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _add_texts(node: ElementTree.Element, **texts: object) -> None:
+def add_texts(node: ElementTree.Element, **texts: object) -> None:
     for key, text in texts.items():
         ElementTree.SubElement(node, key).text = str(text)
 
@@ -163,11 +167,12 @@ def _make_yolo(scene: ImageProposals, classes: list[str]) -> str:
     return "".join(lines)
 
 
-def _make_coco(scenes: Sequence[ImageProposals], classes: list[str], source: str) -> str:
+def make_coco(scenes: Sequence[ImageProposals], classes: list[str], source: str = "") -> str:
+    """Return the JSON of COCO_FILE."""
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     for number, scene in enumerate(scenes, start=1):
-        sides = {"width": scene.width, "height": scene.height}
+        sides = {"width": scene.width, "height": scene.height} if scene.width else {}
         images.append({"id": number, "file_name": scene.image.as_posix(), **sides})
         for box in scene.boxes:
             wide, high = round(box.xmax - box.xmin, 2), round(box.ymax - box.ymin, 2)
@@ -179,7 +184,7 @@ def _make_coco(scenes: Sequence[ImageProposals], classes: list[str], source: str
                 }
             )  # fmt: skip
     categories = [{"id": number, "name": label} for number, label in enumerate(classes, start=1)]
-    info = {"description": f"{MARK}: boxes to correct, by {source}"}
+    info = {"description": f"{MARK}: boxes to correct{f', by {source}' if source else ''}"}
     tree = {"info": info, "images": images, "categories": categories, "annotations": annotations}
     return json.dumps(tree, indent=1) + "\n"
 
@@ -190,8 +195,7 @@ def _make_table(scenes: Sequence[ImageProposals]) -> str:
     table.writerow(COLUMNS)
     for scene in scenes:
         for box in scene.boxes:
-            corners = (box.xmin, box.ymin, box.xmax, box.ymax)
-            table.writerow((scene.image.as_posix(), box.label, box.score, *corners))
+            table.writerow((scene.image.as_posix(), box.label, box.score, *box.corners))
     return text.getvalue()
 
 

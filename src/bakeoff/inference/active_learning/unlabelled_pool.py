@@ -12,12 +12,12 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.records.wire import decode_features
 from bakeoff.foundation.errors import DataError, one_line
-from bakeoff.importing.datasets.pre_annotate import ImageProposals, Proposed
+from bakeoff.importing.datasets.pre_annotate import ImageProposals
 from bakeoff.inference.active_learning.choose import measure_uncertainty
 from bakeoff.inference.active_learning.known_images import KnownImages
 from bakeoff.inference.predict.features import FeatureExtractor
 from bakeoff.inference.predict.model_interface import opened
-from bakeoff.inference.predict.output_formats import image_row, rows_of
+from bakeoff.inference.predict.output_formats import image_row, propose_boxes, rows_of
 from bakeoff.inference.predict.read_images import decode_stored
 from bakeoff.inference.predict.select_model import Trained
 from bakeoff.learning.input.record_reader import RecordReader
@@ -99,17 +99,9 @@ def _make_scene(
     """
     image = image_row(1, name.name, pixels)
     rows = rows_of(dict(answer), tuple(labels), image)
-    boxes = []
-    for row in rows:
-        if "bbox" not in row or row["score"] < min_score:
-            continue
-        left, top, width, height = row["bbox"]
-        if width > 0 and height > 0:
-            right, bottom = round(left + width, 2), round(top + height, 2)
-            boxes.append(Proposed(row["category"], row["score"], left, top, right, bottom))
     best = sorted(rows, key=lambda row: -row["score"])[:NAMED]
     description = ", ".join(f"{row['category']} {row['score']:.2f}" for row in best)
-    return ImageProposals(name, image["width"], image["height"], tuple(boxes)), description or "nothing"
+    return propose_boxes(name, image, rows, min_score), description or "nothing"
 
 
 def read_training(

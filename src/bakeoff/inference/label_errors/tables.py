@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import write_whole
-from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, Proposed
+from bakeoff.importing.datasets.pre_annotate import ImageProposals, LabelFolder, PixelBox
 from bakeoff.inference.label_errors.box_errors import BADLY_PLACED, DOUBLED, MISSING, SUPERFLUOUS, SWAPPED, WRONG_CLASS
 from bakeoff.inference.label_errors.labelled import SIDES
 from bakeoff.inference.label_errors.rank import LabelErrorReport
@@ -57,7 +57,7 @@ def write_proposals(folder: Path, format_name: str, listing: LabelErrorReport) -
 def _correct_scene(listing: LabelErrorReport, file: str, suspects: Sequence[Suspect]) -> ImageProposals:
     """Return the picture's boxes, with predictions in place of the doubted boxes."""
     row, features = listing.rows[file], listing.labelled.read_features(file)
-    boxes: list[Proposed | None] = [_make_box(box, 1.0) for box in row["truth"]]
+    boxes: list[PixelBox | None] = [_make_box(box, 1.0) for box in row["truth"]]
     for one in suspects:
         given = (
             None
@@ -74,6 +74,6 @@ def _correct_scene(listing: LabelErrorReport, file: str, suspects: Sequence[Susp
     return ImageProposals(PurePosixPath(file), width, height, tuple(box for box in boxes if box is not None))
 
 
-def _make_box(box: Row, score: float) -> Proposed:
+def _make_box(box: Row, score: float) -> PixelBox:
     ymin, xmin, ymax, xmax = (round(box[side], 2) for side in SIDES)
-    return Proposed(box["label"], round(score, 4), xmin, ymin, xmax, ymax)
+    return PixelBox(box["label"], xmin, ymin, xmax, ymax, round(score, 4))

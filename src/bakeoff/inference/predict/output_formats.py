@@ -4,14 +4,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 import av
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from bakeoff.export.nms_numpy import Predictions
+
+if TYPE_CHECKING:
+    from bakeoff.importing.datasets.pre_annotate import ImageProposals
 
 DECIMALS, SCORE_DECIMALS = 2, 5
 # Okabe and Ito's colours, which the colour-blind can distinguish. A class always has the same colour.
@@ -45,6 +48,19 @@ def rows_of(predictions: Predictions, labels: tuple[str, ...], image: Row) -> li
     else:
         rows = [_row(image, labels, place + 1, float(score)) for place, score in enumerate(predictions["scores"])]
     return sorted(rows, key=lambda row: -row["score"])
+
+
+def propose_boxes(name: PurePosixPath, image: Row, rows: Sequence[Row], min_score: float) -> "ImageProposals":
+    """Return the boxes of an image's lines from a score on, as labels to correct. A classifier has none."""
+    from bakeoff.importing.datasets.pre_annotate import ImageProposals, PixelBox
+
+    boxes = []
+    for row in rows:
+        left, top, width, height = row.get("bbox", (0, 0, 0, 0))
+        if row["score"] >= min_score and width > 0 and height > 0:
+            right, bottom = round(left + width, 2), round(top + height, 2)
+            boxes.append(PixelBox(row["category"], left, top, right, bottom, row["score"]))
+    return ImageProposals(name, image["width"], image["height"], tuple(boxes))
 
 
 def image_row(number: int, name: str, pixels: np.ndarray, frame: int | None = None, rate: float = 1.0) -> Row:
