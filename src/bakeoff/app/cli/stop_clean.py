@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bakeoff.app.cli.command_options import Command, argument, flag, option
-from bakeoff.app.cli.terminal import RUN, confirm, print_columns
+from bakeoff.app.cli.terminal import RUN, print_columns, remove_confirmed
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import format_duration, format_names, format_size
@@ -94,25 +94,12 @@ class CleanCommand(Command):
 
     def run(self) -> None:
         leftovers = _find(self)
-        going = [leftover for leftover in leftovers if leftover.stays is None]
         if not leftovers:
             print_line("nothing is in .bakeoff/runs or .bakeoff/fetched")
             return
         print_columns([HEAD, *map(_row, leftovers)])
-        if not going:
-            print_line("nothing to remove by these rules")
-            return
-        wanted = f"{len(going)} of {len(leftovers)}, {format_size(sum(leftover.bytes for leftover in going))}"
-        if not self.yes and not confirm(f"remove {wanted}? (yes/no) "):
-            print_line(f"nothing was removed; --yes removes {wanted}")
-            return
-        freed = 0
-        for leftover in going:
-            if leftover.remove():
-                freed += leftover.bytes
-            else:
-                print_line(f"{_name(leftover)}: a process trains it right now, so it stays")
-        print_line(f"freed {format_size(freed)}")
+        for leftover in remove_confirmed(leftovers, "nothing to remove by these rules", sure=self.yes):
+            print_line(f"{_name(leftover)}: a process trains it right now, so it stays")
 
 
 def _find(asked: CleanCommand) -> list["Leftover"]:

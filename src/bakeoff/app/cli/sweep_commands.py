@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from bakeoff.app.cli.command_options import Command, argument, flag, option
-from bakeoff.app.cli.terminal import confirm, print_columns
+from bakeoff.app.cli.terminal import print_columns, remove_confirmed
 from bakeoff.app.cli.terminal_table import print_fitted, print_wrapped
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import INTERRUPTED, WorkspaceError, choices
@@ -146,16 +146,9 @@ class PruneCommand(_OneSweep):
         from bakeoff.experiments.sweep.best import find_prunable
 
         prunable = find_prunable(self.find(), self.keep)
-        going = [item for item in prunable if item.stays is None]
         if prunable:
             print_columns(
                 ("" if item.stays else "goes", item.job.name, item.what, format_size(item.bytes), item.stays or "")
                 for item in prunable
             )
-        wanted = f"{len(going)} of {len(prunable)}, {format_size(sum(item.bytes for item in going))}"
-        if not going:
-            print_line("nothing to remove; experiments and their weights are DVC's")
-        elif self.yes or confirm(f"remove {wanted}? (yes/no) "):
-            print_line(f"freed {format_size(sum(item.bytes for item in going if item.remove()))}")
-        else:
-            print_line(f"nothing was removed; --yes removes {wanted}")
+        remove_confirmed(prunable, "nothing to remove; experiments and their weights are DVC's", sure=self.yes)

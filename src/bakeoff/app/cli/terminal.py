@@ -5,11 +5,12 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
+from typing import Protocol, TypeVar
 
 from bakeoff.foundation.errors import TakenAway
-from bakeoff.foundation.formatting import align
+from bakeoff.foundation.formatting import align, format_size
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.signals import TAKES_AWAY, end_all_below
 
@@ -21,6 +22,36 @@ NOBODY_READS = (errno.EIO, errno.EPIPE)  # of a terminal that was closed, of a p
 def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
     for line in align(rows):
         print_line(line)
+
+
+class Removable(Protocol):
+    """Files that a command can remove."""
+
+    @property
+    def stays(self) -> str | None: ...  # why
+
+    @property
+    def bytes(self) -> int: ...
+
+    def remove(self) -> bool: ...
+
+
+R = TypeVar("R", bound=Removable)
+
+
+def remove_confirmed(items: Sequence[R], nothing: str, *, sure: bool) -> list[R]:
+    """Remove what does not stay, if one says yes; return what could not be removed."""
+    going = [item for item in items if item.stays is None]
+    wanted = f"{len(going)} of {len(items)}, {format_size(sum(item.bytes for item in going))}"
+    if not going:
+        print_line(nothing)
+    elif sure or confirm(f"remove {wanted}? (yes/no) "):
+        left = [item for item in going if not item.remove()]
+        print_line(f"freed {format_size(sum(item.bytes for item in going if item not in left))}")
+        return left
+    else:
+        print_line(f"nothing was removed; --yes removes {wanted}")
+    return []
 
 
 def confirm(question: str) -> bool:
