@@ -94,13 +94,6 @@ def text_of(tree: Mapping[str, Any], key: str, default: str = "") -> str:
     return value.strip()
 
 
-def texts_of(tree: Mapping[str, Any], key: str) -> list[str]:
-    value = tree.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise BadRequest(f"{key}: must be a list of texts; reload the page")
-    return value
-
-
 async def show_problem(request: Request, error: Exception) -> Response:
     """Return a message about what is wrong."""
     code = 404 if isinstance(error, NotFound) else 409 if isinstance(error, Conflict) else 400
