@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw, ImageEnhance, ImageFilter
 from sklearn.datasets import load_sample_image
 
 from bakeoff.app.web.box_tracker import carry
-from bakeoff.app.web.pixel_boxes import PixelBox
+from bakeoff.importing.datasets.pre_annotate import PixelBox
 from support import moving_things
 from support.moving_things import Place, overlap
 

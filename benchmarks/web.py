@@ -17,10 +17,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from bakeoff.app.web.app import bind, make_server
+from bakeoff.app.web.app import make_server
 from bakeoff.app.web.security import ServerAddress
 from bakeoff.experiments.runs.process_id import Process
 from bakeoff.experiments.runs.run_status import State, Status, write_status
+from bakeoff.foundation.machine import bind_port
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
 
@@ -82,7 +83,7 @@ def _make_images() -> None:
 
 
 def _measure() -> None:
-    place = bind("127.0.0.1", 0, range(0))
+    place = bind_port("127.0.0.1", 0, range(0))
     port = place.getsockname()[1]
     server = make_server(ServerAddress("127.0.0.1", port))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})

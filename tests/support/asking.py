@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from typing import Any
 
-from bakeoff.app.web.app import bind, make_server
+from bakeoff.app.web.app import make_server
 from bakeoff.app.web.security import ServerAddress
+from bakeoff.foundation.machine import bind_port
 
 SECONDS = 30
 
@@ -64,7 +65,7 @@ class Page:
 @contextmanager
 def served(host: str = "127.0.0.1", token: str | None = None, port: int = 0) -> Iterator[Page]:
     """Serve the page of the current folder, by default at any port."""
-    place = bind(host, port, range(0))
+    place = bind_port(host, port, range(0))
     port = place.getsockname()[1]
     server = make_server(ServerAddress(host, port, token))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)

@@ -1,6 +1,6 @@
-"""Bytes, seconds and lists of names as text, and text as numbers."""
+"""Bytes, seconds, lists of names and tables as text, and text as numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -43,3 +43,10 @@ def shorten(text: str, longest: int) -> str:
 
 def format_names(names: Sequence[str], most: int, between: str = ", ") -> str:
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def align(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Make each column as wide as its widest cell, the last as it comes."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

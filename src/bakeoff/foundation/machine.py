@@ -7,6 +7,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bakeoff.foundation.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    import socket
 
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 V1_LIMITS = "memory/"  # where version 1 mounts its controller
@@ -158,3 +164,21 @@ def device_peak_bytes() -> int:
 
     names = [device.name.removeprefix("/device:") for device in tf.config.list_logical_devices("GPU")]
     return max((tf.config.experimental.get_memory_info(name)["peak"] for name in names), default=0)
+
+
+def bind_port(host: str, port: int | None, ports: range, remedy: str = "choose another with --port") -> "socket.socket":
+    """Return a socket that listens at a port, by default at the first free one of these."""
+    import socket
+
+    for number in [port] if port is not None else ports:
+        place = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            place.bind((host, number))
+            place.listen(128)
+        except (OSError, OverflowError):
+            place.close()
+            continue
+        return place
+    tried = f"port {port} is" if port is not None else f"ports {ports.start} to {ports.stop - 1} are"
+    raise WorkspaceError(f"{host}: {tried} taken or not allowed; {remedy}")

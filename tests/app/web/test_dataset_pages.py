@@ -99,9 +99,9 @@ def test_what_was_listed_is_kept_for_the_next_server_and_for_these_files_alone(f
 def test_datasets_with_the_same_labels_become_one_and_others_are_told_apart(page: Page, folder: Path) -> None:
     for name, label in (("one", "ball"), ("two", "ball"), ("three", "cube")):
         dataset(folder, name, label)
-    assert page.send("/data-combine", names=["one", "two"], name="both").tree["written"] == "conf/data/both.yaml"
+    assert page.send("/data-combine", names="one\ntwo", name="both").tree["written"] == "conf/data/both.yaml"
     assert (folder / "conf/data/both.yaml").read_text(encoding="utf-8").endswith("kind: merged\nmerge:\n- one\n- two\n")
-    answer = page.send("/data-combine", names=["one", "three"])
+    answer = page.send("/data-combine", names="one\nthree")
     assert missing_in(answer.tree["problem"], "combine: ", "one alone", "ball", "three alone", "cube") == []
     with pytest.raises(ConfigError, match="there already"):
         combine(["one", "two"], "both")

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bakeoff.app.cli import reproduce as command
+from bakeoff.app.cli import parse
 from bakeoff.experiments.reproduce import rerun
 from bakeoff.experiments.reproduce.recorded import Recorded
 from bakeoff.experiments.reproduce.reproduction_verdict import MatchLevel
 from bakeoff.experiments.reproduce.rerun import CannotBeTried, Reproduction, make_again
 from bakeoff.experiments.reproduce.what_is_missing import Here
+from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.workspace import journals
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking import find_run
@@ -168,12 +169,7 @@ def tracked(first: Recorded, oven: Oven, monkeypatch: pytest.MonkeyPatch) -> Cal
     monkeypatch.setattr(find_run, "_find_in_store", lambda target, name: (None, None))
 
     def run(*arguments: str) -> None:
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        command.add_to(parser.add_subparsers())
-        parsed = parser.parse_args(["reproduce", "0f0f0", *arguments])
-        parsed.run(parsed)
+        parse(["reproduce", "0f0f0", *arguments]).run()
 
     return run
 
@@ -235,7 +231,5 @@ def test_with_keep_the_workspace_stays(tracked: Callable[..., None], capsys: pyt
 
 
 def test_a_tolerance_below_zero_is_refused(tracked: Callable[..., None]) -> None:
-    from bakeoff.foundation.errors import WorkspaceError
-
-    with pytest.raises(WorkspaceError, match=r"^--tolerance: must be 0 or more, got -0\.1$"):
+    with pytest.raises(ConfigError, match=r"^--tolerance: must be 0 or more, got -0\.1$"):
         tracked("--tolerance=-0.1")

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bakeoff.app.cli.parser import Parser
+from bakeoff.app.cli import parse
 from bakeoff.config.compose.compose import compose
 from bakeoff.config.compose.variant import parse_variant
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.importing.api_config.command import add_to
 from bakeoff.importing.api_config.options import list_differences
 from support.imports import ROOT
 from support.messages import missing_in
@@ -31,10 +30,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*typed: str) -> None:
-    parser = Parser(prog="bakeoff")
-    add_to(parser.add_subparsers())
-    arguments = parser.parse_args(["import-config", *typed])
-    arguments.run(arguments)
+    parse(["import-config", *typed]).run()
 
 
 def files(folder: Path) -> dict[str, str]:

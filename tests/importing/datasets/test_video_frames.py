@@ -135,7 +135,7 @@ def test_the_command_says_what_it_took_and_what_is_missing(
     assert [missing_in(line, *parts) for line, parts in zip(output.splitlines(), named, strict=True)] == [[]] * 3
     assert len(list(Path("data/raw/a/images").iterdir())) == 2
     code, _, errors = run_bakeoff(monkeypatch, capsys, "frames", str(path), "--every", "0")
-    assert code == 2 and missing_in(errors, "--every: ", "0.001", "86400", "got 0\n") == []
+    assert code == 2 and missing_in(errors, "--every: ", "0.001", "86,400", "got 0\n") == []
     data = film(tmp_path / "cut.avi", [pixels(number, *SIZE) for number in range(30)]).read_bytes()
     write(tmp_path / "cut.avi", data[: len(data) * 3 // 5])
     code, output, errors = run_bakeoff(monkeypatch, capsys, "frames", str(tmp_path / "cut.avi"), "--every", "0.1")

@@ -68,8 +68,7 @@ def test_a_name_that_is_not_there_is_refused_with_what_fits() -> None:
 
 
 def run(*command: str) -> None:
-    arguments = parse(["weights", *command])
-    arguments.run(arguments)
+    parse(["weights", *command]).run()
 
 
 def test_the_command_lists_and_fetches_from_a_folder(

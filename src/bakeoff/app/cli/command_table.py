@@ -1,80 +1,99 @@
-"""Every command of `bakeoff`, in the order of --help: its line there, and the function that adds it to the parser.
+"""Every command of `bakeoff`, in the order of --help: its line there, and the class that does it.
 
-Functions stand here by name, so that a command loads no other one's file: together they take longer than most commands.
-Names that begin with a dot are of this folder.
+Classes stand here by name, so that a command loads no other one's file: together they take longer than most commands.
 """
 
 from typing import NamedTuple
 
 
 class ListedCommand(NamedTuple):
-    added_by: str  # file:function
     line: str
+    does_it: str = ""  # file:class; a command without it has commands of its own
 
 
 COMMANDS = {
     "repro": ListedCommand(
-        ".repro:add_to",
         "`dvc repro` with its own options, --note and --on, after mending what a kill or a loss of power left behind",
+        "repro:ReproCommand",
     ),
     "plan": ListedCommand(
-        ".plan_config:add_plan", "show what a variant needs and does: steps, parameters, memory, time, stages"
+        "show what a variant needs and does: steps, parameters, memory, time, stages", "plan_config:PlanCommand"
     ),
     "config": ListedCommand(
-        ".plan_config:add_config",
         "show the variant with the origin of every value; with one or two names, the differences",
+        "plan_config:ConfigCommand",
     ),
-    "sweep": ListedCommand(".sweep:add_to", "run every combination of a few values, each as a DVC experiment"),
-    "queue": ListedCommand(".queue:add_to", "queue variants and sweeps, first in, first out"),
-    "budget": ListedCommand(".budget:add_to", "show the minutes of training by conf/team.yaml, and how many are left"),
-    "curve": ListedCommand(".curve:add_to", "estimate what more data would bring, by training on shares of it"),
-    "predict": ListedCommand(".predict:add_to", "run a model on images and videos"),
-    "measure": ListedCommand(".measure:add_to", "time an exported file here or on a robot, and compare its answers"),
-    "evaluate": ListedCommand(".evaluate:add_to", "evaluate runs or model files on any split of any data"),
-    "drift": ListedCommand(".drift:add_to", "tell whether new images differ from those that a run was trained on"),
-    "status": ListedCommand(".status:add_to", "show the state of runs: steps, time left, the headline metric"),
-    "stop": ListedCommand(".stop_clean:add_stop", "stop a run after its current step; it is saved and can be resumed"),
+    "sweep": ListedCommand("run every combination of a few values, each as a DVC experiment", "sweep:SweepCommand"),
+    "queue": ListedCommand("queue variants and sweeps, first in, first out"),
+    "queue add": ListedCommand("queue a variant, or every combination of a few values", "queue:AddCommand"),
+    "queue start": ListedCommand("run what is queued, until the queue is empty", "queue:StartCommand"),
+    "queue list": ListedCommand("show the queue", "queue:QueueListCommand"),
+    "queue remove": ListedCommand("remove from the queue; jobs that run end as usual", "queue:RemoveCommand"),
+    "budget": ListedCommand(
+        "show the minutes of training by conf/team.yaml, and how many are left", "budget:BudgetCommand"
+    ),
+    "curve": ListedCommand("estimate what more data would bring, by training on shares of it", "curve:CurveCommand"),
+    "predict": ListedCommand("run a model on images and videos", "predict:PredictCommand"),
+    "measure": ListedCommand(
+        "time an exported file here or on a robot, and compare its answers", "measure:MeasureCommand"
+    ),
+    "evaluate": ListedCommand("evaluate runs or model files on any split of any data", "evaluate:EvaluateCommand"),
+    "drift": ListedCommand("tell whether new images differ from those that a run was trained on", "drift:DriftCommand"),
+    "status": ListedCommand("show the state of runs: steps, time left, the headline metric", "status:StatusCommand"),
+    "stop": ListedCommand(
+        "stop a run after its current step; it is saved and can be resumed", "stop_clean:StopCommand"
+    ),
     "clean": ListedCommand(
-        ".stop_clean:add_clean", "list old work in .bakeoff, and remove what is finished after you confirm"
+        "list old work in .bakeoff, and remove what is finished after you confirm", "stop_clean:CleanCommand"
     ),
-    "compare": ListedCommand(".compare:add_to", "show runs side by side: settings that differ, metrics, cost"),
+    "compare": ListedCommand("show runs side by side: settings that differ, metrics, cost", "compare:CompareCommand"),
     "better": ListedCommand(
-        ".better:add_to", "tell whether run B is better than run A, on the examples that both were evaluated on"
+        "tell whether run B is better than run A, on the examples that both were evaluated on", "better:BetterCommand"
     ),
     "reproduce": ListedCommand(
-        ".reproduce:add_to", "run a run again from its commit, and tell whether the result is the same"
+        "run a run again from its commit, and tell whether the result is the same", "reproduce:ReproduceCommand"
     ),
-    "continue": ListedCommand(".continue_run:add_to", "resume a run from its newest checkpoint in MLflow"),
-    "track": ListedCommand(".track:add_track", "show and send what MLflow does not have yet of the runs of this clone"),
-    "weights": ListedCommand(".weights:add_to", "list and fetch published weights; make weights here"),
+    "continue": ListedCommand("resume a run from its newest checkpoint in MLflow", "continue_run:ContinueCommand"),
+    "track": ListedCommand("show and send what MLflow does not have yet of the runs of this clone"),
+    "track status": ListedCommand("show what has not been sent, and why", "track:TrackStatusCommand"),
+    "track sync": ListedCommand("send it now", "track:SyncCommand"),
+    "weights": ListedCommand("list and fetch published weights; make weights here"),
+    "weights list": ListedCommand("list the weights for each network of conf/model/", "weights:WeightsListCommand"),
+    "weights get": ListedCommand(
+        "fetch into data/weights/zoo/, from $BAKEOFF_WEIGHTS if that is set", "weights:GetCommand"
+    ),
     "import": ListedCommand(
-        ".import_data:add_to",
         "import a zip or a folder of Roboflow, CVAT, Label Studio, labelImg, … into data/raw/ and conf/data/",
+        "import_data:ImportCommand",
     ),
-    "frames": ListedCommand(".frames:add_to", "take pictures from a film at a chosen rate, without near duplicates"),
+    "frames": ListedCommand(
+        "take pictures from a film at a chosen rate, without near duplicates", "frames:FramesCommand"
+    ),
     "propose": ListedCommand(
-        ".propose:add_to", "write a run's predictions on unlabelled pictures as labels to correct"
+        "write a run's predictions on unlabelled pictures as labels to correct", "propose:ProposeCommand"
     ),
     "suspects": ListedCommand(
-        ".suspects:add_to", "list the examples whose label is probably wrong, as a page and as tables"
+        "list the examples whose label is probably wrong, as a page and as tables", "suspects:SuspectsCommand"
     ),
-    "next": ListedCommand(".next_labels:add_to", "choose the unlabelled pictures that would teach a run most"),
+    "next": ListedCommand("choose the unlabelled pictures that would teach a run most", "next_labels:NextCommand"),
     "import-config": ListedCommand(
-        "bakeoff.importing.api_config.command:add_to",
         "import a pipeline.config of the TF Object Detection API (an SSD) into conf/",
+        "import_config:ImportConfigCommand",
     ),
     "ui": ListedCommand(
-        ".ui:add_to", "serve MLflow's pages on this workspace's runs, for this machine only (127.0.0.1)"
+        "serve MLflow's pages on this workspace's runs, for this machine only (127.0.0.1)", "ui:UiCommand"
     ),
-    "web": ListedCommand(".web:add_to", "serve the team's page: data, labels, training and models in a browser"),
+    "web": ListedCommand("serve the team's page: data, labels, training and models in a browser", "web:WebCommand"),
     "doctor": ListedCommand(
-        ".doctor:add_to", "show versions, GPUs, driver, free disk, a timed step, and why a GPU is not used"
+        "show versions, GPUs, driver, free disk, a timed step, and why a GPU is not used", "doctor:DoctorCommand"
     ),
-    "sweep list": ListedCommand(".sweep_commands:add_to", "list all sweeps and their progress"),
+    "sweep list": ListedCommand("list all sweeps and their progress", "sweep_commands:SweepListCommand"),
     "sweep show": ListedCommand(
-        ".sweep_commands:add_to", "the points of a sweep: metric, state, and why one is not done"
+        "the points of a sweep: metric, state, and why one is not done", "sweep_commands:ShowCommand"
     ),
-    "sweep best": ListedCommand(".sweep_commands:add_to", "the best point of a sweep, and into the workspace"),
-    "sweep prune": ListedCommand(".sweep_commands:add_to", "remove what a sweep left and nobody needs"),
-    "completion": ListedCommand(".completion:add_to", "print the script with which a shell completes arguments"),
+    "sweep best": ListedCommand("the best point of a sweep, and into the workspace", "sweep_commands:BestCommand"),
+    "sweep prune": ListedCommand("remove what a sweep left and nobody needs", "sweep_commands:PruneCommand"),
+    "completion": ListedCommand(
+        "print the script with which a shell completes arguments", "completion:CompletionCommand"
+    ),
 }

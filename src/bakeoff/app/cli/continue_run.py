@@ -1,13 +1,14 @@
 """`bakeoff continue`: a run whose work in flight is gone, from its newest checkpoint in MLflow."""
 
-import argparse
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.app.cli.command_options import Command, argument, flag
 from bakeoff.app.cli.terminal import RUN
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
@@ -25,47 +26,39 @@ SHOWN = 12  # characters of a digest
 RENDER = (sys.executable, "-m", "bakeoff", "repro", "render_config")
 
 
-def add_to(commands: Any) -> None:
-    parser = commands.add_parser("continue")
-    add = parser.add_argument
-    add("which", metavar="RUN", help=RUN)
-    add(
-        "--anyway",
-        action="store_true",
-        help="accept other code or libraries; weights may then differ in their last bits",
-    )
-    add("--fetch", action="store_true", help="only fetch the checkpoint, whatever params.yaml says")
-    parser.set_defaults(run=continue_run)
+@dataclass(frozen=True)
+class ContinueCommand(Command):
+    which: str = argument(RUN, "RUN")
+    anyway: bool = flag("accept other code or libraries; weights may then differ in their last bits")
+    fetch: bool = flag("only fetch the checkpoint, whatever params.yaml says")
 
+    def run(self) -> None:
+        from bakeoff.tracking.fetch_checkpoints import find_work
+        from bakeoff.tracking.store.target import Target
 
-def continue_run(arguments: argparse.Namespace) -> None:
-    from bakeoff.tracking.fetch_checkpoints import find_work
-    from bakeoff.tracking.store.target import Target
-
-    work = find_work(Target.from_settings(track_settings(workspace.PARAMS, workspace.CONF)), arguments.which)
-    fetched = workspace.fetched()
-    fetched.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=fetched, prefix="continue-") as folder:
-        there = work.identity(Path(folder))
-        itself = here(there)
-        for line in refuse_other_code(there, itself, arguments.which, anyway=arguments.anyway):
-            print_line(f"continue: {line}")
-        copy, files = newest_whole(work, Path(folder, ARRIVING))
-        if not arguments.fetch:
-            refuse_other_training(itself, _render(), arguments.which)
-        brought = bring(work, itself, copy, files, Path(folder, ARRIVING))
-    if not brought:
-        print_line("continue: this machine has a checkpoint that is as new; `bakeoff repro` resumes from it")
-        return
-    work.take_over()
-    steps = itself["derived"]["phases"][-1]
-    last = steps["first_step"] + steps["steps"]
-    print_line(
-        f"continue: {work.run.name}, run {work.short}: after step {copy.step:,} of {last:,}, from {work.target.shown}"
-    )
-    if work.run.status == "RUNNING":
-        print_line("  MLflow says that it still runs; if another machine does train it, stop it there first")
-    print_line("  `bakeoff repro` resumes it, as the same run of MLflow")
+        work = find_work(Target.from_settings(track_settings(workspace.PARAMS, workspace.CONF)), self.which)
+        fetched = workspace.fetched()
+        fetched.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=fetched, prefix="continue-") as folder:
+            there = work.identity(Path(folder))
+            itself = here(there)
+            for line in refuse_other_code(there, itself, self.which, anyway=self.anyway):
+                print_line(f"continue: {line}")
+            copy, files = newest_whole(work, Path(folder, ARRIVING))
+            if not self.fetch:
+                refuse_other_training(itself, _render(), self.which)
+            brought = bring(work, itself, copy, files, Path(folder, ARRIVING))
+        if not brought:
+            print_line("continue: this machine has a checkpoint that is as new; `bakeoff repro` resumes from it")
+            return
+        work.take_over()
+        steps = itself["derived"]["phases"][-1]
+        last = steps["first_step"] + steps["steps"]
+        after = f"after step {copy.step:,} of {last:,}, from {work.target.shown}"
+        print_line(f"continue: {work.run.name}, run {work.short}: {after}")
+        if work.run.status == "RUNNING":
+            print_line("  MLflow says that it still runs; if another machine does train it, stop it there first")
+        print_line("  `bakeoff repro` resumes it, as the same run of MLflow")
 
 
 def track_settings(params: Path, conf: Path) -> "Mlflow":

@@ -1,14 +1,14 @@
 """`bakeoff curve`: the same variant on shares of its training set, and what more data would bring."""
 
-import argparse
 import json
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.app.cli.internal_sweep import add_sweep_options, train_or_resume
-from bakeoff.app.cli.predict import from_here
+from bakeoff.app.cli.command_options import Command, argument, flag, group, option
+from bakeoff.app.cli.internal_sweep import InternalSweep
 from bakeoff.app.cli.terminal import print_columns
 from bakeoff.app.cli.terminal_table import print_wrapped
 from bakeoff.foundation.errors import WorkspaceError
@@ -24,54 +24,45 @@ SEEDS = 3
 PAGE = "curve.html"
 
 
-def add_to(commands: Any) -> None:
-    curve = commands.add_parser("curve")
-    add = curve.add_argument
-    add("overrides", nargs="*", metavar="OVERRIDE", help="overrides for all of its runs, such as model=ssd_tiny")
-    add("--shares", default=SHARES, metavar="LIST", help=f"shares of the training set, the whole last ({SHARES})")
-    add("--seeds", type=int, default=SEEDS, metavar="N", help=f"runs for each share, with the same seeds ({SEEDS})")
-    add(
-        "--same",
+@dataclass(frozen=True)
+class CurveCommand(Command):
+    overrides: tuple[str, ...] = argument("overrides for all of its runs, such as model=ssd_tiny", "OVERRIDE")
+    shares: str = option(f"shares of the training set, the whole last ({SHARES})", "LIST", default=SHARES)
+    seeds: int = option(f"runs for each share, with the same seeds ({SEEDS})", "N", default=SEEDS)
+    same: str = option(
+        "what is equal for all shares: steps, so that only the data differ, or epochs (steps)", default="steps",
         choices=("steps", "epochs"),
-        default="steps",
-        help="what is equal for all shares: steps, so that only the data differ, or epochs (steps)",
+    )  # fmt: skip
+    show: str | None = option(
+        "show the result of the last sweep, or of sweep ID; train nothing", "ID", nargs="?", const=""
     )
-    add(
-        "--show",
-        nargs="?",
-        const="",
-        metavar="ID",
-        help="show the result of the last sweep, or of sweep ID; train nothing",
-    )
-    add("--metric", metavar="NAME", help="judge by this metric (default: the metric of the task)")
-    curve.add_path("--html", type=from_here, metavar="FILE", help=f"path of the page (the sweep's folder, {PAGE})")
-    add("--json", action="store_true", help="print JSON, for scripts")
-    add_sweep_options(curve)
-    curve.set_defaults(run=show_curve)
+    metric: str | None = option("judge by this metric (default: the metric of the task)", "NAME")
+    html: Path | None = option(f"path of the page (the sweep's folder, {PAGE})", "FILE")
+    json: bool = flag("print JSON, for scripts")
+    sweep: InternalSweep = group(InternalSweep)
+
+    def run(self) -> None:
+        from bakeoff.experiments.sweep.sweep_manifest import find_manifest
+
+        if self.show is not None and self.sweep.resume is not None:
+            raise WorkspaceError("--show: must stand without --resume")
+        if self.show is None:
+            self.sweep.train_or_resume(self.overrides, lambda: _make_overrides(self))
+            if self.sweep.dry_run:
+                return
+        _show(find_manifest(self.show or self.sweep.resume or None), self)
 
 
-def show_curve(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.sweep.sweep_manifest import find_manifest
-
-    if arguments.show is not None and arguments.resume is not None:
-        raise WorkspaceError("--show: must stand without --resume")
-    if arguments.show is None:
-        train_or_resume(arguments, arguments.overrides, lambda: _make_overrides(arguments))
-        if arguments.dry_run:
-            return
-    _show(find_manifest(arguments.show or arguments.resume or None), arguments)
-
-
-def _make_overrides(arguments: argparse.Namespace) -> list[str]:
+def _make_overrides(curve: CurveCommand) -> list[str]:
     from bakeoff.config.compose.variant import read_variant
     from bakeoff.experiments.learning_curve.shares import make_overrides, read_shares
 
-    shares = read_shares(arguments.shares)
-    variant = read_variant(overrides=arguments.overrides)
-    return make_overrides(variant.whole(), shares, arguments.seeds, arguments.same)
+    shares = read_shares(curve.shares)
+    variant = read_variant(overrides=curve.overrides)
+    return make_overrides(variant.whole(), shares, curve.seeds, curve.same)
 
 
-def _show(manifest: "SweepManifest", arguments: argparse.Namespace) -> None:
+def _show(manifest: "SweepManifest", curve: CurveCommand) -> None:
     from bakeoff.experiments.compare.load_runs import gather
     from bakeoff.experiments.learning_curve.curve_page import write_page
     from bakeoff.experiments.learning_curve.errors_by_size import gather_measurements
@@ -82,12 +73,12 @@ def _show(manifest: "SweepManifest", arguments: argparse.Namespace) -> None:
     gathered = gather()
     for remark in gathered.remarks:
         print(f"warning: {remark}", file=sys.stderr)
-    measurements = gather_measurements(manifest, gathered, arguments.metric)
+    measurements = gather_measurements(manifest, gathered, curve.metric)
     statement = make_statement(measurements, find_rise(measurements), find_network(measurements, gathered))
     remarks = describe_limits(measurements)
-    page = Path(arguments.html) if arguments.html else manifest.folder / PAGE
+    page = curve.html or manifest.folder / PAGE
     write_page(page, manifest.id, measurements, statement, remarks)
-    if arguments.json:
+    if curve.json:
         print(json.dumps(_as_tree(manifest, measurements, statement), indent=1))
         return
     print_columns([("training examples", "seeds", measurements.measure.name, "of the seeds"), *measurements.rows])

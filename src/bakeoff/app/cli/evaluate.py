@@ -1,9 +1,10 @@
 """`bakeoff evaluate`: runs and files of models, judged on any split of any data."""
 
-import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from bakeoff.app.cli.command_options import Command, argument, flag, option
 from bakeoff.app.cli.terminal import RUN
 from bakeoff.foundation.errors import WorkspaceError, choices
 from bakeoff.foundation.progress import print_line
@@ -16,36 +17,28 @@ SPLITS = ("train", "validation", "test")  # as the records have them, whose file
 TEST = SPLITS[-1]
 
 
-def add_to(commands: Any) -> None:
-    evaluate = commands.add_parser("evaluate")
-    add = evaluate.add_argument
-    add(
-        "which",
-        nargs="*",
-        metavar="RUN",
-        help=f"{RUN}; or weights, a SavedModel, a .tflite or .onnx; default: what this workspace trained",
+@dataclass(frozen=True)
+class EvaluateCommand(Command):
+    which: tuple[str, ...] = argument(
+        f"{RUN}; or weights, a SavedModel, a .tflite or .onnx; default: what this workspace trained", "RUN"
     )
-    add("--split", default=TEST, metavar="SPLIT", help=f"split: one of {', '.join(SPLITS)} ({TEST})")
-    add(
-        "--data",
-        metavar="OPTION",
-        help="an option of conf/data/ instead of data/records; its records are kept separately",
+    split: str = option(f"split: one of {', '.join(SPLITS)} ({TEST})", "SPLIT", default=TEST)
+    data: str | None = option(
+        "an option of conf/data/ instead of data/records; its records are kept separately", "OPTION"
     )
-    add("--allow-overlap", action="store_true", help="also evaluate on examples that the model has seen in training")
-    evaluate.set_defaults(run=evaluate_models)
+    allow_overlap: bool = flag("also evaluate on examples that the model has seen in training")
 
+    def run(self) -> None:
+        if self.split not in SPLITS:
+            raise WorkspaceError(f"--split: must be a split, got {self.split!r}; {choices(self.split, SPLITS)}")
+        from bakeoff.inference.evaluate.models import find_candidates
 
-def evaluate_models(arguments: argparse.Namespace) -> None:
-    if arguments.split not in SPLITS:
-        raise WorkspaceError(f"--split: must be a split, got {arguments.split!r}; {choices(arguments.split, SPLITS)}")
-    from bakeoff.inference.evaluate.models import find_candidates
+        candidates = find_candidates(list(self.which))
+        load_tensorflow()
+        from bakeoff.inference.evaluate.model_evaluation import judge_candidate
 
-    candidates = find_candidates(arguments.which)
-    load_tensorflow()
-    from bakeoff.inference.evaluate.model_evaluation import judge_candidate
-
-    for candidate in candidates:
-        show_verdict(judge_candidate(candidate, arguments.data, arguments.split, allow_overlap=arguments.allow_overlap))
+        for candidate in candidates:
+            show_verdict(judge_candidate(candidate, self.data, self.split, allow_overlap=self.allow_overlap))
 
 
 def show_verdict(verdict: "EvaluationResult") -> None:

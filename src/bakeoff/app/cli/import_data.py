@@ -1,10 +1,11 @@
 """`bakeoff import ZIP-OR-FOLDER`: what an exporter wrote becomes a folder of data/raw and an option of conf/data."""
 
-import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bakeoff.app.cli.command_options import Command, absolute_path, argument, option
 from bakeoff.app.cli.terminal import print_columns
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError
@@ -20,46 +21,31 @@ PROPOSALS = "proposals.csv"  # as `bakeoff propose` writes it
 MOST_CLASSES = 40  # lines of the table
 
 
-def add_to(commands: Any) -> None:
-    command = commands.add_parser("import")
-    add = command.add_argument
-    # Made absolute at once: the command itself runs in the workspace's own folder.
-    command.add_path(
-        "source",
-        metavar="ZIP|FOLDER",
-        type=lambda text: Path(text).absolute(),
-        help="the zip or folder, as it was exported",
-    )
-    add("--name", help="name of the option (default: the file's name)")
-    add("--into", type=Path, metavar="DIR", help="new folder (default: data/raw/NAME)")
-    add("--as", dest="kind", choices=KINDS, help="layout of the export, if several fit")
-    add(
-        "--max-gb",
-        type=float,
-        default=MOST_GB,
-        metavar="N",
-        help=f"refuse exports that unpack to more than this ({MOST_GB:g})",
-    )
-    command.set_defaults(run=import_data)
+@dataclass(frozen=True)
+class ImportCommand(Command):
+    source: Path = argument("the zip or folder, as it was exported", "ZIP|FOLDER", type=absolute_path)
+    name: str | None = option("name of the option (default: the file's name)")
+    into: Path | None = option("new folder (default: data/raw/NAME)", "DIR", type=Path)
+    kind: str | None = option("layout of the export, if several fit", flags="--as", choices=KINDS)
+    max_gb: float = option(f"refuse exports that unpack to more than this ({MOST_GB:g})", "N", default=MOST_GB)
 
+    def run(self) -> None:
+        from bakeoff.importing.datasets.import_dataset import Request, bring_in, choose_name
 
-def import_data(arguments: argparse.Namespace) -> None:
-    from bakeoff.importing.datasets.import_dataset import Request, bring_in, choose_name
-
-    if not arguments.max_gb > 0:
-        raise ConfigError(f"--max-gb: must be above 0, got {arguments.max_gb:g}")
-    name = choose_name(arguments.name, arguments.source)
-    folder = arguments.into or workspace.RAW / name
-    most_bytes = int(arguments.max_gb * 1e9)
-    brought = bring_in(Request(arguments.source, name, folder, arguments.kind, most_bytes))
-    print_line(f"import: {brought.folder.as_posix()}/ from {arguments.source.name}: {brought.survey.layout.name}")
-    print_columns(_list_counts(brought.survey))
-    for line in _list_remarks(brought):
-        print_line(line)
-    print_line(f"written: {brought.option.as_posix()}")
-    print_line(f"next: params.yaml: data: {{use: {name}}}")
-    print_line(f"      dvc add {brought.folder.as_posix()}")
-    print_line("      dvc repro build_records")
+        if not self.max_gb > 0:
+            raise ConfigError(f"--max-gb: must be above 0, got {self.max_gb:g}")
+        name = choose_name(self.name, self.source)
+        folder = self.into or workspace.RAW / name
+        most_bytes = int(self.max_gb * 1e9)
+        brought = bring_in(Request(self.source, name, folder, self.kind, most_bytes))
+        print_line(f"import: {brought.folder.as_posix()}/ from {self.source.name}: {brought.survey.layout.name}")
+        print_columns(_list_counts(brought.survey))
+        for line in _list_remarks(brought):
+            print_line(line)
+        print_line(f"written: {brought.option.as_posix()}")
+        print_line(f"next: params.yaml: data: {{use: {name}}}")
+        print_line(f"      dvc add {brought.folder.as_posix()}")
+        print_line("      dvc repro build_records")
 
 
 def _list_counts(survey: "Survey") -> Iterator[tuple[str, ...]]:

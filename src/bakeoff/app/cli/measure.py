@@ -1,13 +1,13 @@
 """`bakeoff measure`: how fast a machine answers from an exported file, and whether it answers as this machine does."""
 
-import argparse
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.app.cli.predict import from_here
-from bakeoff.export.devices import DEVICES
+from bakeoff.app.cli.command_options import Command, argument, from_here, option
+from bakeoff.export.devices import DEVICES, DeviceName
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.progress import print_line
@@ -21,58 +21,47 @@ COUNT, CALLS, THREADS = 20, 100, 1
 DEVICE = re.compile(r"[\w.-]{1,60}")  # what MLflow takes in a metric's name
 
 
-def add_to(commands: Any) -> None:
-    measure = commands.add_parser("measure")
-    add = measure.add_argument
-    measure.add_path("file", nargs="?", type=from_here, metavar="FILE", help=f"a .tflite or .onnx ({MAIN.as_posix()})")
-    add("--on", metavar="ssh://USER@HOST[:PORT]", help="a machine that ssh reaches without a password; default: here")
-    add("--as", dest="device", metavar="NAME", help="name of the machine in compare (default: its host name)")
-    measure.add_path(
-        "--images", nargs="+", default=[], type=from_here, metavar="PATH",
-        help="images to compare answers on; default: validation examples",
-    )  # fmt: skip
-    add("--count", type=int, default=COUNT, metavar="N", help=f"number of images ({COUNT})")
-    add("--calls", type=int, default=CALLS, metavar="N", help=f"number of timed calls ({CALLS})")
-    add("--threads", type=int, default=THREADS, metavar="N", help=f"threads for each call ({THREADS})")
-    add("--python", metavar="PATH", help="the machine's Python (python3; here: this one)")
-    add(
-        "--for",
-        dest="fit",
-        choices=DEVICES,
-        metavar="DEVICE",
-        help="tell whether a device accepts the file; time nothing",
+@dataclass(frozen=True)
+class MeasureCommand(Command):
+    needs_workspace = False
+    file: Path | None = argument(f"a .tflite or .onnx ({MAIN.as_posix()})", "FILE", default=None)
+    on: str | None = option("a machine that ssh reaches without a password; default: here", "ssh://USER@HOST[:PORT]")
+    device: str | None = option("name of the machine in compare (default: its host name)", "NAME", flags="--as")
+    images: tuple[str, ...] = option(
+        "images to compare answers on; default: validation examples", "PATH", nargs="+", type=from_here
     )
-    measure.set_defaults(run=measure_file, anywhere=True)
+    count: int = option(f"number of images ({COUNT})", "N", default=COUNT, least=1, most=1000)
+    calls: int = option(f"number of timed calls ({CALLS})", "N", default=CALLS, least=1, most=100_000)
+    threads: int = option(f"threads for each call ({THREADS})", "N", default=THREADS, least=1, most=256)
+    python: str | None = option("the machine's Python (python3; here: this one)", "PATH")
+    fit: DeviceName | None = option(
+        "tell whether a device accepts the file; time nothing", "DEVICE", flags="--for", choices=DEVICES
+    )
 
+    def run(self) -> None:
+        if self.device is not None and not DEVICE.fullmatch(self.device):
+            raise ConfigError(f"--as: must be letters, digits, '.', '-' and '_', got {self.device!r}")
+        if self.file is None or not (self.images or self.fit):
+            workspace.enter()
+        from bakeoff.inference.device.device_measurement import find_images, measure_on
+        from bakeoff.inference.device.host import find_host
 
-def measure_file(arguments: argparse.Namespace) -> None:
-    for name, most in (("count", 1000), ("calls", 100_000), ("threads", 256)):
-        value = getattr(arguments, name)
-        if not 1 <= value <= most:
-            raise ConfigError(f"--{name}: must be between 1 and {most:,}, got {value}")
-    if arguments.device is not None and not DEVICE.fullmatch(arguments.device):
-        raise ConfigError(f"--as: must be letters, digits, '.', '-' and '_', got {arguments.device!r}")
-    if arguments.file is None or not (arguments.images or arguments.fit):
-        workspace.enter()
-    from bakeoff.inference.device.device_measurement import find_images, measure_on
-    from bakeoff.inference.device.host import find_host
+        path = self.file or MAIN
+        host = find_host(self.on, self.python or ("python3" if self.on else sys.executable))
+        if not path.is_file():
+            raise WorkspaceError(f"{path}: no such file; run `dvc repro export`, or name a .tflite or .onnx")
+        if self.fit:
+            from bakeoff.inference.device.device_check import check_file
 
-    path = Path(arguments.file or MAIN)
-    host = find_host(arguments.on, arguments.python or ("python3" if arguments.on else sys.executable))
-    if not path.is_file():
-        raise WorkspaceError(f"{path}: no such file; run `dvc repro export`, or name a .tflite or .onnx")
-    if arguments.fit:
-        from bakeoff.inference.device.device_check import check_file
-
-        lines = list(check_file(path, arguments.fit))
-        print_line(f"measure: {path.name} is one that {arguments.fit} takes, as far as the file tells")
-        for line in lines:
-            print_line(f"  {line}")
-        return
-    images = find_images(arguments.images, arguments.count)
-    measured, parity = measure_on(host, path, images, arguments.calls, arguments.threads)
-    show(path, host, measured, parity)
-    keep(path, arguments.device or host.name.replace(" ", "_"), measured)
+            lines = list(check_file(path, self.fit))
+            print_line(f"measure: {path.name} is one that {self.fit} takes, as far as the file tells")
+            for line in lines:
+                print_line(f"  {line}")
+            return
+        images = find_images(list(self.images), self.count)
+        measured, parity = measure_on(host, path, images, self.calls, self.threads)
+        show(path, host, measured, parity)
+        keep(path, self.device or host.name.replace(" ", "_"), measured)
 
 
 def show(path: Path, host: "Host", measured: dict[str, Any], parity: "Parity") -> None:

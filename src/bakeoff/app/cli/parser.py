@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from bakeoff.foundation.errors import USER_ERROR, did_you_mean
@@ -11,29 +11,11 @@ OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 FILE = {"bash": "_shtab_compgen_files", "zsh": "_files"}  # how shtab completes a path
 
 
-class Commands(argparse._SubParsersAction):
-    """The commands of a parser; the line of each in the help may stand in a table."""
-
-    lines: Mapping[str, str]
-
-    def add_parser(self, name: str, **settings: Any) -> Any:
-        if name in self.lines:
-            settings["help"] = self.lines[name]
-        return super().add_parser(name, **settings)
-
-
 class Parser(argparse.ArgumentParser):
     commands: Any = None  # of a command that has some of its own: what add_subparsers returned
 
-    def add_commands(self, lines: Mapping[str, str] | None = None) -> Any:
-        """Return what adds commands; `lines` has the line of help of those that are added without one."""
-        self.commands = self.add_subparsers(title="commands", metavar="COMMAND", required=True, action=Commands)
-        self.commands.lines = lines or {}
-        return self.commands
-
-    def add_path(self, *names: str, **how: Any) -> None:
-        """Add an argument that shells complete as a path."""
-        self.add_argument(*names, **how).complete = FILE  # type: ignore[attr-defined]
+    def add_commands(self) -> None:
+        self.commands = self.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def error(self, message: str) -> NoReturn:
         end = "" if message.endswith("?") else ";"

@@ -1,56 +1,48 @@
 """`bakeoff plan` and `bakeoff config`: what a variant will take and do, and where each of its values comes from."""
 
-import argparse
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.app.cli.predict import from_here
+from bakeoff.app.cli.command_options import Command, argument, flag, from_here, option
 from bakeoff.app.cli.terminal import RUN, print_columns
 from bakeoff.app.cli.terminal_table import print_folded, print_wrapped
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.formatting import format_duration, format_names, format_size
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
-    from bakeoff.experiments.planning.plan import Plan, PlannedPhase
-
-CLASSES_SHOWN = 12
+    pass
 
 
-def add_plan(commands: Any) -> None:
-    plan = commands.add_parser("plan")
-    add = plan.add_argument
-    add("overrides", nargs="*", metavar="OVERRIDE", help="a Hydra override, such as lr.peak=0.1")
-    add("--probe", action="store_true", help="measure a few steps on this machine (up to a minute)")
-    plan.add_path(
-        "--show", nargs="?", const="", type=from_here, metavar="FILE",
-        help="draw training examples as the network gets them, with their ground truth (.bakeoff/augmented.jpg)",
+@dataclass(frozen=True)
+class PlanCommand(Command):
+    overrides: tuple[str, ...] = argument("a Hydra override, such as lr.peak=0.1", "OVERRIDE")
+    probe: bool = flag("measure a few steps on this machine (up to a minute)")
+    show: str | None = option(
+        "draw training examples as the network gets them, with their ground truth (.bakeoff/augmented.jpg)", "FILE",
+        nargs="?", const="", type=from_here,
     )  # fmt: skip
-    add("--json", action="store_true", help="print JSON, for scripts")
-    plan.set_defaults(run=show_plan)
+    json: bool = flag("print JSON, for scripts")
 
+    def run(self) -> None:
+        from bakeoff.experiments.planning.stage_status import reading_known
 
-def show_plan(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.planning.stage_status import reading_known
+        overrides = list(self.overrides)
+        shown = _draw_examples(overrides, self.show) if self.show is not None else {}
+        with reading_known() as known:
+            from bakeoff.experiments.planning.plan import make_plan  # loads as long as DVC, which starts beside it
+            from bakeoff.experiments.planning.plan_rows import list_rows
 
-    shown = _draw_examples(arguments.overrides, arguments.show) if arguments.show is not None else {}
-    with reading_known() as known:
-        from bakeoff.experiments.planning.plan import (
-            make_plan,  # takes as long to load as DVC does, which starts beside it
-        )
-
-        plan = make_plan(arguments.overrides, probe=arguments.probe, known=known)
-    if arguments.json:
-        print(json.dumps(asdict(plan) | shown, indent=1))
-        return
-    print_folded([*_plan_rows(plan), *shown.items()])
-    for warning in plan.warnings:
-        print_wrapped(f"warning: {warning}")
+            plan = make_plan(overrides, probe=self.probe, known=known)
+        if self.json:
+            print(json.dumps(asdict(plan) | shown, indent=1))
+            return
+        print_folded([*list_rows(plan), *shown.items()])
+        for warning in plan.warnings:
+            print_wrapped(f"warning: {warning}")
 
 
 def _draw_examples(overrides: list[str], file: str) -> dict[str, str]:
@@ -61,84 +53,22 @@ def _draw_examples(overrides: list[str], file: str) -> dict[str, str]:
     return {"shown": path.as_posix()}
 
 
-def _plan_rows(plan: "Plan") -> Iterator[tuple[str, str]]:
-    yield "variant", ", ".join(f"{group} {option}" for group, option in plan.variant.items())
-    yield "examples", ", ".join(f"{number:,} {split}" for split, number in plan.examples.items())
-    background = " and the background" if plan.background else ""
-    yield "classes", f"{len(plan.classes)}{background}: {format_names(plan.classes, CLASSES_SHOWN)}"
-    yield "parameters", f"{plan.parameters:,}"
-    yield "batch", f"{plan.batch_size}, {plan.batch_why}"
-    yield "steps", f"{plan.steps:,}, {plan.epochs:g} epochs"
-    for phase in plan.phases:
-        yield from _phase_rows(phase, several=len(plan.phases) > 1)
-    estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes
-    yield "memory", f"about {format_size(estimate)}, {estimate / budget:.0%} of {format_size(budget)}"
-    yield "  made of", ", ".join(f"{part} {format_size(held)}" for part, held in plan.memory_parts.items() if held)
-    if plan.tiles:
-        yield "tiles", plan.tiles
-    yield "disk", f"about {format_size(plan.disk_bytes)} for checkpoints and weights"
-    if plan.seconds_per_step:
-        paces = plan.seconds_per_step.items()
-        yield (
-            "pace",
-            ", ".join(f"{seconds:.3g} s a step{f' of {name}' if len(paces) > 1 else ''}" for name, seconds in paces),
-        )
-    yield "time", f"{describe_time(plan)} ({plan.seconds_from})"
-    if plan.device:
-        yield from _device_rows(plan.device)
-    yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
-
-
-def _device_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    size, threads = format_size(facts["bytes"]), facts["threads"]
-    pace = f"{facts['latency_ms']:.1f} ms an answer with {threads} {'thread' if threads == 1 else 'threads'}"
-    measured = "on this machine, with random weights"
-    yield "device", f"{facts['device']} takes this network; as {facts['form']} about {size}, {pace} {measured}"
-    if facts["edge_tpu"]:
-        yield "  operations", facts["edge_tpu"]
-
-
-def describe_time(plan: "Plan") -> str:
-    """Return the sum and its parts."""
-    from bakeoff.experiments.planning.time_estimate import NAMES, TRAIN
-
-    open_end = {TRAIN: " and its steps"} if plan.seconds is None else {}
-    parts = [
-        f"{NAMES.get(name, name)} {format_duration(seconds)}{open_end.get(name, '')}"
-        for name, seconds in plan.stage_seconds.items()
-    ]
-    about = "about" if plan.seconds is not None else "at least"
-    return f"{about} {format_duration(sum(plan.stage_seconds.values()))}: {', '.join(parts)}"
-
-
-def _phase_rows(phase: "PlannedPhase", *, several: bool) -> Iterator[tuple[str, str]]:
-    if several:
-        yield f"phase {phase.name}", f"{phase.steps:,} steps of {phase.batch_size}, {phase.epochs:.4g} epochs"
-    yield "  per epoch", f"{phase.steps_per_epoch:.4g} steps"
-    yield "  trained", f"{phase.trainable_parameters:,} parameters, {phase.frozen_parameters:,} stay as they are"
-    yield "  rate", ", ".join(f"{rate:.3g} at {where}" for where, rate in phase.rates.items())
-
-
-def add_config(commands: Any) -> None:
-    config = commands.add_parser("config")
-    config.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help=f"{RUN}; or a file, against another or the workspace; "
-        "KEY=VALUE changes the workspace's variant in Hydra's words",
+@dataclass(frozen=True)
+class ConfigCommand(Command):
+    names: tuple[str, ...] = argument(
+        f"{RUN}; or a file, against another or the workspace; KEY=VALUE changes the workspace's variant in Hydra's "
+        "words",
+        "NAME",
     )
-    config.add_argument("--json", action="store_true", help="print JSON, for scripts")
-    config.set_defaults(run=show_config)
+    json: bool = flag("print JSON, for scripts")
 
-
-def show_config(arguments: argparse.Namespace) -> None:
-    overrides = [name for name in arguments.names if "=" in name or name.startswith("~")]
-    names = [name for name in arguments.names if name not in overrides]
-    if names:
-        _show_differences(names, overrides, as_json=arguments.json)
-    else:
-        _show_values(overrides, as_json=arguments.json)
+    def run(self) -> None:
+        overrides = [name for name in self.names if "=" in name or name.startswith("~")]
+        names = [name for name in self.names if name not in overrides]
+        if names:
+            _show_differences(names, overrides, as_json=self.json)
+        else:
+            _show_values(overrides, as_json=self.json)
 
 
 def _show_values(overrides: list[str], *, as_json: bool) -> None:

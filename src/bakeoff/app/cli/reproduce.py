@@ -1,12 +1,12 @@
 """`bakeoff reproduce`: a run once more, from its commit, in a workspace of its own, and whether the same came out."""
 
-import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from bakeoff.app.cli.command_options import Command, argument, flag, option
 from bakeoff.app.cli.terminal import RUN, end_as_by_ctrl_c
-from bakeoff.foundation.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from bakeoff.experiments.reproduce.rerun import Reproduction
@@ -16,55 +16,50 @@ JSON_VERSION = 1
 STAGES = ("build_records", "render_config", "train", "evaluate")
 
 
-def add_to(commands: Any) -> None:
-    reproduce = commands.add_parser("reproduce")
-    add = reproduce.add_argument
-    add("which", metavar="RUN", help=RUN)
-    add("--until", choices=STAGES, default=STAGES[-1], metavar="STAGE", help="stop after this stage")
-    add("--tolerance", type=float, metavar="X", help="metrics may differ by X (default: by the run's own intervals)")
-    add("--keep", action="store_true", help="keep the workspace in .bakeoff/reproduce")
-    add("--track", action="store_true", help="report it to MLflow as a run of its own")
-    add("--json", action="store_true", help="print the verdict as JSON; everything else goes to standard error")
-    reproduce.set_defaults(run=make_again)
+@dataclass(frozen=True)
+class ReproduceCommand(Command):
+    which: str = argument(RUN, "RUN")
+    until: str = option("stop after this stage", "STAGE", default=STAGES[-1], choices=STAGES)
+    tolerance: float | None = option("metrics may differ by X (default: by the run's own intervals)", "X", least=0)
+    keep: bool = flag("keep the workspace in .bakeoff/reproduce")
+    track: bool = flag("report it to MLflow as a run of its own")
+    json: bool = flag("print the verdict as JSON; everything else goes to standard error")
 
+    def run(self) -> None:
+        from bakeoff.experiments.reproduce import rerun
+        from bakeoff.experiments.reproduce.recorded import recorded
+        from bakeoff.experiments.reproduce.reproduction_verdict import MatchLevel
+        from bakeoff.tracking.restored_results import reconcile
 
-def make_again(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.reproduce import rerun
-    from bakeoff.experiments.reproduce.recorded import recorded
-    from bakeoff.experiments.reproduce.reproduction_verdict import MatchLevel
-    from bakeoff.tracking.restored_results import reconcile
+        out = sys.stderr if self.json else sys.stdout
 
-    if arguments.tolerance is not None and not arguments.tolerance >= 0:
-        raise WorkspaceError(f"--tolerance: must be 0 or more, got {arguments.tolerance}")
-    out = sys.stderr if arguments.json else sys.stdout
+        def print_line(line: str) -> None:
+            print(line, file=out, flush=True)
 
-    def print_line(line: str) -> None:
-        print(line, file=out, flush=True)
-
-    end_as_by_ctrl_c()
-    reconcile()
-    attempt = rerun.Reproduction(recorded(arguments.which))
-    print_line(f"{attempt.recorded.called}: {attempt.recorded.variant}, run {attempt.recorded.run_id or 'unknown'}")
-    for remark in attempt.recorded.remarks:
-        print_line(f"note: {remark}")
-    try:
-        rerun.make_again(attempt, print_line, until=arguments.until, tolerance=arguments.tolerance, keep=arguments.keep)
-    except rerun.CannotBeTried as error:
-        if arguments.json:
-            print(_as_json(attempt, str(error)))
-        raise
-    verdict = attempt.verdict
-    print_line(f"verdict: {verdict.outcome}{f' at {verdict.stage}' if verdict.stage else ''}: {verdict.text}")
-    if attempt.kept:
-        print_line(f"workspace: {attempt.kept} stays; remove it when you are done")
-    if rerun.tag_verdict(attempt):
-        print_line("the run has the verdict as the tag bakeoff.reproduced")
-    if arguments.track and (run_id := rerun.report_as_run(attempt)):
-        print_line(f"MLflow gets it as run {run_id}, with the tag bakeoff.reproduction_of")
-    if arguments.json:
-        print(_as_json(attempt, None))
-    if verdict.outcome == MatchLevel.DIFFERS:
-        sys.exit(DIFFERS)
+        end_as_by_ctrl_c()
+        reconcile()
+        attempt = rerun.Reproduction(recorded(self.which))
+        print_line(f"{attempt.recorded.called}: {attempt.recorded.variant}, run {attempt.recorded.run_id or 'unknown'}")
+        for remark in attempt.recorded.remarks:
+            print_line(f"note: {remark}")
+        try:
+            rerun.make_again(attempt, print_line, until=self.until, tolerance=self.tolerance, keep=self.keep)
+        except rerun.CannotBeTried as error:
+            if self.json:
+                print(_as_json(attempt, str(error)))
+            raise
+        verdict = attempt.verdict
+        print_line(f"verdict: {verdict.outcome}{f' at {verdict.stage}' if verdict.stage else ''}: {verdict.text}")
+        if attempt.kept:
+            print_line(f"workspace: {attempt.kept} stays; remove it when you are done")
+        if rerun.tag_verdict(attempt):
+            print_line("the run has the verdict as the tag bakeoff.reproduced")
+        if self.track and (run_id := rerun.report_as_run(attempt)):
+            print_line(f"MLflow gets it as run {run_id}, with the tag bakeoff.reproduction_of")
+        if self.json:
+            print(_as_json(attempt, None))
+        if verdict.outcome == MatchLevel.DIFFERS:
+            sys.exit(DIFFERS)
 
 
 def _as_json(attempt: "Reproduction", why_not: str | None) -> str:

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from bakeoff.app.cli.terminal_table import fit, fold
 from bakeoff.experiments.runs.list_runs import KnownRun
-from bakeoff.experiments.runs.run_status import State, Status
+from bakeoff.experiments.runs.run_status import State, Status, headline_of
 from bakeoff.foundation.formatting import format_clock, format_duration, format_size
-from bakeoff.learning.metrics.names import BY_HEADLINE
 
 HEAD = ("run", "state", "steps", "left", "metric", "trained", "examples/s", "variant", "")
 ENDS = {"max_minutes": "ended by train.max_minutes", "early_stopping": "ended by train.early_stopping"}
 SILENT = 30  # seconds without an update that are reported
-LOSS, VALIDATION = "train/loss", "validation/"
+LOSS = "train/loss"
 SWEEP = "sweep-"  # how the experiments of sweeps begin
 
 
@@ -135,11 +134,8 @@ def _loss(status: Status) -> list[str]:
 
 
 def _headline(status: Status) -> list[str]:
-    """The number by which its task is judged, of the last validation pass; of an unknown task its first number."""
-    validations = {
-        name.removeprefix(VALIDATION): value for name, value in status.metrics.items() if name.startswith(VALIDATION)
-    }
-    return [f"{name} {validations[name]:.3f}" for name in (*BY_HEADLINE, *validations) if name in validations][:1]
+    headline = headline_of(status.metrics)
+    return [f"{headline[0]} {headline[1]:.3f}"] if headline else []
 
 
 def _when(seconds: float) -> str:

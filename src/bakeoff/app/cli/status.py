@@ -1,14 +1,15 @@
 """`bakeoff status`: how the runs are doing, as a table, one in full, in place every second, or for scripts."""
 
-import argparse
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from bakeoff.app.cli.command_options import Command, argument, flag
 from bakeoff.app.cli.terminal import RUN
 from bakeoff.app.cli.terminal_table import terminal_width, wrap
 from bakeoff.foundation.progress import SECONDS_BETWEEN_LINES, print_line
@@ -29,53 +30,50 @@ COLOURS = {  # of states
 }  # fmt: skip
 
 
-def add_to(commands: Any) -> None:
-    status = commands.add_parser("status")
-    add = status.add_argument
-    add("which", nargs="?", metavar="RUN", help=RUN)
-    add("--watch", action="store_true", help="refresh every second, until Ctrl-C or the end of RUN")
-    add("--json", action="store_true", help="print JSON, for scripts; with --watch one line for each change")
-    add("--all", action="store_true", help=f"show all runs (default: the last {ENDED_SHOWN} of those that ended)")
-    status.set_defaults(run=show_status)
+@dataclass(frozen=True)
+class StatusCommand(Command):
+    which: str | None = argument(RUN, "RUN", default=None)
+    watch: bool = flag("refresh every second, until Ctrl-C or the end of RUN")
+    json: bool = flag("print JSON, for scripts; with --watch one line for each change")
+    all: bool = flag(f"show all runs (default: the last {ENDED_SHOWN} of those that ended)")
 
+    def run(self) -> None:
+        from bakeoff.app.cli.run_table import hint, run_lines, table_lines
+        from bakeoff.experiments.runs.list_runs import known_runs
+        from bakeoff.tracking.sync.sync_status import report_interrupted
 
-def show_status(arguments: argparse.Namespace) -> None:
-    from bakeoff.app.cli.run_table import hint, run_lines, table_lines
-    from bakeoff.experiments.runs.list_runs import known_runs
-    from bakeoff.tracking.sync.sync_status import report_interrupted
+        report_interrupted()
+        fingerprint = None
+        if self.which:
+            from bakeoff.tracking.resolve_name import resolve
 
-    report_interrupted()
-    fingerprint = None
-    if arguments.which:
-        from bakeoff.tracking.resolve_name import resolve
+            fingerprint = resolve(self.which, known_runs()).fingerprint
 
-        fingerprint = resolve(arguments.which, known_runs()).fingerprint
+        def read_runs() -> list["KnownRun"]:
+            runs = known_runs()
+            if fingerprint is not None:
+                return [run for run in runs if run.fingerprint == fingerprint]
+            live = [run for run in runs if run.state.is_live]
+            return runs if self.all else [*live, *runs[len(live) :][:ENDED_SHOWN]]
 
-    def read_runs() -> list["KnownRun"]:
-        runs = known_runs()
-        if fingerprint is not None:
-            return [run for run in runs if run.fingerprint == fingerprint]
-        live = [run for run in runs if run.state.is_live]
-        return runs if arguments.all else [*live, *runs[len(live) :][:ENDED_SHOWN]]
+        def lines_of(runs: list["KnownRun"]) -> list[str]:
+            if self.which:
+                return run_lines(runs, terminal_width())
+            width = terminal_width()
+            more = wrap(hint(runs), width) if width and sys.stdout.isatty() else []
+            return [*table_lines(runs, width), *more] or [NOTHING]
 
-    def lines_of(runs: list["KnownRun"]) -> list[str]:
-        if arguments.which:
-            return run_lines(runs, terminal_width())
-        width = terminal_width()
-        more = wrap(hint(runs), width) if width and sys.stdout.isatty() else []
-        return [*table_lines(runs, width), *more] or [NOTHING]
-
-    if not arguments.watch:
-        _show([_as_json(read_runs(), indent=1)] if arguments.json else lines_of(read_runs()))
-        return
-    snapshots = _poll(read_runs, until_ended=fingerprint is not None)
-    with suppress(KeyboardInterrupt):  # the way to end it
-        if arguments.json:
-            _follow(snapshots)
-        elif sys.stdout.isatty():
-            _redraw(snapshots, lines_of)
-        else:
-            _print_changes(snapshots)
+        if not self.watch:
+            _show([_as_json(read_runs(), indent=1)] if self.json else lines_of(read_runs()))
+            return
+        snapshots = _poll(read_runs, until_ended=fingerprint is not None)
+        with suppress(KeyboardInterrupt):  # the way to end it
+            if self.json:
+                _follow(snapshots)
+            elif sys.stdout.isatty():
+                _redraw(snapshots, lines_of)
+            else:
+                _print_changes(snapshots)
 
 
 def _show(lines: list[str]) -> None:

@@ -1,12 +1,14 @@
 """`bakeoff stop` and `bakeoff clean`: end a run after the step it is at, and remove what is not wanted any more."""
 
-import argparse
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bakeoff.app.cli.terminal import RUN, confirm, print_columns
+from bakeoff.app.cli.command_options import Command, argument, flag, option
+from bakeoff.app.cli.terminal import RUN, print_columns, remove_confirmed
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import format_duration, format_names, format_size
 from bakeoff.foundation.progress import print_line
@@ -22,26 +24,22 @@ END = "asked to stop after the step it is at; it is saved, and can train more"
 NOT_BEGIN = "waits for its turn, and was asked not to begin"
 HEAD = ("", "what", "state", "updated", "size", "named by", "")
 NAMES_SHOWN = 3
+ENDED = tuple(state.value for state in State if not state.is_live)
 
 
-def add_stop(commands: Any) -> None:
-    stop = commands.add_parser("stop")
-    add = stop.add_argument
-    add("which", nargs="?", metavar="RUN", help=f"{RUN}; default: the one that runs")
-    add("--all", action="store_true", help="stop every run in progress")
-    add("--wait", action="store_true", help="wait until they have ended")
-    stop.set_defaults(run=stop_runs)
+@dataclass(frozen=True)
+class StopCommand(Command):
+    which: str | None = argument(f"{RUN}; default: the one that runs", "RUN", default=None)
+    all: bool = flag("stop every run in progress")
+    wait: bool = flag("wait until they have ended")
 
-
-def stop_runs(arguments: argparse.Namespace) -> None:
-    from bakeoff.experiments.runs.run_status import State
-
-    runs = _choose(arguments.which, everything=arguments.all)
-    for run in runs:
-        (run.folder / STOP_FILE).touch()
-        print_line(f"{run.label}: {NOT_BEGIN if run.waits else END}")
-    if arguments.wait and State.FAILED in [_wait_for(run).state for run in runs]:
-        sys.exit(SOME_FAILED)
+    def run(self) -> None:
+        runs = _choose(self.which, everything=self.all)
+        for run in runs:
+            (run.folder / STOP_FILE).touch()
+            print_line(f"{run.label}: {NOT_BEGIN if run.waits else END}")
+        if self.wait and State.FAILED in [_wait_for(run).state for run in runs]:
+            sys.exit(SOME_FAILED)
 
 
 def _choose(which: str | None, *, everything: bool) -> list["KnownRun"]:
@@ -81,51 +79,30 @@ def _wait_for(run: "KnownRun") -> "KnownRun":
     return run
 
 
-def add_clean(commands: Any) -> None:
-    from bakeoff.experiments.runs.run_status import State
-
-    clean = commands.add_parser("clean")
-    add = clean.add_argument
-    add("which", nargs="*", metavar="RUN", help=f"remove these, whatever the rules say: {RUN}")
-    add("--keep", type=int, metavar="N", help="keep the N newest runs (1)")
-    add("--older-than", metavar="AGE", help="only work without activity for this long: 30d, 12h, 2w")
-    states = [state.value for state in State if not state.is_live]
-    add(
-        "--state",
-        action="append",
-        choices=states,
-        metavar="STATE",
-        help=f"only runs in this state; give it again for more: {', '.join(states)}; "
+@dataclass(frozen=True)
+class CleanCommand(Command):
+    which: tuple[str, ...] = argument(f"remove these, whatever the rules say: {RUN}", "RUN")
+    keep: int | None = option("keep the N newest runs (1)", "N", least=0)
+    older_than: str | None = option("only work without activity for this long: 30d, 12h, 2w", "AGE")
+    state: tuple[str, ...] = option(
+        f"only runs in this state; give it again for more: {', '.join(ENDED)}; "
         "without it those that SUCCEEDED and those that have nothing to resume from",
+        "STATE",
+        choices=ENDED,
     )
-    add("--yes", action="store_true", help="remove without asking")
-    clean.set_defaults(run=clean_up)
+    yes: bool = flag("remove without asking")
 
-
-def clean_up(arguments: argparse.Namespace) -> None:
-    leftovers = _find(arguments)
-    going = [leftover for leftover in leftovers if leftover.stays is None]
-    if not leftovers:
-        print_line("nothing is in .bakeoff/runs or .bakeoff/fetched")
-        return
-    print_columns([HEAD, *map(_row, leftovers)])
-    if not going:
-        print_line("nothing to remove by these rules")
-        return
-    wanted = f"{len(going)} of {len(leftovers)}, {format_size(sum(leftover.bytes for leftover in going))}"
-    if not arguments.yes and not confirm(f"remove {wanted}? (yes/no) "):
-        print_line(f"nothing was removed; --yes removes {wanted}")
-        return
-    freed = 0
-    for leftover in going:
-        if leftover.remove():
-            freed += leftover.bytes
-        else:
+    def run(self) -> None:
+        leftovers = _find(self)
+        if not leftovers:
+            print_line("nothing is in .bakeoff/runs or .bakeoff/fetched")
+            return
+        print_columns([HEAD, *map(_row, leftovers)])
+        for leftover in remove_confirmed(leftovers, "nothing to remove by these rules", sure=self.yes):
             print_line(f"{_name(leftover)}: a process trains it right now, so it stays")
-    print_line(f"freed {format_size(freed)}")
 
 
-def _find(arguments: argparse.Namespace) -> list["Leftover"]:
+def _find(asked: CleanCommand) -> list["Leftover"]:
     from bakeoff.experiments.runs.cleanup import (
         CleanupRules,
         named_by,
@@ -135,25 +112,22 @@ def _find(arguments: argparse.Namespace) -> list["Leftover"]:
         these_runs,
     )
     from bakeoff.experiments.runs.list_runs import known_runs
-    from bakeoff.experiments.runs.run_status import State
     from bakeoff.tracking.resolve_name import resolve
 
     runs, names = [run for run in known_runs() if not run.waits], named_by()
-    if arguments.which:
-        if arguments.keep is not None or arguments.older_than or arguments.state:
+    if asked.which:
+        if asked.keep is not None or asked.older_than or asked.state:
             raise WorkspaceError("clean: must be given either runs or rules, got both")
-        chosen = {run.fingerprint: run for run in (resolve(which, runs) for which in arguments.which)}
+        chosen = {run.fingerprint: run for run in (resolve(which, runs) for which in asked.which)}
         named = list(chosen.values())
         return [*these_runs(named, runs, names), *_in_store(named, runs, 0.0)]
-    if arguments.keep is not None and arguments.keep < 0:
-        raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
-    age = seconds_of(arguments.older_than) if arguments.older_than else 0.0
+    age = seconds_of(asked.older_than) if asked.older_than else 0.0
     rules = CleanupRules(
-        keep=1 if arguments.keep is None else arguments.keep,
+        keep=1 if asked.keep is None else asked.keep,
         older_than=age,
-        states=tuple(State(state) for state in arguments.state or ()),
+        states=tuple(State(state) for state in asked.state),
     )
-    others = [] if arguments.state else [*other_leftovers(age), *_in_store(None, runs, age)]
+    others = [] if asked.state else [*other_leftovers(age), *_in_store(None, runs, age)]
     return [*old_runs(runs, rules, names), *others]
 
 

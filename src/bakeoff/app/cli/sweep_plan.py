@@ -1,9 +1,10 @@
 """What a sweep or a search is about to do, shown and confirmed before it begins."""
 
-import argparse
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
+from bakeoff.app.cli.command_options import flag, option
 from bakeoff.app.cli.terminal import confirm, print_columns
 from bakeoff.app.cli.terminal_table import print_fitted, print_wrapped
 from bakeoff.foundation import workspace
@@ -12,6 +13,7 @@ from bakeoff.foundation.formatting import format_duration, format_size
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
+    from bakeoff.app.cli.sweep import SweepQuestion
     from bakeoff.experiments.planning.estimate import Estimate, Together
     from bakeoff.experiments.sweep.plan_jobs import PlannedJob
     from bakeoff.experiments.sweep.search.search_settings import Search
@@ -22,58 +24,55 @@ SECONDS_UNASKED = 3600.0
 TRIALS = 20
 EVALUATION = "evaluation/"  # as MLflow has the numbers of metrics.json
 SHOWN = 10  # suggestions
-ONLY_OF_A_SEARCH = ("--trials", "--metric", "--direction", "--search-seed", "--no-pruning")
 
 
-def add_search_options(command: argparse.ArgumentParser) -> None:
-    search = command.add_argument_group(
-        "search", "draw configurations instead of running all; an interval is then an override, too"
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a search draws configurations; of a sweep without one all are None."""
+
+    title: ClassVar = ("search", "draw configurations instead of running all; an interval is then an override, too")
+    kind: str | None = option("tpe, random, or asha: random with successive halving", "KIND", flags="--search")
+    trials: int | None = option(f"number of trials ({TRIALS})", "N")
+    metric: str | None = option(
+        "metric of metrics.json, or validation/mAP_50 for the best of training (the task's headline)", "NAME"
     )
-    add = search.add_argument
-    add("--search", metavar="KIND", help="tpe, random, or asha: random with successive halving")
-    add("--trials", type=int, metavar="N", help=f"number of trials ({TRIALS})")
-    add(
-        "--metric",
-        metavar="NAME",
-        help="metric of metrics.json, or validation/mAP_50 for the best of training (the task's headline)",
-    )
-    add("--direction", metavar="WAY", help="direction: max or min (the metric's own)")
-    add("--search-seed", type=int, metavar="N", help="seed of the search (0)")
-    add("--no-pruning", action="store_true", default=None, help="run each trial to its end")
+    direction: str | None = option("direction: max or min (the metric's own)", "WAY")
+    search_seed: int | None = option("seed of the search (0)", "N")
+    no_pruning: bool = flag("run each trial to its end")
+
+    @classmethod
+    def of(cls, search: "Search | None") -> "SearchOptions":
+        """Return the options that ask for a search once more."""
+        if search is None:
+            return cls()
+        return cls(search.kind, search.trials, search.metric, search.direction, search.seed, not search.prunes)
+
+    def require_search(self) -> None:
+        """Refuse options that say how to search, without a search."""
+        given = [name for name, value in vars(self).items() if value is not None and value is not False]
+        if given and self.kind is None:
+            alone = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise ConfigError(f"{alone}: must stand with --search, got none; add --search tpe, random or asha")
 
 
-def require_search(arguments: argparse.Namespace) -> None:
-    """Refuse options that say how to search, without a search."""
-    values = (getattr(arguments, option[2:].replace("-", "_")) for option in ONLY_OF_A_SEARCH)
-    given = [option for option, value in zip(ONLY_OF_A_SEARCH, values, strict=True) if value is not None]
-    if given and arguments.search is None:
-        alone = ", ".join(given)
-        raise ConfigError(f"{alone}: must stand with --search, got none; add --search tpe, random or asha")
-
-
-def ask_again(arguments: argparse.Namespace, search: "Search | None") -> None:
-    if search is not None:
-        arguments.search, arguments.trials, arguments.metric = search.kind, search.trials, search.metric
-        arguments.direction, arguments.search_seed = search.direction, search.seed
-        arguments.no_pruning = True if not search.prunes else None
-
-
-def plan_search(arguments: argparse.Namespace, overrides: Sequence[str], until: str | None) -> "SweepManifest | None":
+def plan_search(
+    asked: SearchOptions, overrides: Sequence[str], question: "SweepQuestion", *, jobs: int, yes: bool
+) -> "SweepManifest | None":
     """Return a search that was shown, confirmed and written down; None if no more than that is wanted."""
     from bakeoff.experiments.sweep.plan_jobs import begin, minutes_of
     from bakeoff.experiments.sweep.team_quota import require_minutes
     from bakeoff.tracking.notes import require_note
 
-    note = None if arguments.note is None else require_note(arguments.note)
-    plan = SearchPlan(arguments, overrides, until)
-    require_minutes(minutes_of(plan.corners)[:1] * plan.search.trials, arguments.person)
+    note = None if question.note is None else require_note(question.note)
+    plan = SearchPlan(asked, overrides, question.until, side_by_side=jobs, unlimited=yes)
+    require_minutes(minutes_of(plan.corners)[:1] * plan.search.trials, question.person)
     plan.show()
-    sum_of_all = show_sum(plan.estimates(), arguments.jobs or 1)
-    if arguments.dry_run:
+    sum_of_all = show_sum(plan.estimates(), jobs)
+    if question.dry_run:
         plan.show_first()
         return None
-    require_yes(sum_of_all, sure=arguments.yes)
-    return begin(plan.corners, overrides, until, plan.search, note, arguments.person)
+    require_yes(sum_of_all, sure=yes)
+    return begin(plan.corners, overrides, question.until, plan.search, note, question.person)
 
 
 def show_sum(estimates: "Sequence[Estimate]", side_by_side: int) -> "Together":
@@ -131,7 +130,9 @@ def _show_sum(sum_of_all: "Together", side_by_side: int, known_from: str) -> Non
 class SearchPlan:
     """A search that may begin: its corners are right."""
 
-    def __init__(self, arguments: argparse.Namespace, overrides: Sequence[str], until: str | None) -> None:
+    def __init__(
+        self, asked: SearchOptions, overrides: Sequence[str], until: str | None, *, side_by_side: int, unlimited: bool
+    ) -> None:
         from dataclasses import replace
 
         from bakeoff.experiments.sweep.configurations import MOST_AT_ALL, MOST_CONFIGURATIONS
@@ -140,12 +141,12 @@ class SearchPlan:
         from bakeoff.experiments.sweep.search.space import parse_space
 
         # What costs nothing to know is checked first.
-        trials = TRIALS if arguments.trials is None else arguments.trials
+        trials = TRIALS if asked.trials is None else asked.trials
         given = Search(
-            arguments.search, trials, (arguments.metric or "").removeprefix(EVALUATION), arguments.direction or "max",
-            arguments.search_seed or 0, not arguments.no_pruning,
+            asked.kind or "", trials, (asked.metric or "").removeprefix(EVALUATION), asked.direction or "max",
+            asked.search_seed or 0, not asked.no_pruning,
         )  # fmt: skip
-        most = MOST_AT_ALL if arguments.yes else MOST_CONFIGURATIONS
+        most = MOST_AT_ALL if unlimited else MOST_CONFIGURATIONS
         if trials > most:
             raise ConfigError(f"--trials: must be at most {most:,}, got {trials:,}")
         self.space: Space = parse_space(overrides, workspace.CONF)
@@ -156,11 +157,11 @@ class SearchPlan:
         self.search: Search = replace(
             given,
             metric=metric,
-            direction=arguments.direction or _direction_of(metric),
+            direction=asked.direction or _direction_of(metric),
             stages=stages_of(middle),
             trials=int(min(trials, self.space.size)),
         )
-        self.asked_for, self.side_by_side = trials, arguments.jobs or 1
+        self.asked_for, self.side_by_side = trials, side_by_side
         self._require_metric(headline)
 
     def _require_metric(self, headline: str) -> None:

@@ -5,10 +5,12 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
+from typing import Protocol, TypeVar
 
 from bakeoff.foundation.errors import TakenAway
+from bakeoff.foundation.formatting import align, format_size
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.signals import TAKES_AWAY, end_all_below
 
@@ -22,11 +24,34 @@ def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
         print_line(line)
 
 
-def align(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Make each column as wide as its widest cell, the last as it comes."""
-    rows = list(rows)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+class Removable(Protocol):
+    """Files that a command can remove."""
+
+    @property
+    def stays(self) -> str | None: ...  # why
+
+    @property
+    def bytes(self) -> int: ...
+
+    def remove(self) -> bool: ...
+
+
+R = TypeVar("R", bound=Removable)
+
+
+def remove_confirmed(items: Sequence[R], nothing: str, *, sure: bool) -> list[R]:
+    """Remove what does not stay, if one says yes; return what could not be removed."""
+    going = [item for item in items if item.stays is None]
+    wanted = f"{len(going)} of {len(items)}, {format_size(sum(item.bytes for item in going))}"
+    if not going:
+        print_line(nothing)
+    elif sure or confirm(f"remove {wanted}? (yes/no) "):
+        left = [item for item in going if not item.remove()]
+        print_line(f"freed {format_size(sum(item.bytes for item in going if item not in left))}")
+        return left
+    else:
+        print_line(f"nothing was removed; --yes removes {wanted}")
+    return []
 
 
 def confirm(question: str) -> bool:

@@ -6,8 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from bakeoff.app.cli.terminal import align
-from bakeoff.foundation.formatting import shorten
+from bakeoff.foundation.formatting import align, shorten
 from bakeoff.foundation.progress import print_line
 
 APART, INDENT = 2, "    "

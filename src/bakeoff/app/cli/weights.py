@@ -1,14 +1,14 @@
 """`bakeoff weights`: what others have published for the networks here, and fetching it; and what is made here."""
 
-import argparse
 import json
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bakeoff.app.cli.terminal import align
+from bakeoff.app.cli.command_options import Command, argument, flag
 from bakeoff.foundation import workspace
-from bakeoff.foundation.formatting import format_names, format_size
+from bakeoff.foundation.formatting import align, format_names, format_size
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
@@ -19,38 +19,30 @@ if TYPE_CHECKING:
 ZOO = workspace.WEIGHTS / "zoo"
 
 
-def add_to(commands: Any) -> None:
-    weights = commands.add_parser("weights")
-    verbs = weights.add_commands()
-    listing = verbs.add_parser("list", help="list the weights for each network of conf/model/")
-    listing.add_argument("--json", action="store_true", help="print JSON with addresses and checksums, for scripts")
-    listing.set_defaults(run=show_list)
-    get = verbs.add_parser("get", help=f"fetch into {ZOO.as_posix()}/, from $BAKEOFF_WEIGHTS if that is set")
-    get.add_argument("name", metavar="NAME")
-    get.add_argument("--accept-licence", action="store_true", help="accept a licence that forbids some uses")
-    get.set_defaults(run=get_weights)
+@dataclass(frozen=True)
+class WeightsListCommand(Command):
+    json: bool = flag("print JSON with addresses and checksums, for scripts")
 
+    def run(self) -> None:
+        from bakeoff.importing.weights.demo_weights import DRAWN
+        from bakeoff.importing.weights.weights_catalogue import read_catalogue
 
-def show_list(arguments: argparse.Namespace) -> None:
-    from bakeoff.importing.weights.demo_weights import DRAWN
-    from bakeoff.importing.weights.weights_catalogue import read_catalogue
+        entries = list(read_catalogue().values())
+        if self.json:
+            from dataclasses import asdict
 
-    entries = list(read_catalogue().values())
-    if arguments.json:
-        from dataclasses import asdict
-
-        print(json.dumps([asdict(entry) | {"is_here": _is_here(entry.name)} for entry in entries], indent=1))
-        return
-    table = align([("name", "", "published", "speed", "size"), *map(_numbers, entries)])
-    print_line(table[0])
-    for numbers, entry in zip(table[1:], entries, strict=True):
-        print_line(numbers)
-        print_line(f"  {_describe_use(entry)}")
-    print_line("taken from their publishers' pages (addresses: --json), not verified here")
-    for drawn in DRAWN.values():
-        here = "  here" if _is_here(drawn.name) else ""
-        print_line(f"{drawn.name}{here}: `get` trains it here, in about {drawn.minutes} minutes")
-        print_line(f"  {drawn.data}; {drawn.licence}; {drawn.model}")
+            print(json.dumps([asdict(entry) | {"is_here": _is_here(entry.name)} for entry in entries], indent=1))
+            return
+        table = align([("name", "", "published", "speed", "size"), *map(_numbers, entries)])
+        print_line(table[0])
+        for numbers, entry in zip(table[1:], entries, strict=True):
+            print_line(numbers)
+            print_line(f"  {_describe_use(entry)}")
+        print_line("taken from their publishers' pages (addresses: --json), not verified here")
+        for drawn in DRAWN.values():
+            here = "  here" if _is_here(drawn.name) else ""
+            print_line(f"{drawn.name}{here}: `get` trains it here, in about {drawn.minutes} minutes")
+            print_line(f"  {drawn.data}; {drawn.licence}; {drawn.model}")
 
 
 def _numbers(entry: "Entry") -> tuple[str, ...]:
@@ -67,23 +59,28 @@ def _is_here(name: str) -> bool:
     return (ZOO / name).is_dir()
 
 
-def get_weights(arguments: argparse.Namespace) -> None:
-    from bakeoff.importing.weights.demo_weights import DRAWN
-    from bakeoff.importing.weights.fetch import MIRROR, Places, get
-    from bakeoff.importing.weights.weights_catalogue import find_entry, read_catalogue
+@dataclass(frozen=True)
+class GetCommand(Command):
+    name: str = argument("", "NAME")
+    accept_licence: bool = flag("accept a licence that forbids some uses")
 
-    if arguments.name in DRAWN:
-        _make(DRAWN[arguments.name])
-        return
-    entry = find_entry(arguments.name, read_catalogue())
-    places = Places(ZOO, workspace.zoo_parts(), os.environ.get(MIRROR) or None)
-    fetched = get(entry, places, licence_accepted=arguments.accept_licence)
-    folder = (ZOO / entry.name).as_posix()
-    if fetched is None:
-        print_line(f"weights: {folder}/ is there already; remove it to fetch it again")
-        return
-    for line in _describe(entry, fetched):
-        print_line(line)
+    def run(self) -> None:
+        from bakeoff.importing.weights.demo_weights import DRAWN
+        from bakeoff.importing.weights.fetch import MIRROR, Places, get
+        from bakeoff.importing.weights.weights_catalogue import find_entry, read_catalogue
+
+        if self.name in DRAWN:
+            _make(DRAWN[self.name])
+            return
+        entry = find_entry(self.name, read_catalogue())
+        places = Places(ZOO, workspace.zoo_parts(), os.environ.get(MIRROR) or None)
+        fetched = get(entry, places, licence_accepted=self.accept_licence)
+        folder = (ZOO / entry.name).as_posix()
+        if fetched is None:
+            print_line(f"weights: {folder}/ is there already; remove it to fetch it again")
+            return
+        for line in _describe(entry, fetched):
+            print_line(line)
 
 
 def _make(drawn: "DemoWeights") -> None:

@@ -50,15 +50,7 @@ def show_errand(request: Request) -> Response:
     return show_page("web_errand.html.jinja", "", errand.title, errand=errand)
 
 
-@plain
-def send_errand(request: Request) -> Response:
-    """Return the state of an errand, for a script."""
-    errand = find_errand(request.path_params["name"])
-    return JSONResponse({"state": errand.state, "after": errand.after, "words": errand.last_line})
-
-
 ROUTES = [
     Route("/activity", show_activity),
     Route("/activity/{name}", show_errand),
-    Route("/activity/{name}/state", send_errand),
 ]

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Callable
 
 import uvicorn
@@ -16,7 +15,7 @@ from starlette.routing import Route
 from bakeoff.app.web import activity, comparing, dataset_pages, label_pages, runs, train_form, uploads
 from bakeoff.app.web.responses import BadRequest, show_fault, show_missing, show_problem, show_static
 from bakeoff.app.web.security import Guard, ServerAddress
-from bakeoff.foundation.errors import BakeoffError, WorkspaceError
+from bakeoff.foundation.errors import BakeoffError
 
 SECONDS_TO_FINISH = 1  # of a server that ends while pages listen
 SECONDS_BETWEEN_UPDATES = 1.0
@@ -34,23 +33,6 @@ def make_app(door: ServerAddress) -> Starlette:
     ]  # fmt: skip
     handlers = {BakeoffError: show_problem, OSError: show_fault, 404: show_missing, 405: show_missing}
     return Starlette(routes=routes, middleware=[Middleware(Guard, door=door)], exception_handlers=handlers)
-
-
-def bind(host: str, port: int | None, ports: range) -> socket.socket:
-    """Return a socket that listens at a port, by default at the first free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for number in [port] if port is not None else ports:
-        place = socket.socket(family)
-        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            place.bind((host, number))
-            place.listen(128)
-        except (OSError, OverflowError):
-            place.close()
-            continue
-        return place
-    tried = f"port {port} is" if port is not None else f"ports {ports.start} to {ports.stop - 1} are"
-    raise WorkspaceError(f"{host}: {tried} taken or not allowed; choose another with --port, or another --host")
 
 
 def make_server(door: ServerAddress) -> uvicorn.Server:

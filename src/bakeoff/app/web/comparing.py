@@ -1,10 +1,9 @@
 """Two runs or more side by side, and whether one is better, as `compare` and `better` print it."""
 
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -13,19 +12,24 @@ from starlette.routing import Route
 
 from bakeoff.app.web.responses import plain, show_page, show_report
 from bakeoff.app.web.runs import find_run, make_row
-from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.errors import BakeoffError, WorkspaceError
+
+if TYPE_CHECKING:
+    from bakeoff.experiments.compare.load_runs import Gathered
 
 MOST = 12  # runs at once
 MOST_VERDICTS = 4
-SECONDS = 120
 
 
 @plain
 def show_comparison(request: Request) -> Response:
+    from bakeoff.experiments.compare.load_runs import gather
+
     names = _names(request)
     runs = [find_run(name) for name in names]
     ids = [run.run_id or run.fingerprint for run in runs]
-    verdicts = [_judge(ids[0], other) for other in ids[1 : 1 + MOST_VERDICTS]]
+    gathered = gather()
+    verdicts = [_judge(gathered, ids[0], other) for other in ids[1 : 1 + MOST_VERDICTS]]
     lines = [f"bakeoff compare {shlex.join(ids)}", *(f"bakeoff better {ids[0]} {other}" for other in ids[1:])]
     return show_page(
         "web_comparison.html.jinja", "/", f"{len(ids)} runs compared", rows=[make_row(run) for run in runs],
@@ -56,17 +60,16 @@ def _names(request: Request) -> list[str]:
     return names
 
 
-def _judge(one: str, other: str) -> tuple[str, list[str]]:
-    """Return whether the other is better, and the sentences that `bakeoff better` prints."""
-    command = [sys.executable, "-m", "bakeoff", "better", one, other]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
-    lines = [line for line in done.stdout.splitlines() if line.strip()]
-    if done.returncode:
-        return "not known", [done.stderr.strip() or "bakeoff better failed"]
-    verdicts = {"A is better": f"{one[:8]} is better", "B is better": f"{other[:8]} is better"}
-    first = next((lines[number] for number in range(2, len(lines))), "")
-    verdict = next((text for start, text in verdicts.items() if first.startswith(start)), "no difference shown")
-    return verdict, lines[:4]
+def _judge(gathered: "Gathered", one: str, other: str) -> tuple[str, list[str]]:
+    """Return whether the other is better, and the first lines that `bakeoff better` prints."""
+    from bakeoff.experiments.compare.verdict_text import describe_verdict, judge_named
+
+    try:
+        verdict = judge_named(gathered, (one, other))
+    except BakeoffError as error:
+        return "not known", [str(error)]
+    better = {"A": f"{one[:8]} is better", "B": f"{other[:8]} is better"}
+    return better.get(verdict.difference.better or "", "no difference shown"), [*describe_verdict(verdict)][:4]
 
 
 ROUTES = [Route("/compare", show_comparison), Route("/compare/table", show_table)]

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
+from bakeoff.experiments.runs.run_status import VALIDATION, headline_of
 from bakeoff.foundation import workspace
 from bakeoff.foundation.html.svg import (
     Element,
@@ -18,14 +19,12 @@ from bakeoff.foundation.html.svg import (
     draw_svg,
     draw_text,
 )
-from bakeoff.learning.metrics.names import BY_HEADLINE
 from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.tracking.journal.entries import MetricsEntry
 from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.journal.journal_folder import FILE
 
 TRAINING_LOSS, VALIDATION_LOSS = "train/loss", "validation/loss"
-VALIDATION = "validation/"
 RATES = 150  # points of a phase's rate
 MOST_POINTS = 300  # of a line; more are no finer on a screen
 FRAME = Frame(440, 240, left=48, right=22, top=24, bottom=38)
@@ -37,12 +36,6 @@ class CurveDrawing:
     title: str
     drawing: Element
     legend: tuple[tuple[str, str], ...]  # class of the line, and what it is
-
-
-def headline_of(metrics: Mapping[str, float]) -> tuple[str, float] | None:
-    """Return the headline metric of the last validation pass; of an unknown task its first metric."""
-    validated = {name.removeprefix(VALIDATION): value for name, value in metrics.items() if name.startswith(VALIDATION)}
-    return next(((name, validated[name]) for name in (*BY_HEADLINE, *validated) if name in validated), None)
 
 
 def draw_curves(run_id: str, steps: int) -> list[CurveDrawing]:

@@ -18,7 +18,7 @@ from bakeoff.app.web.datasets import (
     read_contents,
     recall_contents,
 )
-from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of, texts_of
+from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of
 from bakeoff.app.web.safe_paths import NotFound, require_inside
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, read_image
 from bakeoff.foundation import workspace
@@ -135,7 +135,7 @@ def _take_frames(tree: Tree, key: str, path: Path, own: str) -> background_comma
 
 @changes
 def write_combination(request: Request, tree: Tree) -> Response:
-    file = combine(texts_of(tree, "names"), text_of(tree, "name"))
+    file = combine(text_of(tree, "names").splitlines(), text_of(tree, "name"))
     return JSONResponse({"written": file.as_posix(), "goto": "/data"})
 
 

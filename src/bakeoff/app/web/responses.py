@@ -99,24 +99,10 @@ def text_of(tree: Mapping[str, Any], key: str, default: str = "") -> str:
     return value.strip()
 
 
-def texts_of(tree: Mapping[str, Any], key: str) -> list[str]:
-    value = tree.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise BadRequest(f"{key}: must be a list of texts; reload the page")
-    return value
-
-
-def wants_json(request: Request) -> bool:
-    return request.method != "GET" or "application/json" in request.headers.get("accept", "")
-
-
 async def show_problem(request: Request, error: Exception) -> Response:
-    """Return a message about what is wrong: as a page, or as JSON for a script."""
+    """Return a message about what is wrong."""
     code = 404 if isinstance(error, NotFound) else 409 if isinstance(error, Conflict) else 400
-    if wants_json(request):
-        more = error.tree if isinstance(error, Conflict) else {}
-        return JSONResponse({"problem": str(error), **more}, code)
-    return show_page("web_problem.html.jinja", "", "That did not work", code=code, problem=str(error))
+    return _tell(request, str(error), code, error.tree if isinstance(error, Conflict) else {})
 
 
 async def show_fault(request: Request, error: Exception) -> Response:
@@ -124,16 +110,20 @@ async def show_fault(request: Request, error: Exception) -> Response:
     fault = name_fault(error)
     if fault is None:
         raise error
-    if wants_json(request):
-        return JSONResponse({"problem": fault}, 507)
-    return show_page("web_problem.html.jinja", "", "That did not work", code=507, problem=fault)
+    return _tell(request, fault, 507)
 
 
 async def show_missing(request: Request, error: Exception) -> Response:
-    problem = f"{request.url.path}: there is no such page"
-    if wants_json(request):
-        return JSONResponse({"problem": problem}, 404)
-    return show_page("web_problem.html.jinja", "", "No such page", code=404, problem=problem)
+    return _tell(request, f"{request.url.path}: there is no such page", 404, title="No such page")
+
+
+def _tell(
+    request: Request, problem: str, code: int, more: Mapping[str, Any] | None = None, title: str = "That did not work"
+) -> Response:
+    """Return a message as a page, or as JSON for a script."""
+    if request.method != "GET" or "application/json" in request.headers.get("accept", ""):
+        return JSONResponse({"problem": problem, **(more or {})}, code)
+    return show_page("web_problem.html.jinja", "", title, code=code, problem=problem)
 
 
 @plain

@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +14,24 @@ from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with, strip_parts
-from bakeoff.app.web.curve_drawings import draw_curves, headline_of
+from bakeoff.app.web.curve_drawings import draw_curves
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of
 from bakeoff.app.web.robot_zip import pack
 from bakeoff.app.web.safe_paths import NotFound, require_file, require_inside
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs, read_run
-from bakeoff.experiments.runs.run_status import State
+from bakeoff.experiments.runs.run_status import State, headline_of
 from bakeoff.experiments.sweep.team_quota import Account, count_minutes, load_team
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import format_duration, format_size
 from bakeoff.foundation.html import template
-from bakeoff.tracking.results.run_id import SHOWN_OF_ID
+from bakeoff.tracking.results.run_id import SHOWN_OF_ID, SWEEP_EXPERIMENT
+from bakeoff.tracking.store.ui_server import HOST, read_first_address
 
 SAMPLES = "samples"  # a folder of the run, with a sheet for each validation pass
 SHEET = re.compile(r"\d{8,}\.jpg")
-SWEEP = re.compile(r"(sweep-\d{8}-\d{6})-\d+")
 ENDS = {"max_minutes": "ended by its longest time", "early_stopping": "ended early, for it got no better"}
 MLFLOW_PORTS = range(5000, 5020)
-FIRST_ADDRESS = "X-Bakeoff-First"  # by which `bakeoff ui` is known
 
 
 @dataclass(frozen=True)
@@ -189,20 +187,9 @@ def lead_to_mlflow(request: Request) -> Response:
     if not mlflow_id:
         raise NotFound("MLflow does not know this run (yet); `bakeoff track sync` tells it")
     for port in MLFLOW_PORTS:
-        if _is_mlflow(port):
-            return RedirectResponse(f"http://127.0.0.1:{port}/#/runs/{mlflow_id}", 303)
+        if read_first_address(port, seconds=1):
+            return RedirectResponse(f"http://{HOST}:{port}/#/runs/{mlflow_id}", 303)
     raise WorkspaceError("MLflow's own pages are not open; type `bakeoff ui` in a terminal, then follow the link again")
-
-
-def _is_mlflow(port: int) -> bool:
-    server = HTTPConnection("127.0.0.1", port, timeout=1)
-    try:
-        server.request("HEAD", "/")
-        return server.getresponse().getheader(FIRST_ADDRESS) is not None
-    except OSError:
-        return False
-    finally:
-        server.close()
 
 
 @plain
@@ -244,7 +231,7 @@ def act(request: Request, tree: Tree) -> Response:
 
     named = tuple(named_by().get(run.fingerprint, ()))
     if what == "take":
-        experiment = next((one for one in named if SWEEP.fullmatch(one)), None)
+        experiment = next((one for one in named if SWEEP_EXPERIMENT.fullmatch(one)), None)
         if experiment is None:
             raise WorkspaceError(f"{name}: no experiment holds its result, so there is nothing to apply")
         return answer_with(background_commands.begin(key, f"Apply {name}", [["dvc", "exp", "apply", experiment]]))
@@ -255,7 +242,7 @@ def act(request: Request, tree: Tree) -> Response:
 
 def _way_on(run: KnownRun) -> list[str]:
     """Return the command that trains a run to its end."""
-    match = SWEEP.fullmatch(run.status.experiment or "") if run.status else None
+    match = SWEEP_EXPERIMENT.fullmatch(run.status.experiment or "") if run.status else None
     return ["bakeoff", "sweep", "--resume", match[1], "--as-begun"] if match else ["bakeoff", "repro"]
 
 

@@ -17,7 +17,7 @@ from bakeoff.app.web.activity import answer_with
 from bakeoff.app.web.curve_drawings import draw_rate
 from bakeoff.app.web.datasets import chosen_data, option_of, write_choice
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
-from bakeoff.app.web.runs import SWEEP, find_run, list_accounts, make_row
+from bakeoff.app.web.runs import find_run, list_accounts, make_row
 from bakeoff.dataset.records.manifest import FILE as MANIFEST
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.experiments.runs.run_status import State
@@ -26,8 +26,8 @@ from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps
 from bakeoff.experiments.sweep.team_quota import PERSON, require_minutes
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
-from bakeoff.foundation.formatting import format_duration, format_names, format_size
 from bakeoff.foundation.html import template
+from bakeoff.tracking.results.run_id import SWEEP_EXPERIMENT
 
 KEYS = {  # the key that each field of the form sets; "" is the value of params.yaml or of the preset
     "data": "data", "recipe": "experiment", "model": "model", "steps": "train.steps", "epochs": "train.epochs",
@@ -39,7 +39,6 @@ NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?|auto")
 REFUSED_HERE = re.compile(r"(track\b|hydra\b|.*@)")  # where copies go and what Hydra loads are not the page's to choose
 BARE = re.compile(r"[\w./:@+-]*")  # what Hydra takes for a text as it stands
 FIELD_OF = {**{key: field for field, key in KEYS.items()}, "train": "steps", PERSON: PERSON}
-CLASSES_SHOWN = 12
 UNBUILT = "<p>No records have been built yet. Start builds them first, and then checks the form.</p>"
 _one_at_a_time = Lock()  # Hydra composes for one at a time
 
@@ -148,7 +147,7 @@ def _continued(run: KnownRun) -> dict[str, str]:
 def _read_overrides(run: KnownRun) -> list[str]:
     """Return the changes with which a run of the queue was asked for; none of a run of params.yaml itself."""
     experiment = (run.status.experiment if run.status else None) or ""
-    match = SWEEP.fullmatch(experiment)
+    match = SWEEP_EXPERIMENT.fullmatch(experiment)
     try:
         manifest = load_manifest(workspace.sweeps() / match[1]) if match else None
     except WorkspaceError:
@@ -193,30 +192,18 @@ def _check(wanted: Wanted) -> str:
 def _describe(wanted: Wanted) -> str:
     from bakeoff.config.compose.variant import read_variant
     from bakeoff.experiments.planning.plan import make_plan
+    from bakeoff.experiments.planning.plan_rows import list_rows
     from bakeoff.experiments.planning.stage_status import RUNS
     from bakeoff.experiments.planning.time_estimate import TRAIN
     from bakeoff.learning.plan.phases import plan_phases
 
     overrides = [f"data={wanted.data}", *wanted.overrides] if wanted.data != chosen_data() else wanted.overrides
     with _one_at_a_time:
-        plan = make_plan(overrides)
-        run = read_variant(overrides=overrides).whole()
+        plan, run = make_plan(overrides), read_variant(overrides=overrides).whole()
     require_minutes([run.train.max_minutes] if plan.stages[TRAIN] == RUNS else [], wanted.person)
-    estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes
-    seconds = sum(plan.stage_seconds.values())
-    about = "about" if plan.seconds is not None else "at least"
-    rows = [
-        ("steps", f"{plan.steps:,} of {plan.batch_size}, {plan.epochs:.4g} epochs"),
-        ("examples", ", ".join(f"{number:,} {split}" for split, number in plan.examples.items())),
-        ("classes", f"{len(plan.classes)}: {format_names(plan.classes, CLASSES_SHOWN)}"),
-        ("parameters", f"{plan.parameters:,}"),
-        ("memory", f"about {format_size(estimate)}, {estimate / budget:.0%} of {format_size(budget)}"),
-        ("time", f"{about} {format_duration(seconds)} ({plan.seconds_from})"),
-        ("stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())),
-    ]
     return template.render(
-        "web_plan.html.jinja", name=plan.name, rows=rows, warnings=plan.warnings, rate=draw_rate(plan_phases(run)),
-        lines=[f"bakeoff plan {shlex.join(overrides)}".strip()],
+        "web_plan.html.jinja", name=plan.name, rows=list_rows(plan), warnings=plan.warnings,
+        rate=draw_rate(plan_phases(run)), lines=[f"bakeoff plan {shlex.join(overrides)}".strip()],
     )  # fmt: skip
 
 

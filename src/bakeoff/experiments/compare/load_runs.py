@@ -63,6 +63,11 @@ class Gathered:
                 full[run.run_id] = stored_run.journaled_in_full(run.journal)
         return [contender_of(full[run.run_id], self.known.get(run.run_id)) for run in runs]
 
+    def maker_of(self, contender: Contender) -> Contender:
+        """Return the run whose result DVC's cache gave to this one, for it has the files; else this one itself."""
+        made = [run for run in self.project_runs() if run.run_id == contender.reused_from]
+        return self.fill(made)[0] if made else contender
+
     def _is_in_store(self, run: StoredRun) -> bool:
         return run.run_id in self.in_store and (run.journal is None or is_sent(run.journal, self.target))
 

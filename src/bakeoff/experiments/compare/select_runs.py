@@ -193,6 +193,12 @@ def require_known(option: str, key: str, contenders: Sequence[Contender]) -> Non
         raise WorkspaceError(f"{option}: no run has {key!r}; {choices(key, known)}")
 
 
+def require_metric(name: str, contenders: Sequence[Contender]) -> None:
+    if not any(one.has_number(name) for one in contenders):
+        known = {known for one in contenders for known in names_in(one.metrics)}
+        raise WorkspaceError(f"--metric: no run has {name!r}; {choices(name, known)}")
+
+
 def sort_best_first(contenders: Sequence[Contender], key: str) -> list[Contender]:
     """Put the best first, of what is neither good nor bad the highest, and those without a value last."""
     values = [contender.value(key) for contender in contenders]

@@ -7,7 +7,7 @@ from typing import Any
 
 from bakeoff.experiments.compare.comparison_table import KEY, METRIC, Cell, Column, ComparisonTable
 from bakeoff.experiments.compare.run_row import Contender
-from bakeoff.foundation.formatting import shorten
+from bakeoff.foundation.formatting import align, shorten
 
 LONGEST_CELL = 28
 BEST = "*"
@@ -16,15 +16,22 @@ APART = "  "
 VERSION = 1  # of the JSON
 
 
-def format_lines(table: ComparisonTable, width: int | None) -> list[str]:
-    """At most `width` wide: what has no room is named below."""
+def format_lines(table: ComparisonTable, width: int | None, *, all_keys: bool) -> list[str]:
+    """At most `width` wide: what has no room is named below, then what the marks mean. `all_keys` were asked for."""
+    lines, remarks = _lay_out(table, width), list_remarks(table, all_keys=all_keys)
+    if width is None:
+        return [*lines, *remarks]
+    return [*lines, *(part for text in remarks for part in textwrap.wrap(text, width, subsequent_indent="  "))]
+
+
+def _lay_out(table: ComparisonTable, width: int | None) -> list[str]:
     rows = _rows(table.columns)
     if width is None or _width(rows) <= width:
-        return _align(rows)
+        return align(rows)
     if len(table.contenders) <= MOST_SIDE_BY_SIDE:
         turned = [list(row) for row in zip(*rows, strict=True)]
         if _width(turned) <= width:
-            return _align(turned)
+            return align(turned)
     kept = list(table.columns[:1])
     for column in sorted(table.columns[1:], key=lambda column: column.rank):
         if _width(_rows([*kept, column])) <= width:
@@ -32,7 +39,36 @@ def format_lines(table: ComparisonTable, width: int | None) -> list[str]:
     shown = [column for column in table.columns if column in kept]
     left = [column.name for column in table.columns if column not in kept]
     remark = f"no room for: {', '.join(left)} (--html and --json have them)"
-    return [*_align(_rows(shown)), *wrap(remark, width)]
+    return [*align(_rows(shown)), *textwrap.wrap(remark, width, subsequent_indent="  ")]
+
+
+def list_remarks(table: ComparisonTable, *, all_keys: bool) -> list[str]:
+    """Return what the marks of a table mean, and what is not in it."""
+    marks = []
+    if any(cell.is_best for column in table.columns for cell in column.cells):
+        marks.append("* the best")
+    numbers = [cell.number for column in table.metrics for cell in column.cells if cell.number]
+    if any(number.low is not None for number in numbers):
+        marks.append("(low–high) 95 % interval over the examples")
+    if any(number.spread is not None for number in numbers):
+        marks.append("± standard deviation over seeds")
+    notes = ["; ".join(marks)] if marks else []
+    if _overlap(table):
+        first, second = (one.short for one in table.contenders[:2])
+        notes.append(f"intervals of the first two overlap; `bakeoff better {second} {first}` tells whether they differ")
+    if table.other_keys and not all_keys:
+        notes.append(f"{len(table.other_keys)} more keys differ with these: --all-keys shows them")
+    return notes
+
+
+def _overlap(table: ComparisonTable) -> bool:
+    """Tell whether the intervals of the first two overlap, of the metric that stands first."""
+    numbers = [cell.number for cell in table.metrics[0].cells[:2]] if table.metrics else []
+    ends = [(one.low, one.high) for one in numbers if one and one.low is not None and one.high is not None]
+    if len(ends) < 2:
+        return False
+    (low, high), (other_low, other_high) = ends
+    return low <= other_high and other_low <= high
 
 
 def format_markdown(table: ComparisonTable) -> list[str]:
@@ -63,15 +99,6 @@ def _texts(column: Column) -> list[str]:
 
 def _width(rows: Sequence[Sequence[str]]) -> int:
     return sum(max(map(len, column)) for column in zip(*rows, strict=True)) + len(APART) * (len(rows[0]) - 1)
-
-
-def _align(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [APART.join(f"{text:{wide}}" for text, wide in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def wrap(text: str, width: int | None) -> list[str]:
-    return [text] if width is None else textwrap.wrap(text, width, subsequent_indent="  ")
 
 
 def _emphasize(cell: Cell) -> str:

@@ -17,9 +17,11 @@ from typing import Any
 
 from bakeoff.experiments.runs.process_id import Process
 from bakeoff.foundation import workspace
+from bakeoff.learning.metrics.names import BY_HEADLINE
 
 FILE = "status.json"
 VERSION = 1
+VALIDATION = "validation/"  # how the metrics of a validation pass begin
 
 
 class State(StrEnum):
@@ -166,3 +168,9 @@ def _parse(tree: Any) -> Status:
 
 def _format(tree: Mapping[str, Any]) -> str:
     return json.dumps(tree, indent=1, allow_nan=False) + "\n"
+
+
+def headline_of(metrics: Mapping[str, float]) -> tuple[str, float] | None:
+    """Return the headline metric of the last validation pass; of an unknown task its first metric."""
+    validated = {name.removeprefix(VALIDATION): value for name, value in metrics.items() if name.startswith(VALIDATION)}
+    return next(((name, validated[name]) for name in (*BY_HEADLINE, *validated) if name in validated), None)

@@ -5,13 +5,16 @@ from contextlib import contextmanager
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import av
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from bakeoff.export.nms_numpy import Predictions
+
+if TYPE_CHECKING:
+    pass
 
 DECIMALS, SCORE_DECIMALS = 2, 5
 # Okabe and Ito's colours, which the colour-blind can distinguish. A class always has the same colour.

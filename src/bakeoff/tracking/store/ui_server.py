@@ -29,6 +29,20 @@ if (["", "#", "#/"].includes(location.hash)) location.replace(%s);
 </script>"""
 
 
+def read_first_address(port: int, *, seconds: float) -> str | None:
+    """Return the address that the server at a port leads to; None if none of these answers there."""
+    from http.client import HTTPConnection
+
+    page = HTTPConnection(HOST, port, timeout=seconds)
+    try:
+        page.request("HEAD", "/")
+        return page.getresponse().getheader(FIRST_ADDRESS)
+    except OSError:  # nobody listens yet
+        return None
+    finally:
+        page.close()
+
+
 def lead_to(address: str, page: str) -> str:
     """Return MLflow's page with the lines that lead to an address such as `#/experiments/1/runs`."""
     script = SCRIPT % (json.dumps({key: json.dumps(value) for key, value in SWITCHES.items()}), json.dumps(address))

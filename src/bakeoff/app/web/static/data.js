@@ -1,4 +1,4 @@
-// Counts of datasets, which come after the page; uploads, piece by piece; several datasets as one.
+// Counts of datasets, which come after the page; uploads, piece by piece.
 import { ask, makeKey, once, say } from './page_actions.js';
 
 const PIECE = 8 * 2 ** 20;
@@ -7,23 +7,6 @@ for (const place of document.querySelectorAll('[data-load]')) {
   fetch(place.dataset.load).then(answer => answer.text()).then(html => { place.innerHTML = html; })
     .catch(() => { place.textContent = 'The server does not answer.'; });
 }
-
-for (const button of document.querySelectorAll('.adopt')) {
-  const key = makeKey();
-  button.addEventListener('click', () => once(button, async () => {
-    const answer = await ask('/data-import', { json: { key, folder: button.dataset.folder } });
-    if (answer) location.assign(answer.goto);
-  }));
-}
-
-document.getElementById('combine').addEventListener('submit', event => {
-  event.preventDefault();
-  const form = event.target, names = new FormData(form).getAll('names');
-  once(form.querySelector('[type=submit]'), async () => {
-    const answer = await ask('/data-combine', { json: { names, name: form.elements.name.value } });
-    if (answer) location.reload();
-  });
-});
 
 const bring = document.getElementById('bring'), bar = document.getElementById('sent'), words = document.getElementById('sent-words');
 

@@ -1,7 +1,7 @@
 // The editor: frames one after the other, boxes by mouse and keys, proposals that are accepted, mended or refused.
 import { boxAt, clamp, draw, gripAt, settle } from './drawing.js';
 import { Frame } from './frame.js';
-import { ask, makeKey, once, say } from './page_actions.js';
+import { ask, once, say } from './page_actions.js';
 
 const get = id => document.getElementById(id);
 const editor = get('editor'), canvas = get('canvas'), bench = get('bench'), { folder } = editor.dataset;
@@ -277,15 +277,5 @@ get('new-class').addEventListener('submit', async event => {
   show();
   canvas.focus();
 });
-get('propose')?.addEventListener('submit', async event => {
-  event.preventDefault();
-  const json = { ...Object.fromEntries(new FormData(event.target)), key: makeKey() };
-  const answer = await ask(`/labels/${folder}/propose`, { json });
-  if (answer) location.assign(answer.goto);
-});
-get('dataset')?.addEventListener('click', event => once(event.target, async () => {
-  const answer = await ask(`/labels/${folder}/dataset`, { json: {} });
-  if (answer) location.assign(answer.goto);
-}));
 
 list(decodeURIComponent(location.hash.slice(1)));

@@ -47,13 +47,24 @@ events.onmessage = event => {
 addEventListener('pagehide', () => events.close());
 addEventListener('pageshow', event => { if (event.persisted) location.reload(); });
 
+// A button or a form with data-post asks the server for one thing, and leads to where that is shown.
+function post(place, button, tree) {
+  place.dataset.key ||= makeKey();
+  once(button, async () => {
+    const answer = await ask(place.dataset.post, { json: { ...tree, key: place.dataset.key } });
+    if (answer) location.assign(answer.goto);
+    else delete place.dataset.key;
+  });
+}
+
 document.addEventListener('click', event => {
   const button = event.target.closest('button[data-post]');
-  if (!button) return;
-  button.dataset.key ||= makeKey();
-  once(button, async () => {
-    const answer = await ask(button.dataset.post, { json: { what: button.dataset.what, key: button.dataset.key } });
-    if (answer) location.assign(answer.goto);
-    else delete button.dataset.key;
-  });
+  if (button) post(button, button, button.dataset);
+});
+document.addEventListener('submit', event => {
+  const form = event.target, data = new FormData(form);
+  if (!form.dataset.post) return;
+  event.preventDefault();
+  // Of several boxes that are ticked each value is a line.
+  post(form, event.submitter, Object.fromEntries([...data.keys()].map(name => [name, data.getAll(name).join('\n')])));
 });
