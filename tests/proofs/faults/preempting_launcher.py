@@ -1,4 +1,4 @@
-"""Let Slurm take the node away from points of a sweep that Hydra's submitit launcher began: is each point done once?
+"""Let Slurm take the node away from points of a sweep that `--on slurm` began: is each point done once?
 
     python tests/proofs/faults/preempting_launcher.py --preemptions 10
 
@@ -24,7 +24,7 @@ from proofs.faults.slurm import PATIENCE, Slurm, why_not
 from support.extra_packages import extra_packages, python_path
 from support.workspace_copy import Workspace, environment
 
-PLUGIN = "hydra-submitit-launcher==1.2.0"
+PLUGIN = "submitit>=1.5"
 POINTS = "seed=0,1,2,3"
 WORDS = ("--on", "slurm", "hydra.launcher.partition=low", "hydra.launcher.timeout_min=600")
 

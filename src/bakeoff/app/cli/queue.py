@@ -63,7 +63,7 @@ def _start(arguments: argparse.Namespace) -> None:
     from bakeoff.experiments.sweep.sweep_queue import QueueRun
 
     rules = sweep.read_rules(arguments, again=False, queued=True)
-    require_place(arguments.on, is_queue=True)
+    require_place(arguments.on)
     end_as_by_ctrl_c()
     workspace.queue().mkdir(parents=True, exist_ok=True)
     with one_launcher(workspace.queue()), place_at(arguments.on) as place:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.app.cli import sweep_commands
-from bakeoff.app.cli.backend_option import HERE, SLURM, choose_launcher, place_at, require_place
+from bakeoff.app.cli.backend_option import HERE, SLURM, place_at, require_place, without_slurm
 from bakeoff.app.cli.multirun import run_multirun
 from bakeoff.app.cli.parser import Parser
 from bakeoff.app.cli.sweep_plan import add_search_options, ask_again, plan_search, require_search
@@ -95,7 +95,7 @@ def add_rule_options(command: argparse.ArgumentParser) -> None:
 
 def run_sweep(arguments: argparse.Namespace) -> None:
     read_rules(arguments)  # before anything else is read
-    require_place(arguments.on, is_search=arguments.search is not None)
+    require_place(arguments.on)
     require_search(arguments)
     if arguments.resume is not None:
         _resume(arguments)
@@ -136,9 +136,8 @@ def _begin(arguments: argparse.Namespace, overrides: tuple[str, ...], until: str
     from bakeoff.experiments.sweep.configurations import SplitOverrides
 
     if arguments.search is None:
-        overrides = (*overrides, *choose_launcher(arguments.on, overrides))
         sweep_commands.finish(run_multirun(overrides, _read_options(arguments) | ({"until": until} if until else {})))
-    elif own := " ".join(SplitOverrides.split(overrides).hydra):
+    elif own := " ".join(SplitOverrides.split(without_slurm(arguments.on, overrides)).hydra):
         raise ConfigError(f"--search: must stand without overrides of Hydra's own, got {own}")
     elif (manifest := plan_search(arguments, overrides, until)) is not None:
         _launch(manifest, read_rules(arguments), arguments.on)
@@ -147,7 +146,7 @@ def _begin(arguments: argparse.Namespace, overrides: tuple[str, ...], until: str
 def _read_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what options set of `hydra.launcher.*`; overrides may set the rest."""
     options: dict[str, Any] = {} if arguments.jobs is None else {"jobs": arguments.jobs}
-    options |= {} if arguments.on in (*HERE, SLURM) else {"on": arguments.on}
+    options |= {} if arguments.on in HERE else {"on": arguments.on}
     options |= {"retries": arguments.retries} if arguments.retries else {}
     options |= {key: True for key in ("fail_fast", "yes", "dry_run", "follow") if getattr(arguments, key)}
     options |= {key: value for key in ("note", "person") if (value := getattr(arguments, key)) is not None}
@@ -185,8 +184,8 @@ def _resume(arguments: argparse.Namespace) -> None:
     require_minutes_to_resume(manifest)
     if arguments.on is None:
         arguments.on = manifest.place
-    require_place(arguments.on, is_search=manifest.search is not None)
-    overrides = (*manifest.overrides, *choose_launcher(arguments.on, manifest.overrides))
+    require_place(arguments.on)
+    overrides = without_slurm(SLURM if manifest.place == SLURM else arguments.on, manifest.overrides)
     if SplitOverrides.split(overrides).hydra:  # a sweeper may have more to propose
         options = _read_options(arguments) | ({"until": manifest.until} if manifest.until else {})
         sweep_commands.finish(run_multirun(overrides, options, manifest))
@@ -200,7 +199,7 @@ def _launch(manifest: "SweepManifest", rules: "LaunchOptions", on: str | None) -
     from bakeoff.experiments.sweep.sweep_manifest import load_manifest, one_launcher
 
     end_as_by_ctrl_c()
-    with one_launcher(manifest.folder), place_at(on) as place:
+    with one_launcher(manifest.folder), place_at(on, manifest.overrides) as place:
         manifest = load_manifest(manifest.folder)  # another may have launched it until now
         print_line(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         with report_to_mlflow(manifest):

@@ -57,6 +57,8 @@ def ray_place(on: str) -> Iterator["RayBackend"]:
 class RayBackend:
     """The nodes of a cluster as a place for jobs."""
 
+    starts_later = False  # what waits for room in Ray has begun for its launch
+
     def __init__(self, ray: Any, name: str, nodes: Sequence[Node]) -> None:
         self.name = name
         self._ray, self._nodes = ray, nodes

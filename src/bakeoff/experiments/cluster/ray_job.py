@@ -1,6 +1,5 @@
 """One job on a Ray cluster, as its launcher sees it: through an actor on the node that Ray chose."""
 
-import signal
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +8,7 @@ from bakeoff.experiments.cluster.fetch_process import Fetch, FetchProcess
 from bakeoff.experiments.cluster.fetch_results import NOTHING, FetchOrder
 from bakeoff.experiments.cluster.mirror_logs import Mirror
 from bakeoff.experiments.cluster.node_orders import JobNews
-from bakeoff.experiments.sweep import process_group
+from bakeoff.experiments.sweep.backend import end_by_signals
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import TAKEN_AWAY
 from bakeoff.foundation.errors import TRY_AGAIN_LATER
@@ -17,7 +16,7 @@ from bakeoff.tracking.journal.journal_folder import is_held
 from bakeoff.tracking.sync.sync_status import send_beside
 
 NODE_LOST = "stopped, for its node was lost"
-SECONDS_BETWEEN_CHECKS, SECONDS_BETWEEN_SENDERS = 0.1, 5.0
+SECONDS_BETWEEN_SENDERS = 5.0
 
 
 class RayJob:
@@ -49,6 +48,12 @@ class RayJob:
         else:
             self._listen()
 
+    def has_begun(self) -> bool:
+        return True
+
+    def failure(self) -> str | None:
+        return None
+
     def is_over(self) -> bool:
         if self._actor is not None and self._ray.wait([self._news], timeout=0)[0]:
             self._receive()
@@ -74,14 +79,7 @@ class RayJob:
             self._ray.kill(self._actor)
 
     def end(self, *, asked: bool = False) -> None:
-        for number in (process_group.INTERRUPT, signal.SIGTERM, process_group.KILL):
-            if not (asked and number == process_group.INTERRUPT):
-                self.ask(number)
-            until = time.monotonic() + process_group.SECONDS_TO_END
-            while not (over := self.is_over()) and time.monotonic() < until:
-                time.sleep(SECONDS_BETWEEN_CHECKS)
-            if over:
-                return
+        end_by_signals(self, asked=asked)
 
     def gpus(self) -> tuple[str, ...]:
         return ()

@@ -1,9 +1,13 @@
 """Where the processes of jobs run: on this machine, or where a cluster puts them. A launch knows only this interface.
 
-Log, outcome and lock of a job are always found beside the manifest, in the main workspace: `JobFiles`.
+A backend starts jobs and finds those of an earlier launcher. Their processes are followed by `is_over`, which also
+fetches results, and stopped by `ask` and `end`. The backends are `LocalBackend`, `HydraBackend`, `RayBackend` and
+`SlurmBackend`. Log, outcome and lock of a job are always found beside the manifest, in the main workspace: `JobFiles`.
 """
 
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Protocol
 
@@ -23,8 +27,17 @@ class JobProcess(Protocol):
 
     lost: str | None  # why it ended without an outcome, if that was not its fault; it may start elsewhere
 
+    def has_begun(self) -> bool:
+        """Return whether it runs, or has run. Otherwise its backend will start it."""
+
     def is_over(self) -> bool:
-        """Return whether it has ended. Then its log is whole, and so is its outcome, if it left one."""
+        """Return whether it has ended. Then its log is whole, and so are its result and its outcome, if it left them.
+
+        It may be over without having begun, if its backend could not start it.
+        """
+
+    def failure(self) -> str | None:
+        """Return why its backend did not start it, if it said so."""
 
     def ask(self, number: int) -> None:
         """Send this signal to it and to all processes that it has started."""
@@ -38,6 +51,10 @@ class JobProcess(Protocol):
 
 class Backend(Protocol):
     """Where jobs run."""
+
+    @property
+    def starts_later(self) -> bool:
+        """Return whether a job may wait for its turn once it is started."""
 
     @property
     def name(self) -> str:
@@ -59,6 +76,20 @@ class Backend(Protocol):
         """Start the process of a job, whose last attempt is this one."""
 
 
+def end_by_signals(process: JobProcess, *, asked: bool) -> None:
+    """End a process elsewhere by one signal after the other. If it was `asked` to end, wait for that first."""
+    if process.is_over():
+        return
+    for number in (process_group.INTERRUPT, signal.SIGTERM, process_group.KILL):
+        if not (asked and number == process_group.INTERRUPT):
+            process.ask(number)
+        until = time.monotonic() + process_group.SECONDS_TO_END
+        while not (over := process.is_over()) and time.monotonic() < until:
+            time.sleep(process_group.SECONDS_BETWEEN_CHECKS)
+        if over:
+            return
+
+
 class LocalProcess:
     """A job on this machine, or on another one that shares its disk."""
 
@@ -71,6 +102,12 @@ class LocalProcess:
     @property
     def session(self) -> int | None:
         return process_group.find_noted_session(self.files.process) if self.child is None else self.child.pid
+
+    def has_begun(self) -> bool:
+        return True
+
+    def failure(self) -> str | None:
+        return None
 
     def is_over(self) -> bool:
         if self.child is not None and self.child.poll() == ALREADY_RUNS:
@@ -94,10 +131,10 @@ class LocalProcess:
         return tuple(filter(None, visible.split(",")))
 
 
-class ThisMachine:
+class LocalBackend:
     """Jobs run beside the launch, on cores and GPUs of their own."""
 
-    name = LOCAL
+    name, starts_later = LOCAL, False
 
     def seats(self, side_by_side: int | None) -> Seats:
         return Seats.here(side_by_side or 1)
