@@ -8,13 +8,13 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bakeoff.experiments.cluster import far_folder, node_agent, node_orders
-from bakeoff.experiments.cluster.fetch_process import FetchProcess
 from bakeoff.experiments.cluster.fetch_results import FetchOrder
 from bakeoff.experiments.cluster.node_orders import JobCommand, JobOrder
 from bakeoff.experiments.cluster.node_probe import CODE, digest_code
@@ -65,10 +65,10 @@ class RayBackend:
         send_by_value(ray, node_agent, far_folder, node_orders)
         self._agent = ray.remote(node_agent.Agent)
         self._far: dict[str, FarSweep] = {}  # by the sweep's id
-        self._fetches = FetchProcess()
+        self._fetches = ThreadPoolExecutor(1, "fetch")  # DVC lets one command in at a time
 
     def close(self) -> None:
-        self._fetches.close()
+        self._fetches.shutdown(wait=False, cancel_futures=True)
 
     def seats(self, side_by_side: int | None) -> Seats:
         """Return seats. Ray itself gives out room, so jobs without room wait there."""
