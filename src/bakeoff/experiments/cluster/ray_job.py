@@ -8,7 +8,7 @@ from typing import Any
 from bakeoff.experiments.cluster.fetch_results import FAILED, NOTHING, FetchOrder
 from bakeoff.experiments.cluster.mirror_logs import Mirror
 from bakeoff.experiments.cluster.node_orders import JobNews
-from bakeoff.experiments.sweep.backend import end_by_signals
+from bakeoff.experiments.sweep.backend import JobProcess
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import TAKEN_AWAY
 from bakeoff.foundation.errors import TRY_AGAIN_LATER
@@ -20,7 +20,7 @@ SECONDS_BETWEEN_SENDERS = 5.0
 SECONDS_TO_FETCH = 600.0  # a network may come back
 
 
-class RayJob:
+class RayJob(JobProcess):
     """The process of a job on a node. A near job writes its files here itself, those of a far one are mirrored."""
 
     def __init__(
@@ -36,7 +36,6 @@ class RayJob:
 
         Without an actor, only a result that is left in the git remote can come.
         """
-        self.lost: str | None = None
         self._ray, self._actor, self._files = ray, actor, files
         self._fetches, self._order = fetches, order
         self._has_started = self._is_far = False
@@ -49,12 +48,6 @@ class RayJob:
             self._lose()
         else:
             self._listen()
-
-    def has_begun(self) -> bool:
-        return True
-
-    def failure(self) -> str | None:
-        return None
 
     def is_over(self) -> bool:
         if self._actor is not None and self._ray.wait([self._news], timeout=0)[0]:
@@ -78,12 +71,6 @@ class RayJob:
             self._actor.ask.remote(number)
         else:
             self._ray.kill(self._actor)
-
-    def end(self, *, asked: bool = False) -> None:
-        end_by_signals(self, asked=asked)
-
-    def gpus(self) -> tuple[str, ...]:
-        return ()
 
     def _listen(self) -> None:
         self._news = self._actor.news.remote(self._mirror.known)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.experiments.sweep import process_group, scheduled_job
-from bakeoff.experiments.sweep.backend import JobProcess, LocalProcess
+from bakeoff.experiments.sweep.backend import Backend, JobProcess
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.resources import Seats
 from bakeoff.experiments.sweep.scheduled_job import ScheduledJob
@@ -48,7 +48,7 @@ class SlurmTask:
         return DelayedSubmission(self)
 
 
-class SlurmBackend:
+class SlurmBackend(Backend):
     """The partitions of a cluster. `settings` are submitit's: partition, timeout_min, gres, ..."""
 
     name, starts_later = NAME, True
@@ -63,13 +63,10 @@ class SlurmBackend:
     def take_up(self, manifest: SweepManifest) -> None:
         self._make_executor(manifest.folder)
 
-    def refuses(self, job: SweepJob) -> str | None:
-        return None
-
     def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
         if self.is_alive(number := _read_number(files)):
             return SlurmJob(self, files, number)
-        return LocalProcess(files, None) if is_held(files.lock) else None
+        return super().find(job, files)
 
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         """Submit a job, unless Slurm itself starts it again."""

@@ -15,16 +15,15 @@ from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
 
 from bakeoff.experiments.sweep import scheduled_job
-from bakeoff.experiments.sweep.backend import LOCAL, JobProcess, LocalProcess
+from bakeoff.experiments.sweep.backend import LOCAL, Backend, JobProcess
 from bakeoff.experiments.sweep.hydra_config import SWEEP
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import TAKEN_AWAY
 from bakeoff.experiments.sweep.params_diff import format_value
 from bakeoff.experiments.sweep.resources import Seats
 from bakeoff.experiments.sweep.scheduled_job import ScheduledJob
-from bakeoff.experiments.sweep.sweep_manifest import SweepJob, SweepManifest
+from bakeoff.experiments.sweep.sweep_manifest import SweepJob
 from bakeoff.foundation.errors import one_line
-from bakeoff.tracking.journal.journal_folder import is_held
 
 
 def run_one(config: Any) -> None:
@@ -33,7 +32,7 @@ def run_one(config: Any) -> None:
     scheduled_job.run_job(JobFiles(Path(entry.folder), int(entry.job)), Path(entry.cache))
 
 
-class HydraBackend:
+class HydraBackend(Backend):
     """A launcher of Hydra's, which works on one batch of jobs after the other."""
 
     name, starts_later = LOCAL, True
@@ -48,15 +47,6 @@ class HydraBackend:
 
     def seats(self, side_by_side: int | None) -> Seats:
         return Seats(sys.maxsize, sys.maxsize)
-
-    def take_up(self, manifest: SweepManifest) -> None:
-        pass
-
-    def refuses(self, job: SweepJob) -> str | None:
-        return None
-
-    def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
-        return LocalProcess(files, None) if is_held(files.lock) else None
 
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         """Keep a job for the next batch, unless the launcher itself starts it again."""

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +17,7 @@ from types import FrameType
 from bakeoff.experiments.runs.run_status import is_wanted
 from bakeoff.experiments.sweep import job as jobs
 from bakeoff.experiments.sweep import process_group
-from bakeoff.experiments.sweep.backend import LocalProcess, end_by_signals
+from bakeoff.experiments.sweep.backend import JobProcess, LocalProcess
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import KILLED, TAKEN_AWAY
 from bakeoff.experiments.sweep.sweep_manifest import load_manifest
@@ -34,22 +34,17 @@ class JobFailed(RuntimeError):
     """The error that a scheduler gets; the manifest has the reason."""
 
 
-class ScheduledJob(ABC):
+class ScheduledJob(JobProcess):
     """The process of a job that a scheduler has got."""
 
     restarts_killed: bool  # whether the scheduler starts a job again whose machine has failed
 
     def __init__(self, files: JobFiles) -> None:
-        self.lost: str | None = None
         self._files, self._has_begun = files, False
 
     @abstractmethod
     def is_scheduled(self) -> bool:
         """Return whether the scheduler will start the job, runs it, or may start it again."""
-
-    @abstractmethod
-    def failure(self) -> str | None:
-        """Return why the scheduler did not start the job, if it said so."""
 
     def has_begun(self) -> bool:
         self._has_begun = self._has_begun or is_held(self._files.lock) or self._files.exit_code() is not None
@@ -69,11 +64,8 @@ class ScheduledJob(ABC):
         write_whole(self._files.signal, str(number))
 
     def end(self, *, asked: bool = False) -> None:
-        end_by_signals(self, asked=asked)
+        super().end(asked=asked)
         LocalProcess(self._files, None).end()  # what a killed job has left on this machine
-
-    def gpus(self) -> tuple[str, ...]:
-        return ()
 
 
 def run_job(files: JobFiles, cache: Path) -> None:
