@@ -1,8 +1,9 @@
-"""Jobs that run code of a test instead of stages."""
+"""An empty folder to stand in, and jobs that run code of a test instead of stages."""
 
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,13 @@ def end(code):
     open({outcome!r}, "w").write(json.dumps({{"code": code, "ended": 0}}))
     sys.exit(code)
 """
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder, in which the test stands."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

@@ -26,14 +26,9 @@ from bakeoff.experiments.cluster.node_orders import FarJob, FilePart, JobCommand
 from bakeoff.experiments.sweep.job import JobFiles
 from support.messages import missing_in
 
+pytestmark = pytest.mark.usefixtures("place")
+
 SITE = str(Path(cloudpickle.__file__).parents[1])  # the folder of installed packages, without links to this code
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
 
 
 def order(place: Path, code: str, token: str = "7f") -> JobOrder:

@@ -24,7 +24,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     git("init", "--quiet")
     return folder
 

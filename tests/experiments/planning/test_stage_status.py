@@ -16,7 +16,6 @@ LOCK = "schema: '2.0'\nstages:\n  train:\n    cmd: x\n    outs:\n    - path: mod
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.setattr(stage_status.dvc, "asking_status", lambda: nullcontext(dict))  # DVC would refuse the folder
     (tmp_path / "dvc.yaml").write_text("stages:\n  train:\n    cmd: x\n")
     return tmp_path

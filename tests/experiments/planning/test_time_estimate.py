@@ -49,7 +49,6 @@ def variant(**train: Any) -> Any:
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.setattr(machine, "cores", lambda: 4)
     return tmp_path
 

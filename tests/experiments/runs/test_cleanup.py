@@ -24,7 +24,6 @@ DAY = 86400.0
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of a workspace, in which one stands."""
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / ".bakeoff/runs"
     made(folder, "going", State.RUNNING)
@@ -173,7 +172,6 @@ def trained(folder: Path, fingerprint: str) -> str:
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     git(tmp_path, "init", "--quiet", "--initial-branch=main")
     (tmp_path / ".gitignore").write_text(".dvc\n", encoding="utf-8")

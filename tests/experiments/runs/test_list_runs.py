@@ -31,7 +31,6 @@ with StatusReport(Path(sys.argv[1]), "ssd_tiny", 200, memory_estimate_bytes=1, c
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of the runs of a workspace, in which one stands."""
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path / ".bakeoff/runs"
 

@@ -41,7 +41,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     shutil.copy2(ROOT / "params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.delenv(FULL_ERROR, raising=False)
     monkeypatch.syspath_prepend(str(ROOT / "tests/support/plugins"))
     forget_plugins()

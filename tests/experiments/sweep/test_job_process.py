@@ -17,14 +17,9 @@ from bakeoff.tracking.results.results import Result
 from support.made_runs import NOBODY, made
 from support.made_sweeps import ID, sweep_job
 
+pytestmark = pytest.mark.usefixtures("place")
+
 TRAINED = ("render_config", "train", "evaluate")
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
 
 
 def left(monkeypatch: pytest.MonkeyPatch, **state: Any) -> None:

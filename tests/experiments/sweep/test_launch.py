@@ -22,15 +22,10 @@ from support.made_runs import NOBODY, made
 from support.made_sweeps import ID, states, sweep, sweep_job
 from support.messages import missing_in
 
+pytestmark = pytest.mark.usefixtures("place")
+
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
 Instead = Callable[[Mapping[int, str]], None]
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
 
 
 def run_launch(

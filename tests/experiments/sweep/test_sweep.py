@@ -43,7 +43,6 @@ def plan_sweep(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
     def answer(workspace: Workspace, *arguments: str) -> tuple[int, str, str]:
         monkeypatch.chdir(workspace.folder)
-        monkeypatch.delenv("DVC_ROOT", raising=False)
         return run_bakeoff(monkeypatch, capsys, "sweep", *arguments)
 
     return answer
@@ -204,7 +203,6 @@ def test_a_trial_is_read_with_the_files_that_its_search_began_with(
 ) -> None:
     workspace = built.copy(tmp_path / "clone")
     monkeypatch.chdir(workspace.folder)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     search = Search("tpe", 9, "mAP", stages=("render_config", "train", "evaluate"))
     manifest = sweep(search=search, snapshot=git_snapshot.take_snapshot("sweep-1").commit)
     manifest.folder.mkdir(parents=True)

@@ -12,12 +12,7 @@ from bakeoff.foundation.errors import WorkspaceError
 from support.made_sweeps import ID, sweep, sweep_job
 from support.messages import missing_in
 
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def test_what_is_written_is_read_and_each_attempt_stays() -> None:

@@ -25,17 +25,12 @@ from support.commands import run_bakeoff
 from support.made_sweeps import states, sweep, sweep_job
 from support.messages import missing_in
 
+pytestmark = pytest.mark.usefixtures("place")
+
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
 Instead = Callable[[Mapping[int, str]], None]
 Bakeoff = Callable[..., tuple[int, str]]
 FIRST, SECOND = "sweep-1", "sweep-2"
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    return tmp_path
 
 
 def add_queued(sweep_id: str, *numbers: int, overrides: tuple[str, ...] = (), **more: object) -> SweepManifest:

@@ -34,7 +34,6 @@ SEARCH = Search("tpe", 3, "loss", "min", stages=("train", "evaluate"))
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     (tmp_path / "dvc.yaml").touch()
     (tmp_path / "conf").mkdir()
     monkeypatch.setattr(git, "experiments", list)

@@ -23,7 +23,6 @@ JOB = sweep_job(1).begin(1.0)
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.setattr(pruning, "SECONDS_BETWEEN_READS", 0.0)
     return tmp_path
 

@@ -46,7 +46,6 @@ class Codes(defaultdict[int, str]):
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Read overrides with the repository's conf/, take configurations for variants, read results from jobs' files."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.setattr(launch, "SECONDS_BETWEEN_CHECKS", 0.02)
     monkeypatch.setattr(searching, "restore_start_folder", lambda manifest: ROOT)
     monkeypatch.setattr(searching, "make_trial", make_trial)
