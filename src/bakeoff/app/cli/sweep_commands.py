@@ -147,11 +147,11 @@ def _prune(manifest: "SweepManifest", arguments: argparse.Namespace) -> None:
     if arguments.keep < 0:
         raise WorkspaceError(f"--keep: must be 0 or more, got {arguments.keep}")
     prunable = find_prunable(manifest, arguments.keep)
-    going = [item for item in prunable if item.stays is None]
+    going = [item for _, item in prunable if item.stays is None]
     if prunable:
         print_columns(
-            ("" if item.stays else "goes", item.job.name, item.what, format_size(item.bytes), item.stays or "")
-            for item in prunable
+            ("" if item.stays else "goes", job.name, item.what, format_size(item.bytes), item.stays or "")
+            for job, item in prunable
         )
     wanted = f"{len(going)} of {len(prunable)}, {format_size(sum(item.bytes for item in going))}"
     if not going:
