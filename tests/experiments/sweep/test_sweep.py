@@ -17,19 +17,11 @@ from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob
 from support.commands import run_bakeoff
 from support.made_sweeps import sweep
 from support.messages import missing_in
-from support.workspace_copy import Workspace, tiny_workspace
+from support.workspace_copy import Workspace
 
 RUN = "models/config/run.yaml"
 PlanSweep = Callable[..., tuple[int, str, str]]
 SWEEP = ("python", "-m", "bakeoff", "sweep")
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """Return a workspace with records and a rendered variant, committed."""
-    workspace = tiny_workspace(tmp_path_factory.mktemp("sweep") / "clone")
-    workspace.prepare()
-    return workspace
 
 
 def state(workspace: Workspace) -> tuple[str, str, str]:
