@@ -15,9 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from proofs.faults.far_nodes import FarCluster
 from proofs.faults.far_sweeps import Trial
 from proofs.faults.sweep_checks import manifests
+from support.ray_cluster import RayCluster
 
 
 def seconds(trial: Trial, jobs: int, seed: int) -> list[float]:
@@ -38,12 +38,11 @@ def main() -> None:
     try:
         for number, (place, hidden) in enumerate((("near", folder / "empty"), ("far", trial.workspace.folder))):
             hidden.mkdir(exist_ok=True)
-            own = folder / place
-            own.mkdir()
-            cluster = FarCluster(own, hidden, trial.environment | {"RAY_TMPDIR": str(own)}, nodes=1)
-            trial.environment |= {"RAY_ADDRESS": cluster.address, "RAY_TMPDIR": str(own)}
+            cluster = RayCluster(folder / place, trial.environment)
+            trial.environment |= cluster.environment
             try:
-                cluster.start()
+                cluster.add(0)
+                cluster.add(hidden=hidden)
                 took = seconds(trial, arguments.jobs, 100 * number)
             finally:
                 cluster.kill()

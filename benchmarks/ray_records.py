@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.extra_packages import extra_packages, python_path  # noqa: E402
-from support.ray_cluster import PACKAGES, Nodes, ray_nodes  # noqa: E402
+from support.ray_cluster import PACKAGES, RayCluster, ray_nodes  # noqa: E402
 
 STAGE = [sys.executable, "-m", "bakeoff.stages.build_records", "--on", "ray"]
 FEW = 64
@@ -62,9 +62,9 @@ def main() -> None:
         )
 
 
-def keep_apart(nodes: Nodes, share: float | None) -> None:
+def keep_apart(nodes: RayCluster, share: float | None) -> None:
     """Let each working node have a core, and its processes that start later with it, or only a share of one."""
-    below = psutil.Process(nodes.process.pid).children(recursive=True)
+    below = [process for node in nodes.nodes for process in node.processes()]
     raylets = sorted((one for one in below if one.name() == "raylet"), key=psutil.Process.create_time)
     cores = sorted(os.sched_getaffinity(0))
     for number, (core, raylet) in enumerate(zip(cores, raylets[1:], strict=False)):
@@ -89,11 +89,11 @@ def measure(few: Path, many: Path, cpus: tuple[int, ...], path: str, share: floa
     with ray_nodes(*cpus, python_path=path) as nodes:
         keep_apart(nodes, share)
         start, whole = build(few, nodes), build(many, nodes)
-    print(f"{nodes.count - 1:5} {whole:8.1f} {whole - start:8.1f}   {os.getloadavg()[0]:.1f}", flush=True)
+    print(f"{len(nodes.nodes) - 1:5} {whole:8.1f} {whole - start:8.1f}   {os.getloadavg()[0]:.1f}", flush=True)
     return {"whole": whole, "images": whole - start}
 
 
-def build(workspace: Path, nodes: Nodes) -> float:
+def build(workspace: Path, nodes: RayCluster) -> float:
     """Return how many seconds it takes."""
     shutil.rmtree(workspace / "data/records", ignore_errors=True)
     started = time.perf_counter()

@@ -26,7 +26,7 @@ ConfigStore.instance().store(
         "yes": False,  # begin what takes more than an hour without asking
         "dry_run": False,  # say what would run, and run nothing
         "note": None,  # the description of all its runs in MLflow
-        "on": None,  # where they run: local, ray, ray://HOST:PORT
+        "on": None,  # where they run: local, ray, ray://HOST:PORT, slurm
         "begun_by": None,  # another launcher of Hydra's, which begins the jobs
     },
 )

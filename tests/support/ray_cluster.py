@@ -1,139 +1,126 @@
-"""Nodes of Ray on this machine, as a process of its own, for proofs with the real one.
+"""Nodes of Ray on this machine, each with an address and processes of its own, for proofs with the real one."""
 
-It reads lines: `add CPUS VARIABLES` makes a node, `hide CPUS FOLDER` makes one that does not see a folder (for root
-alone, as it mounts an empty one over it), `kill NUMBER` kills one. Node 0 is the head.
-"""
-
-import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from ray.cluster_utils import Cluster
+import psutil
 
 PACKAGES = "ray>=2.60"
-TRIES = 5
 HERE = "127.0.0.{}"  # of each node; Ray takes 127.0.0.1 for the address of the network card
+RAY = (sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats")
+MEMORY = ("--object-store-memory=100000000", "--memory=4000000000")  # the second is for the jobs of a node
+MARK = "BAKEOFF_SCRATCH"  # the variable by which the processes of a node are known
+COUNT = """
+import ray
+ray.init({!r}, logging_level="ERROR", log_to_driver=False)
+print(sum(node["Alive"] for node in ray.nodes()))
+"""
+# Ray gives up a daemon that takes more than half a minute to start, or that it could not hear for a while.
+AGAIN = 'until "$@"; do sleep 1; done'
+HIDE = 'mount -t tmpfs tmpfs "$0" && ' + AGAIN
 
 
-@dataclass
-class Nodes:
-    """A cluster. `environment` is what programs need to load Ray and to find this cluster by the word `ray` alone."""
+class RayNode:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        self._command, self._environment, self._log = command, environment, log
+        self._process: subprocess.Popen[bytes] | None = None
 
-    address: str
-    client_port: int
-    environment: dict[str, str]
-    process: "subprocess.Popen[str]"
-    count: int = 0  # of nodes that were added, the killed ones among them
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
 
-    def add(self, cpus: int = 1, variables: Mapping[str, str] | None = None) -> int:
-        """Return the node's number."""
-        self._ask(f"add {cpus} {json.dumps(dict(variables or {}))}")
-        self.count += 1
-        return self.count - 1
+    def processes(self) -> list[psutil.Process]:
+        """Return all that runs on the node, jobs that have lost their parents among it."""
+        running = set[psutil.Process]()
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get(MARK) == self._environment[MARK]:
+                    running |= {process, *process.children(recursive=True)}  # a worker of Ray's hides its variables
+        return list(running)
 
-    def hide(self, folder: Path, cpus: int = 1) -> None:
-        self._ask(f"hide {cpus} {folder}")
+    def signal(self, number: int) -> None:
+        for process in self.processes():
+            with suppress(psutil.Error):
+                process.send_signal(number)
 
-    def kill(self, number: int) -> None:
-        self._ask(f"kill {number}")
+    def kill(self) -> None:
+        """End it as a loss of power does."""
+        while self.processes():
+            self.signal(signal.SIGKILL)
+            time.sleep(0.1)
+        if self._process is not None:
+            self._process.wait()
 
-    def _ask(self, line: str) -> str:
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(f"{line}\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        assert answer, line
-        return answer
+
+class RayCluster:
+    """A cluster, whose first node is the head. `environment` is what programs need to find it by the word `ray`."""
+
+    def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
+        """`variables` are those of all nodes. Names of sockets are short, so that of the folder must be."""
+        folder.mkdir(exist_ok=True)
+        own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder)}
+        self._folder, self._variables = folder, {**variables, **own}
+        self.address, self.client_port = HERE.format(2) + f":{_find_port()}", _find_port()
+        self.environment = own | {"RAY_ADDRESS": self.address}
+        self.nodes: list[RayNode] = []
+
+    def add(self, cpus: int = 1, variables: Mapping[str, str] | None = None, hidden: Path | None = None) -> int:
+        """Add a node and return its number. It does not see the folder `hidden`, which takes the rights of root."""
+        number = len(self.nodes)
+        joins = [f"--address={self.address}"]
+        if number == 0:
+            port = self.address.partition(":")[2]
+            joins = ["--head", f"--port={port}", f"--ray-client-server-port={self.client_port}"]
+            joins += ["--include-dashboard=false"]
+        start = [*RAY, *joins, f"--node-ip-address={HERE.format(number + 2)}", f"--num-cpus={cpus}", *MEMORY]
+        shell = ["sh", "-c", AGAIN, "sh"] if hidden is None else ["unshare", "--mount", "sh", "-c", HIDE, str(hidden)]
+        own = {**self._variables, MARK: str(self._folder / f"node{number}"), **(variables or {})}
+        own.pop("RAY_ADDRESS", None)
+        self.nodes.append(RayNode([*shell, *start], own, self._folder / f"node{number}.log"))
+        alive = self._count_alive() if number else 0
+        self.nodes[-1].start()
+        while self._count_alive() <= alive:
+            time.sleep(0.5)
+        return number
+
+    def _count_alive(self) -> int:
+        command = [sys.executable, "-c", COUNT.format(self.address)]
+        done = subprocess.run(command, env={**self._variables, MARK: ""}, capture_output=True, text=True, check=False)
+        return int(done.stdout.split()[-1]) if done.returncode == 0 else 0
+
+    def kill(self) -> None:
+        for node in reversed(self.nodes):
+            node.kill()
 
 
 @contextmanager
-def ray_nodes(*cpus: int, python_path: str, variables: Mapping[str, str] | None = None) -> Iterator[Nodes]:
+def ray_nodes(*cpus: int, python_path: str) -> Iterator[RayCluster]:
     """Give a cluster with a node of so many CPUs each. All is gone with the block."""
-    folder = Path(tempfile.mkdtemp(prefix="ray-"))  # names of sockets are short, so that of this folder must be
-    with socket.socket() as listener:
-        listener.bind((HERE.format(2), 0))
-        port = listener.getsockname()[1]
-    environment = os.environ | {
-        "PYTHONPATH": python_path, "RAY_TMPDIR": str(folder), "RAY_USAGE_STATS_ENABLED": "0", **(variables or {}),
-    }  # fmt: skip
-    environment.pop("RAY_ADDRESS", None)
-    command = [sys.executable, __file__, str(port)]
-    with subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
-    ) as process:
-        try:
-            nodes = Nodes("", port, {}, process)
-            for number, count in enumerate(cpus):
-                answer = nodes._ask(f"add {count} {{}}")
-                nodes.count, nodes.address = number + 1, answer
-            ray_environment = {"PYTHONPATH": python_path, "RAY_ADDRESS": nodes.address, "RAY_TMPDIR": str(folder)}
-            nodes.environment = ray_environment | dict(variables or {})
-            yield nodes
-        finally:
-            assert process.stdin
-            process.stdin.close()
-            process.wait()
-            shutil.rmtree(folder, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    cluster = RayCluster(folder, os.environ | {"PYTHONPATH": python_path})
+    cluster.environment["PYTHONPATH"] = python_path
+    try:
+        for count in cpus:
+            cluster.add(count)
+        yield cluster
+    finally:
+        cluster.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def main() -> None:
-    from ray.cluster_utils import Cluster
-
-    cluster, nodes = Cluster(), list[Any]()
-    hidden: list[subprocess.Popen[bytes]] = []
-    for line in sys.stdin:
-        word, number, *rest = line.rstrip("\n").split(" ", 2)
-        address = HERE.format(len(nodes) + len(hidden) + 2)
-        if word == "add":
-            own = {"include_dashboard": False, "ray_client_server_port": int(sys.argv[1])} if not nodes else {}
-            given = {"num_cpus": int(number), "node_ip_address": address, "env_vars": json.loads(rest[0])}
-            nodes.append(_add(cluster, given | own))
-        elif word == "hide":
-            hidden.append(_start_hidden(cluster.address, address, number, rest[0]))
-            _wait_for(cluster, len(nodes) + len(hidden))
-        elif node := nodes[int(number)]:
-            cluster.remove_node(node, allow_graceful=False)
-            nodes[int(number)] = None
-        print(cluster.address, flush=True)
-    for process in hidden:
-        process.terminate()
-        process.wait()
-    cluster.shutdown()
-
-
-def _add(cluster: "Cluster", given: dict[str, Any]) -> Any:
-    """Add a node; again on a machine that is so busy that Ray gives up after half a minute."""
-    for _ in range(TRIES):
-        try:
-            return cluster.add_node(**given)
-        except Exception as error:
-            if "timed out during startup" not in str(error):
-                raise
-    raise TimeoutError(f"no node of Ray came up in {TRIES} tries")
-
-
-def _start_hidden(head: str, address: str, cpus: str, folder: str) -> "subprocess.Popen[bytes]":
-    script = 'mount -t tmpfs none "$0" && exec "$@"'
-    start = [sys.executable, "-m", "ray.scripts.scripts", "start", f"--address={head}", f"--num-cpus={cpus}", "--block"]
-    command = ["unshare", "--mount", "sh", "-c", script, folder, *start, f"--node-ip-address={address}"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def _wait_for(cluster: "Cluster", count: int) -> None:
-    while len(cluster.global_state._live_node_ids()) < count:
-        time.sleep(0.1)
-
-
-if __name__ == "__main__":
-    main()
+def _find_port() -> int:
+    with socket.socket() as free:
+        free.bind((HERE.format(2), 0))
+        return int(free.getsockname()[1])

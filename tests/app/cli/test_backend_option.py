@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from bakeoff.app.cli import backend_option
-from bakeoff.app.cli.backend_option import choose_launcher, place_at, require_place
-from bakeoff.experiments.sweep.backend import ThisMachine
+from bakeoff.app.cli.backend_option import _read_settings, place_at, require_place, without_slurm
+from bakeoff.experiments.sweep.backend import LocalBackend
 from bakeoff.foundation.errors import BakeoffError
 from support.messages import missing_in
 
@@ -18,7 +18,7 @@ from support.messages import missing_in
         ("mars", ("--on: ", "local, ray, ray://HOST:PORT or slurm", "'mars'")),
         ("ray://nowhere", ("--on: ", "ray://HOST:PORT", "'ray://nowhere'")),
         ("ray", ("--on: ", "Ray", "`pip install 'bakeoff[ray]'`")),
-        ("slurm", ("--on slurm: ", "`pip install hydra-submitit-launcher`")),
+        ("slurm", ("--on slurm: ", "`pip install 'bakeoff[slurm]'`")),
     ],
 )
 def test_a_place_that_cannot_be_used_is_refused(
@@ -37,20 +37,17 @@ def test_slurm_needs_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
         require_place("slurm")
 
 
-def test_slurm_takes_all_points_at_once() -> None:
-    with pytest.raises(BakeoffError, match="--on slurm: .*--search"):
-        require_place("slurm", is_search=True)
-    with pytest.raises(BakeoffError, match="--on slurm: .*`bakeoff queue start`"):
-        require_place("slurm", is_queue=True)
-
-
-def test_slurm_is_a_launcher_of_hydras() -> None:
-    assert choose_launcher("slurm", ("seed=1,2",)) == ("hydra/launcher=submitit_slurm",)
-    assert choose_launcher("slurm", ("hydra/launcher=submitit_slurm",)) == choose_launcher("ray", ()) == ()
+def test_settings_of_slurm_are_kept_from_hydra_which_knows_none_of_them() -> None:
+    overrides = ("seed=1,2", "hydra.launcher.partition=gpu", "+hydra.launcher.timeout_min=600", "hydra/sweeper=basic")
+    assert without_slurm("slurm", overrides) == ("seed=1,2", "hydra/sweeper=basic")
+    assert without_slurm("slurm", ("hydra/launcher=submitit_slurm",)) == ()
+    assert without_slurm("ray", overrides) == overrides
+    own = (*overrides, "hydra.launcher.on=slurm", "hydra.launcher.setup=[a,b]")
+    assert _read_settings(own) == {"partition": "gpu", "timeout_min": 600, "setup": ["a", "b"]}
     with pytest.raises(BakeoffError, match="--on slurm: .*hydra/launcher=joblib"):
-        choose_launcher("slurm", ("hydra/launcher=joblib",))
+        without_slurm("slurm", ("hydra/launcher=joblib",))
 
 
 def test_without_a_word_jobs_run_here() -> None:
     with place_at(None) as place:
-        assert isinstance(place, ThisMachine)
+        assert isinstance(place, LocalBackend)

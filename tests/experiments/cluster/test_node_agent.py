@@ -27,6 +27,8 @@ from bakeoff.experiments.sweep.job import JobFiles
 from support.messages import missing_in
 from support.repository import git
 
+pytestmark = pytest.mark.usefixtures("place")
+
 SITE = str(Path(cloudpickle.__file__).parents[1])  # the folder of installed packages, without links to this code
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.cluster.fetch_results import ref_of
-from bakeoff.experiments.cluster.mirror_logs import unpack
+from bakeoff.experiments.cluster.fetch_results import ref_of, unpack_reports
 from bakeoff.experiments.cluster.publish_inputs import FarSweep, _read_remote_settings, collect_reports, git_remote
-from bakeoff.experiments.cluster.remote_job import pack
+from bakeoff.experiments.cluster.remote_job import commit_reports
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.dvc_experiment import has_needed_files
 from bakeoff.experiments.sweep.job import JobFiles
@@ -25,7 +24,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     git("init", "--quiet")
     return folder
 
@@ -140,9 +138,12 @@ def test_the_last_reports_of_a_job_add_to_earlier_ones(place: Path) -> None:
     (node / "journal/7f/files/ab").write_bytes(b"\x00\xff")
     (node / "results").mkdir()
     (node / "results/5d.json").write_text("{}")
-    pack(node, place / "told.tar")
-    unpack(place / "told.tar", home)
+    (node / "other").touch()
+    git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--allow-empty", "--message=one")
+    commit = commit_reports(node, "HEAD", "reports")
+    unpack_reports(commit, home)
     (home / "journal/7f/journal.jsonl").write_text("one\ntwo\nthree\n")  # told here since
-    unpack(place / "told.tar", home)
+    unpack_reports(commit, home)
     assert (home / "journal/7f/journal.jsonl").read_text() == "one\ntwo\nthree\n"
     assert (home / "journal/7f/files/ab").read_bytes() == b"\x00\xff" and (home / "results/5d.json").read_text() == "{}"
+    assert not (home / "other").exists()

@@ -20,7 +20,7 @@ from support.drawing import encoded, voc, write
 from support.extra_packages import extra_packages, python_path
 from support.imports import ROOT, SRC
 from support.messages import missing_in
-from support.ray_cluster import PACKAGES, Nodes, ray_nodes
+from support.ray_cluster import PACKAGES, RayCluster, ray_nodes
 
 pytestmark = pytest.mark.slow
 STAGE = [sys.executable, "-m", "bakeoff.stages.build_records"]
@@ -47,17 +47,17 @@ def ray_path() -> str:
 
 
 @pytest.fixture(scope="module")
-def nodes(ray_path: str) -> Iterator[Nodes]:
+def nodes(ray_path: str) -> Iterator[RayCluster]:
     """One node. Tests add others, which they kill again."""
     with ray_nodes(1, python_path=ray_path) as cluster:
         yield cluster
 
 
 @pytest.fixture
-def two_nodes(nodes: Nodes) -> Iterator[Nodes]:
+def two_nodes(nodes: RayCluster) -> Iterator[RayCluster]:
     number = nodes.add()
     yield nodes
-    nodes.kill(number)  # unless the test has
+    nodes.nodes[number].kill()  # unless the test has
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def begin(folder: Path, nodes: Nodes | None, *arguments: str) -> "subprocess.Popen[str]":
+def begin(folder: Path, nodes: RayCluster | None, *arguments: str) -> "subprocess.Popen[str]":
     shutil.rmtree(folder / "data/records", ignore_errors=True)
     variables = nodes.environment if nodes else {}
     return subprocess.Popen(
@@ -88,7 +88,7 @@ def begin(folder: Path, nodes: Nodes | None, *arguments: str) -> "subprocess.Pop
     )  # fmt: skip
 
 
-def build(folder: Path, nodes: Nodes | None, *arguments: str) -> tuple[str, str]:
+def build(folder: Path, nodes: RayCluster | None, *arguments: str) -> tuple[str, str]:
     """Return a digest of all files of the records, and the output."""
     with begin(folder, nodes, *arguments) as process:
         output, errors = process.communicate(timeout=600)
@@ -113,13 +113,13 @@ def test_any_number_of_processes_here_makes_the_same_files(workers: int, folder:
     assert build(folder, None, "--workers", str(workers))[0] == expected
 
 
-def test_one_node_makes_the_same_files(folder: Path, expected: str, nodes: Nodes) -> None:
+def test_one_node_makes_the_same_files(folder: Path, expected: str, nodes: RayCluster) -> None:
     digest, output = build(folder, nodes, "--on", "ray")
     assert digest == expected and output.startswith("build_records: on Ray, 1 node with 1 CPU\n")
 
 
 @pytest.mark.parametrize("way", ["HOST:PORT", "ray://HOST:PORT"])
-def test_two_nodes_make_the_same_files(way: str, folder: Path, expected: str, two_nodes: Nodes) -> None:
+def test_two_nodes_make_the_same_files(way: str, folder: Path, expected: str, two_nodes: RayCluster) -> None:
     client = f"ray://{two_nodes.address.split(':')[0]}:{two_nodes.client_port}"
     digest, output = build(folder, two_nodes, "--on", two_nodes.address if way == "HOST:PORT" else client)
     assert digest == expected and output.startswith("build_records: on Ray, 2 nodes with 2 CPUs\n")
@@ -128,7 +128,7 @@ def test_two_nodes_make_the_same_files(way: str, folder: Path, expected: str, tw
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may hide a folder from a node")
 def test_a_node_that_does_not_see_the_folder_makes_the_same_files(folder: Path, expected: str, ray_path: str) -> None:
     with ray_nodes(0, python_path=ray_path) as nodes:
-        nodes.hide(folder)
+        nodes.add(hidden=folder)
         digest, output = build(folder, nodes, "--on", "ray")
         assert digest == expected and missing_in(output, "1 node with 1 CPU", "1 of which", "network") == []
         nodes.add()
@@ -137,10 +137,12 @@ def test_a_node_that_does_not_see_the_folder_makes_the_same_files(folder: Path, 
 
 
 @pytest.mark.parametrize("moment", ["checking", "writing"])
-def test_the_work_of_a_killed_node_is_done_by_another(moment: str, folder: Path, expected: str, nodes: Nodes) -> None:
-    with begin(folder, nodes, "--on", "ray") as process:
+def test_the_work_of_a_killed_node_is_done_by_another(
+    moment: str, folder: Path, expected: str, two_nodes: RayCluster
+) -> None:
+    with begin(folder, two_nodes, "--on", "ray") as process:
         wait_for(folder, moment, process)
-        nodes.kill(1)
+        two_nodes.nodes[-1].kill()
         _, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
     assert digest_of(folder) == expected
@@ -148,7 +150,7 @@ def test_the_work_of_a_killed_node_is_done_by_another(moment: str, folder: Path,
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
 def test_a_signal_ends_the_tasks_and_the_next_build_resumes(
-    number: signal.Signals, code: int, folder: Path, expected: str, nodes: Nodes
+    number: signal.Signals, code: int, folder: Path, expected: str, nodes: RayCluster
 ) -> None:
     with begin(folder, nodes, "--on", "ray") as process:
         wait_for(folder, "checking", process)
@@ -162,19 +164,21 @@ def test_a_signal_ends_the_tasks_and_the_next_build_resumes(
     assert build(folder, nodes, "--on", "ray")[0] == expected
 
 
-def test_a_job_that_kills_its_process_is_done_at_home_and_the_others_on_nodes(nodes: Nodes, tmp_path: Path) -> None:
+def test_a_job_that_kills_its_process_is_done_at_home_and_the_others_on_nodes(
+    nodes: RayCluster, tmp_path: Path
+) -> None:
     code, output, errors = run_jobs(nodes, tmp_path, 7)
     assert code == 0, errors
     expected = str(sorted([*(str(2 * number) for number in range(20) if number != 7), AT_HOME, "7"]))
     assert expected in output.splitlines()  # among Ray's own, on a process that died
 
 
-def test_an_error_of_a_job_is_reported_as_on_this_machine(nodes: Nodes, tmp_path: Path) -> None:
+def test_an_error_of_a_job_is_reported_as_on_this_machine(nodes: RayCluster, tmp_path: Path) -> None:
     code, _, errors = run_jobs(nodes, tmp_path, -1, 7)
     assert (code, errors) == (2, "data/raw/set/7.jpg: is wrong; mend it\n")
 
 
-def run_jobs(nodes: Nodes, folder: Path, *numbers: int) -> tuple[int, str, str]:
+def run_jobs(nodes: RayCluster, folder: Path, *numbers: int) -> tuple[int, str, str]:
     command = [sys.executable, "-c", RUN, *map(str, numbers)]
     done = subprocess.run(
         command, cwd=folder, env=os.environ | nodes.environment, capture_output=True, text=True, timeout=300
@@ -196,9 +200,9 @@ def wait_for(folder: Path, moment: str, process: "subprocess.Popen[str]") -> Non
     raise AssertionError(f"the build was over before it was {moment}")
 
 
-def running_tasks(nodes: Nodes) -> list[str]:
+def running_tasks(nodes: RayCluster) -> list[str]:
     names = []
-    for process in psutil.Process(nodes.process.pid).children(recursive=True):
+    for process in [process for node in nodes.nodes for process in node.processes()]:
         with suppress(psutil.Error):
             names += [name for name in process.cmdline()[:1] if name.startswith("ray::call")]
     return names

@@ -13,7 +13,7 @@ from proofs.faults.workers import anew, rendered, trained
 from support.extra_packages import extra_packages, python_path
 from support.imports import ROOT, SRC
 from support.messages import missing_in
-from support.ray_cluster import PACKAGES, Nodes, ray_nodes
+from support.ray_cluster import PACKAGES, RayCluster, ray_nodes
 from support.workspace_copy import Workspace, environment
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,7 @@ STAGE = [sys.executable, "-m", "bakeoff.stages.train"]
 STEPS = 60
 
 
-def begin(workspace: Workspace, nodes: Nodes, on: str) -> "subprocess.Popen[str]":
+def begin(workspace: Workspace, nodes: RayCluster, on: str) -> "subprocess.Popen[str]":
     variables = environment() | nodes.environment | {"BAKEOFF_ON": on}
     return subprocess.Popen(
         STAGE, cwd=workspace.folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -42,7 +42,7 @@ def test_two_nodes_train_the_weights_of_two_workers_here_also_after_a_node_is_ki
         anew(workspace)
         with begin(workspace, nodes, nodes.address) as process:
             wait_for_checkpoint(workspace, process)
-            nodes.kill(1)
+            nodes.nodes[1].kill()
             output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
         assert missing_in(output, "workers begin again", "checkpoint") == []

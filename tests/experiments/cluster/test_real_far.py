@@ -29,7 +29,7 @@ BAKEOFF = (sys.executable, "-m", "bakeoff")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     far_trial = Trial(tmp_path_factory.mktemp("far"))
     try:
-        far_trial.cluster.start()
+        far_trial.start_nodes()
         yield far_trial
     finally:
         far_trial.close()
@@ -119,6 +119,6 @@ def test_mlflow_has_each_run_once_under_the_run_of_its_sweep(trial: Trial) -> No
 
 
 def test_no_process_of_a_job_is_left_on_a_node(trial: Trial) -> None:
-    lines = [" ".join(process.cmdline()) for node in trial.cluster.nodes for process in node.processes()]
+    lines = [" ".join(process.cmdline()) for node in trial.workers for process in node.processes()]
     assert not [line for line in lines if "bakeoff" in line]
     assert not list(Path(trial.environment["RAY_TMPDIR"]).glob("node*/jobs/*/workspace"))

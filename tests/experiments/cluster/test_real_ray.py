@@ -10,7 +10,7 @@ import pytest
 
 from support.extra_packages import extra_packages, python_path
 from support.imports import SRC
-from support.ray_cluster import PACKAGES, Nodes, ray_nodes
+from support.ray_cluster import PACKAGES, RayCluster, ray_nodes
 
 pytestmark = pytest.mark.slow
 ASK = """
@@ -34,7 +34,7 @@ def ray_path() -> str:
 
 
 @pytest.fixture(scope="module")
-def nodes(ray_path: str) -> Iterator[Nodes]:
+def nodes(ray_path: str) -> Iterator[RayCluster]:
     with ray_nodes(1, 1, python_path=ray_path) as cluster:
         yield cluster
 
@@ -48,21 +48,21 @@ def ask(folder: Path, environment: dict[str, str], address: str) -> tuple[int, s
 
 
 @pytest.mark.parametrize("way", ["ray", "HOST:PORT", "ray://HOST:PORT"])
-def test_each_kind_of_address_reaches_both_nodes(way: str, nodes: Nodes, tmp_path: Path) -> None:
+def test_each_kind_of_address_reaches_both_nodes(way: str, nodes: RayCluster, tmp_path: Path) -> None:
     client = f"ray://{nodes.address.split(':')[0]}:{nodes.client_port}"
     address = {"ray": "ray", "HOST:PORT": nodes.address, "ray://HOST:PORT": client}[way]
     code, output, errors = ask(tmp_path, nodes.environment, address)
     assert (code, sorted(output.splitlines())) == (0, ["127.0.0.2 1.0 True", "127.0.0.3 1.0 True"]), errors
 
 
-def test_the_name_alone_makes_a_cluster_where_there_is_none(ray_path: str, nodes: Nodes, tmp_path: Path) -> None:
+def test_the_name_alone_makes_a_cluster_where_there_is_none(ray_path: str, nodes: RayCluster, tmp_path: Path) -> None:
     fresh = nodes.environment | {"RAY_ADDRESS": "local", "PYTHONPATH": ray_path}
     code, output, errors = ask(tmp_path, fresh, "ray")
     assert code == 0 and output.endswith(" True\n") and output.count("\n") == 1, errors
 
 
 def test_nodes_that_differ_are_refused_by_name_and_dead_ones_left_out(
-    nodes: Nodes, ray_path: str, tmp_path: Path
+    nodes: RayCluster, ray_path: str, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
     (other / "numpy-1.0.dist-info").mkdir(parents=True)
@@ -71,7 +71,7 @@ def test_nodes_that_differ_are_refused_by_name_and_dead_ones_left_out(
     nodes.add(1, {"PYTHONPATH": os.pathsep.join([str(other), ray_path])})
     code, _, errors = ask(tmp_path, nodes.environment, "ray")
     assert code == 2 and "(127.0.0.4, node " in errors and "numpy 1.0 there, " in errors, errors
-    nodes.kill(2)
+    nodes.nodes[2].kill()
     code, output, errors = ask(tmp_path, nodes.environment, "ray")
     assert (code, output.count(" True\n")) == (0, 2), errors
 

@@ -11,14 +11,14 @@ from proofs.faults.sweep_checks import experiments, manifests
 from proofs.faults.sweeps import prepared
 from support.extra_packages import extra_packages, python_path
 from support.messages import missing_in
-from support.ray_cluster import PACKAGES, Nodes, ray_nodes
+from support.ray_cluster import PACKAGES, RayCluster, ray_nodes
 from support.workspace_copy import Workspace, environment
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Iterator[Nodes]:
+def nodes() -> Iterator[RayCluster]:
     with ray_nodes(1, 1, python_path=python_path(extra_packages(PACKAGES))) as cluster:
         yield cluster
 
@@ -28,14 +28,14 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return prepared(tmp_path_factory.mktemp("near") / "clone")
 
 
-def sweep(workspace: Workspace, nodes: Nodes, *arguments: str) -> "subprocess.Popen[str]":
+def sweep(workspace: Workspace, nodes: RayCluster, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "bakeoff", "sweep", *arguments], cwd=workspace.folder, text=True,
         env=environment() | nodes.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
 
-def test_jobs_run_on_the_nodes_and_a_new_launcher_finds_them(workspace: Workspace, nodes: Nodes) -> None:
+def test_jobs_run_on_the_nodes_and_a_new_launcher_finds_them(workspace: Workspace, nodes: RayCluster) -> None:
     arguments = ("--on", "ray", "--until", "render_config", "seed=range(1,4)")
     launcher = sweep(workspace, nodes, *arguments)
     while not list((workspace.folder / ".bakeoff/sweeps").glob("*/1.log")):  # its job has begun
@@ -52,7 +52,7 @@ def test_jobs_run_on_the_nodes_and_a_new_launcher_finds_them(workspace: Workspac
     assert experiments(workspace) == [f"{manifest['id']}-{number}" for number in (1, 2, 3)]
 
 
-def test_a_job_that_no_node_could_hold_is_refused_with_what_there_is(workspace: Workspace, nodes: Nodes) -> None:
+def test_a_job_that_no_node_could_hold_is_refused_with_what_there_is(workspace: Workspace, nodes: RayCluster) -> None:
     command = (
         "from bakeoff.experiments.cluster.ray_backend import ray_place\nfrom dataclasses import replace\n"
         "from bakeoff.experiments.sweep.sweep_manifest import find_manifest\n"
@@ -70,7 +70,7 @@ def test_a_job_that_no_node_could_hold_is_refused_with_what_there_is(workspace: 
     assert done.stdout.count(" has 1 CPUs, 0 GPUs and ") == 2
 
 
-def test_a_cluster_that_does_not_answer_costs_nothing(workspace: Workspace, nodes: Nodes) -> None:
+def test_a_cluster_that_does_not_answer_costs_nothing(workspace: Workspace, nodes: RayCluster) -> None:
     launcher = sweep(workspace, nodes, "--on", "127.0.0.9:1", "--until", "render_config", "seed=range(9,11)")
     output, _ = launcher.communicate()
     assert launcher.returncode == 2 and "--on 127.0.0.9:1: no Ray cluster answers" in output

@@ -3,16 +3,20 @@
 import json
 import re
 import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
+from bakeoff.app.cli.multirun import main
 from bakeoff.learning.run_file.read_write import unsealed
 from support.extra_packages import extra_packages, python_path
 from support.messages import missing_in
-from support.workspace_copy import Workspace, tiny_workspace
+from support.workspace_copy import Workspace
 
+Multirun = Callable[..., tuple[int, str, str]]
 MULTIRUN = ("python", "-m", "bakeoff.multirun")
 RUN = "models/config/run.yaml"
 SIX = "lr=cosine,exponential seed=range(0,3)"
@@ -25,21 +29,26 @@ PROVED = {  # arguments, and the package that has the plugin
 }
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """Return a workspace with records and a rendered variant, committed."""
-    workspace = tiny_workspace(tmp_path_factory.mktemp("multirun") / "clone")
-    workspace.prepare()
-    return workspace
+@pytest.fixture
+def multirun(built: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Multirun:
+    """Return a function that runs the application in this process, and returns its exit code, output and errors."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.chdir(built.folder)
+        monkeypatch.setattr(sys, "argv", ["multirun", *arguments])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *capsys.readouterr()
+
+    return run
 
 
-def printed(workspace: Workspace, *arguments: str) -> object:
-    return yaml.safe_load(workspace.run(*MULTIRUN, *arguments).stdout)
-
-
-def test_cfg_job_prints_what_run_yaml_says(built: Workspace, tmp_path: Path) -> None:
+def test_cfg_job_prints_what_run_yaml_says(built: Workspace, multirun: Multirun, tmp_path: Path) -> None:
     expected = unsealed(yaml.safe_load((built.folder / RUN).read_text(encoding="utf-8")))
-    assert printed(built, "--cfg", "job") == expected
+    assert yaml.safe_load(multirun("--cfg", "job")[1]) == expected
     other = built.copy(tmp_path / "clone")
     other.edit("params.yaml", "lr: {use: cosine, w", "lr: {use: exponential, peak: 0.01, w")
     other.edit("params.yaml", "seed: 0", "seed: 0\nnote: other")
@@ -47,23 +56,22 @@ def test_cfg_job_prints_what_run_yaml_says(built: Workspace, tmp_path: Path) -> 
     other.render()
     expected = unsealed(yaml.safe_load((other.folder / RUN).read_text(encoding="utf-8")))
     arguments = ("lr=exponential", "lr.peak=0.01", "memory=low", "memory.decode_threads=1", "note=other")
-    assert printed(built, "--cfg", "job", *arguments) == expected
-    assert printed(built, "-c", "job", "-p", "lr", *arguments) == expected["lr"]
+    assert yaml.safe_load(multirun("--cfg", "job", *arguments)[1]) == expected
+    assert yaml.safe_load(multirun("-c", "job", "-p", "lr", *arguments)[1]) == expected["lr"]
 
 
-def test_what_stands_nowhere_is_refused_before_it_is_printed(built: Workspace) -> None:
-    done = built.run(*MULTIRUN, "--cfg", "job", "lr=cosin", ok=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert missing_in(done.stderr, "command line", "lr.use", "'cosin'", "conf/lr/", "'cosine'") == []
-    done = built.run(*MULTIRUN, "--config-name", "other", ok=False)
-    assert missing_in(done.stderr, "--config-name", "conf/") == []
+def test_what_stands_nowhere_is_refused_before_it_is_printed(multirun: Multirun) -> None:
+    code, output, errors = multirun("--cfg", "job", "lr=cosin")
+    assert (code, output, len(errors.splitlines())) == (2, "", 1)
+    assert missing_in(errors, "command line", "lr.use", "'cosin'", "conf/lr/", "'cosine'") == []
+    assert missing_in(multirun("--config-name", "other")[2], "--config-name", "conf/") == []
 
 
-def test_hydras_own_questions_are_answered(built: Workspace) -> None:
-    groups = built.run(*MULTIRUN, "--help").stdout
+def test_hydras_own_questions_are_answered(built: Workspace, multirun: Multirun) -> None:
+    groups = multirun("--help")[1]
     assert "\nmemory: auto, frc, high, inception, inception_4, low, medium, very_high\n" in groups
     assert "\ndata:\n  kind: digit_scenes\n" in groups
-    defaults = built.run(*MULTIRUN, "--info", "defaults", "lr=exponential").stdout
+    defaults = built.run(*MULTIRUN, "--info", "defaults", "lr=exponential").stdout  # Hydra then logs more from now on
     assert re.search(r"^\| lr/exponential +\| lr +\| False +\| params", defaults, re.MULTILINE)
     assert re.search(r"^\| hydra/launcher/dvc ", defaults, re.MULTILINE)
 

@@ -49,7 +49,6 @@ def test_data_are_the_same_but_for_their_folds() -> None:
 
 def test_each_fold_is_a_job_that_builds_its_records(pictures: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(pictures.folder)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     overrides = [(f"+data.split.fold={number}/2", "+data.split.test=0") for number in (1, 2)]
     jobs = preflight(
         [Configuration(pair, pair[:1]) for pair in [*overrides, overrides[0]]], until="evaluate", folds=True
@@ -91,7 +90,6 @@ def test_what_is_no_fold_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(pictures.folder)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     code, _, errors = run_bakeoff(monkeypatch, capsys, *overrides, "--dry-run")
     assert code == 2 and missing_in(errors, *parts) == []
 

@@ -17,11 +17,12 @@ from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 
-from bakeoff.experiments.sweep.backend import Backend, ThisMachine
+from bakeoff.experiments.sweep.backend import Backend, LocalBackend
 from bakeoff.experiments.sweep.configurations import Configuration
 from bakeoff.experiments.sweep.hydra_app import FULL_ERROR, Multirun
-from bakeoff.experiments.sweep.hydra_launch import LaunchByHydra, _pass_signals_on
+from bakeoff.experiments.sweep.launch import Launch
 from bakeoff.experiments.sweep.launcher_settings import Settings
+from bakeoff.experiments.sweep.scheduled_job import _pass_signals_on
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest, load_manifest
 from bakeoff.foundation.errors import BakeoffError, ConfigError
 from bakeoff.foundation.workspace import STOP_FILE, queued
@@ -40,7 +41,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     shutil.copy2(ROOT / "params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.delenv(FULL_ERROR, raising=False)
     monkeypatch.syspath_prepend(str(ROOT / "tests/support/plugins"))
     forget_plugins()
@@ -66,9 +66,9 @@ class Heard:
     def show(self, jobs: Sequence[Any], configurations: int, settings: Settings, *, ask: bool) -> None:
         self.print_line(f"{configurations} configurations")
 
-    def place_at(self, on: str | None) -> AbstractContextManager[Backend]:
+    def place_at(self, on: str | None, overrides: Sequence[str]) -> AbstractContextManager[Backend]:
         assert on is None
-        return nullcontext(ThisMachine())
+        return nullcontext(LocalBackend())
 
 
 def files_of(place: Path) -> list[Path]:
@@ -266,8 +266,8 @@ class Launched(Entered):
         assert self._launcher is not None
         manifest.folder.mkdir(parents=True, exist_ok=True)
         manifest.write()
-        launch = LaunchByHydra(manifest, self.heard.print_line, self._settings.rules(), self._launcher, ())
-        return launch.run()
+        with self._open_backend(manifest) as place:
+            return Launch(manifest, self.heard.print_line, self._settings.rules(), place=place).run()
 
 
 def launched(manifest: SweepManifest, lines: list[str] | None = None, **rules: bool) -> SweepManifest:

@@ -17,6 +17,8 @@ from bakeoff.tracking.results.results import Result
 from support.made_runs import NOBODY, made
 from support.made_sweeps import ID, sweep_job
 
+pytestmark = pytest.mark.usefixtures("place")
+
 TRAINED = ("render_config", "train", "evaluate")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.run_status import State
-from bakeoff.experiments.sweep.backend import JobProcess, ThisMachine
+from bakeoff.experiments.sweep.backend import JobProcess, LocalBackend
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_workspace import JobWorkspace
 from bakeoff.experiments.sweep.launch import Launch, LaunchOptions
@@ -21,6 +21,8 @@ from bakeoff.foundation.workspace import STOP_FILE
 from support.made_runs import NOBODY, made
 from support.made_sweeps import ID, states, sweep, sweep_job
 from support.messages import missing_in
+
+pytestmark = pytest.mark.usefixtures("place")
 
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
 Instead = Callable[[Mapping[int, str]], None]
@@ -260,7 +262,7 @@ def test_when_the_machine_is_taken_away_jobs_get_sigterm_and_can_be_resumed(
     assert states(run_launch(end)) == [DONE, DONE]
 
 
-class Shaky(ThisMachine):
+class Shaky(LocalBackend):
     """A place that loses the node of a job in its first `losses` attempts."""
 
     name = "shaky"

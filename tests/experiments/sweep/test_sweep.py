@@ -17,19 +17,11 @@ from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob
 from support.commands import run_bakeoff
 from support.made_sweeps import sweep
 from support.messages import missing_in
-from support.workspace_copy import Workspace, tiny_workspace
+from support.workspace_copy import Workspace
 
 RUN = "models/config/run.yaml"
 PlanSweep = Callable[..., tuple[int, str, str]]
 SWEEP = ("python", "-m", "bakeoff", "sweep")
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """Return a workspace with records and a rendered variant, committed."""
-    workspace = tiny_workspace(tmp_path_factory.mktemp("sweep") / "clone")
-    workspace.prepare()
-    return workspace
 
 
 def state(workspace: Workspace) -> tuple[str, str, str]:
@@ -43,7 +35,6 @@ def plan_sweep(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
     def answer(workspace: Workspace, *arguments: str) -> tuple[int, str, str]:
         monkeypatch.chdir(workspace.folder)
-        monkeypatch.delenv("DVC_ROOT", raising=False)
         return run_bakeoff(monkeypatch, capsys, "sweep", *arguments)
 
     return answer
@@ -204,7 +195,6 @@ def test_a_trial_is_read_with_the_files_that_its_search_began_with(
 ) -> None:
     workspace = built.copy(tmp_path / "clone")
     monkeypatch.chdir(workspace.folder)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     search = Search("tpe", 9, "mAP", stages=("render_config", "train", "evaluate"))
     manifest = sweep(search=search, snapshot=git_snapshot.take_snapshot("sweep-1").commit)
     manifest.folder.mkdir(parents=True)

@@ -25,6 +25,8 @@ from support.commands import run_bakeoff
 from support.made_sweeps import states, sweep, sweep_job
 from support.messages import missing_in
 
+pytestmark = pytest.mark.usefixtures("place")
+
 DONE, FAILED, STOPPED, WAITING = JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.WAITING
 Instead = Callable[[Mapping[int, str]], None]
 Bakeoff = Callable[..., tuple[int, str]]

@@ -31,7 +31,6 @@ TEAM = "minutes: 100\npeople: {ann: 40, ben: 50}\n"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a workspace whose team has 100 minutes."""
-    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/team.yaml").write_text(TEAM, encoding="utf-8")

@@ -27,13 +27,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import psutil
 
 from bakeoff.tracking.results.results import result_of
-from proofs.faults.far_nodes import FarCluster, FarNode
 from proofs.faults.postgresql import OWNER, PASSWORD, PostgreSQL
 from proofs.faults.s3_store import Bucket
 from proofs.faults.sweep_checks import experiments, manifests, mlflow_runs, repeated_points
 from proofs.faults.sweeps import is_half_trained, prepared
 from proofs.faults.tracking_store import Server
 from support.extra_packages import extra_packages, python_path
+from support.ray_cluster import PACKAGES, RayCluster, RayNode
 from support.workspace_copy import Workspace, environment
 
 LINES = {
@@ -79,16 +79,11 @@ class Trial:
         self.here = self.workspace.copy(folder / "local")  # with a cache of its own, and no remotes
         self.bucket = Bucket()
         self.bucket.start()
-        site = os.pathsep.join(str(extra_packages(package)) for package in ("ray>=2.60", "dvc-s3>=3.2"))
-        own = (
-            environment()
-            | self.bucket.environment
-            | {"PYTHONPATH": site, "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder / "ray")}
-        )
-        (folder / "ray").mkdir()
-        self.cluster = FarCluster(folder / "ray", self.workspace.folder, own)
+        site = os.pathsep.join(str(extra_packages(package)) for package in (PACKAGES, "dvc-s3>=3.2"))
+        own = environment() | self.bucket.environment | {"PYTHONPATH": site}
+        self.cluster = RayCluster(folder / "ray", own)
         path = os.pathsep.join([site, str(self.workspace.folder / "src")])
-        self.environment = own | {"RAY_ADDRESS": self.cluster.address, "PYTHONPATH": path}
+        self.environment = own | self.cluster.environment | {"PYTHONPATH": path}
         self._add_remotes(folder / "remote.git")
 
     def _add_remotes(self, remote: Path) -> None:
@@ -110,6 +105,16 @@ class Trial:
             self.workspace.run(*words)
         self.workspace.commit()
 
+    @property
+    def workers(self) -> list[RayNode]:
+        """Return the nodes that run jobs, which do not see the workspace."""
+        return self.cluster.nodes[1:]
+
+    def start_nodes(self) -> None:
+        self.cluster.add(0)
+        for _ in range(2):
+            self.cluster.add(hidden=self.workspace.folder)
+
     def launch(self, *words: str) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", "bakeoff", "sweep", *words]
         with (self.workspace.folder.parent / "output.txt").open("ab") as out:
@@ -129,7 +134,7 @@ def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Coun
     done: Counter[str] = Counter()
     words = ("--on", "ray", "--until", "train", f"seed=range(0,{points})", "--yes")
     launcher, until = trial.launch(*words), time.monotonic() + LONGEST_S
-    frozen: tuple[FarNode, float] | None = None
+    frozen: tuple[RayNode, float] | None = None
     due = time.monotonic() + chance.uniform(10, 60)
     while launcher.poll() is None and time.monotonic() < until:
         time.sleep(0.5)
@@ -138,7 +143,7 @@ def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Coun
             frozen = None
         if not todo or frozen is not None or time.monotonic() < due or not is_half_trained(trial.workspace):
             continue
-        kind, node = todo.pop(), chance.choice(busy(trial) or trial.cluster.nodes)
+        kind, node = todo.pop(), chance.choice(busy(trial) or trial.workers)
         done[kind] += 1
         print(f"{time.strftime('%H:%M:%S')} {kind}", flush=True)
         if kind == "node":
@@ -158,9 +163,9 @@ def swept(trial: Trial, points: int, faults: int, chance: random.Random) -> Coun
     return done
 
 
-def busy(trial: Trial) -> list[FarNode]:
+def busy(trial: Trial) -> list[RayNode]:
     """Return the nodes on which a job trains."""
-    return [node for node in trial.cluster.nodes if any(STAGE in line for line in map(line_of, node.processes()))]
+    return [node for node in trial.workers if any(STAGE in line for line in map(line_of, node.processes()))]
 
 
 def line_of(process: psutil.Process) -> str:
@@ -199,7 +204,7 @@ def wrong(trial: Trial, points: int) -> list[str]:
 
 def left_behind(trial: Trial) -> list[psutil.Process]:
     """Return processes of jobs on the nodes."""
-    running = [process for node in trial.cluster.nodes for process in node.processes()]
+    running = [process for node in trial.workers for process in node.processes()]
     return [process for process in running if "bakeoff" in line_of(process)]
 
 
@@ -223,7 +228,7 @@ def main() -> None:
 def compared(trial: Trial, points: int, faults: int, chance: random.Random) -> int:
     """Return the exit code of a trial."""
     try:
-        trial.cluster.start()
+        trial.start_nodes()
         started = time.monotonic()
         done = swept(trial, points, faults, chance)
         print(f"{dict(done)} in {time.monotonic() - started:.0f} s, {trial.workspace.folder}", flush=True)

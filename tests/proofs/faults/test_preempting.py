@@ -4,22 +4,27 @@ from pathlib import Path
 
 import pytest
 
-from proofs.faults import preempting_launcher, workers_on_slurm
-from proofs.faults.preempting import compare, outlive_limit
+from proofs.faults import workers_on_slurm
+from proofs.faults.preempting import compare, outlive_limit, search
 from proofs.faults.slurm import why_not
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
 
 
-@pytest.mark.parametrize(("way", "proctrack"), [("repro", "linuxproc"), ("sweep", "pgid")])
-def test_a_training_that_slurm_preempts_ten_times_ends_in_the_same_weights(
-    way: str, proctrack: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("way", "proctrack", "grace", "steps"),
+    [("repro", "linuxproc", 40, 3000), ("sweep", "pgid", 40, 3000), ("points", "linuxproc", 60, 4000)],
+)
+def test_what_slurm_preempts_ten_times_ends_in_the_same_weights(
+    way: str, proctrack: str, grace: int, steps: int, tmp_path: Path
 ) -> None:
-    assert compare(tmp_path, way, 10, grace=40, proctrack=proctrack, steps=3000)
+    assert compare(tmp_path, way, 10, grace, proctrack, steps)
 
 
-def test_points_that_submitit_began_are_each_done_once_through_ten_preemptions(tmp_path: Path) -> None:
-    assert preempting_launcher.compare(tmp_path, 10, grace=60, steps=4000)
+def test_a_search_on_slurm_prunes_and_outlives_its_launcher(tmp_path: Path) -> None:
+    jobs = search(tmp_path, 6)
+    assert {job["state"] for job in jobs} == {"done", "pruned"} and len(jobs) == 6
+    assert [len(job["attempts"]) for job in jobs] == [1] * 6
 
 
 def test_a_training_outlives_the_time_limit_of_its_job_by_sigusr2(tmp_path: Path) -> None:

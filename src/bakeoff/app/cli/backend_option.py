@@ -1,10 +1,11 @@
-"""`--on`: where the jobs of a sweep run. Here, on a Ray cluster, or on Slurm through Hydra's launcher for it."""
+"""`--on`: where the jobs of a sweep run. Here, on a Ray cluster, or on Slurm."""
 
 import importlib.util
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 
@@ -13,63 +14,69 @@ if TYPE_CHECKING:
 
 HERE = (None, "local")
 SLURM = "slurm"
-LAUNCHER = "hydra/launcher="
-SUBMITIT = "submitit_slurm"
-PLUGIN = "hydra_plugins.hydra_submitit_launcher"
+LAUNCHER, SETTING = "hydra/launcher", "hydra.launcher."
+SUBMITIT = "submitit_slurm"  # Hydra's launcher for Slurm, which is no other one
 
 
-def require_place(on: str | None, *, is_search: bool = False, is_queue: bool = False) -> None:
+def require_place(on: str | None) -> None:
     """Refuse a place that there is not, or whose engine is not installed. It is not asked yet."""
     from bakeoff.experiments.cluster.ray_connection import is_ray, require_ray
 
     if on in HERE:
         return
     if on == SLURM:
-        if is_search or is_queue:
-            what = "--search" if is_search else "`bakeoff queue start`"
-            raise WorkspaceError(
-                f"--on slurm: cannot be used with {what}, for its launcher takes all configurations at once; "
-                "run the command itself as a job of Slurm's, as docs/slurm.md says, or on a Ray cluster"
-            )
-        _require_slurm()
+        if importlib.util.find_spec("submitit") is None:
+            raise WorkspaceError("--on slurm: submitit is not installed; run `pip install 'bakeoff[slurm]'`")
+        if shutil.which("sbatch") is None:
+            raise WorkspaceError("--on slurm: must be used where `sbatch` is, such as a login node of the cluster")
     elif on is not None and is_ray(on):
         require_ray(on)
     else:
         raise ConfigError(f"--on: must be local, ray, ray://HOST:PORT or slurm, got {on!r}")
 
 
-def _require_slurm() -> None:
-    try:
-        is_installed = importlib.util.find_spec(PLUGIN) is not None
-    except ModuleNotFoundError:
-        is_installed = False
-    if not is_installed:
-        raise WorkspaceError("--on slurm: its launcher is not installed; run `pip install hydra-submitit-launcher`")
-    if shutil.which("sbatch") is None:
-        raise WorkspaceError("--on slurm: must be used where `sbatch` is, such as a login node of the cluster")
+def without_slurm(on: str | None, overrides: Sequence[str]) -> tuple[str, ...]:
+    """Return the overrides without those that say how jobs run on Slurm. All are for Hydra if jobs run elsewhere."""
+    from bakeoff.config.compose.overrides import parse_overrides
 
-
-def choose_launcher(on: str | None, overrides: Sequence[str]) -> tuple[str, ...]:
-    """Return the override by which Hydra runs the jobs there, unless the user chose it already."""
     if on != SLURM:
-        return ()
-    chosen = [override for override in overrides if override.startswith(LAUNCHER)]
-    if any(override != LAUNCHER + SUBMITIT for override in chosen):
-        raise ConfigError(f"--on slurm: must stand without {chosen[0]}, for it is {LAUNCHER}{SUBMITIT}")
-    return () if chosen else (LAUNCHER + SUBMITIT,)
+        return tuple(overrides)
+    keys = [override.key_or_group for override in parse_overrides(overrides)]
+    for key, text in zip(keys, overrides, strict=True):
+        if key == LAUNCHER and not text.endswith(f"={SUBMITIT}"):
+            raise ConfigError(f"--on slurm: must stand without {text}, for Slurm starts the jobs")
+    pairs = zip(keys, overrides, strict=True)
+    return tuple(text for key, text in pairs if key != LAUNCHER and not key.startswith(SETTING))
+
+
+def _read_settings(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return submitit's settings in overrides such as hydra.launcher.partition=gpu."""
+    from bakeoff.config.compose.overrides import parse_overrides
+    from bakeoff.experiments.sweep.launcher_settings import Settings
+
+    own = {SETTING + field.name for field in fields(Settings)}
+    parsed = (override for override in parse_overrides(overrides) if override.key_or_group.startswith(SETTING))
+    return {
+        override.key_or_group.removeprefix(SETTING): override.value()
+        for override in parsed
+        if override.key_or_group not in own
+    }
 
 
 @contextmanager
-def place_at(on: str | None) -> Iterator["Backend"]:
-    """Give the place where jobs run, connected as long as the block runs."""
-    from bakeoff.experiments.sweep.backend import ThisMachine
-
+def place_at(on: str | None, overrides: Sequence[str] = ()) -> Iterator["Backend"]:
+    """Give the place where jobs run, connected as long as the block runs. `overrides` are those of the sweep."""
     if on in HERE:
-        yield ThisMachine()
+        from bakeoff.experiments.sweep.backend import LocalBackend
+
+        yield LocalBackend()
         return
     require_place(on)
     if on == SLURM:
-        raise ConfigError(f"hydra.launcher.on: must be local, ray or ray://HOST:PORT; {LAUNCHER}{SUBMITIT} is Slurm's")
+        from bakeoff.experiments.cluster.slurm_backend import SlurmBackend
+
+        yield SlurmBackend(_read_settings(overrides))
+        return
     from bakeoff.experiments.cluster.ray_backend import ray_place
 
     with ray_place(str(on)) as place:

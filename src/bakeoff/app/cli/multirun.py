@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.app.cli import sweep_commands
-from bakeoff.app.cli.backend_option import place_at
+from bakeoff.app.cli.backend_option import place_at, without_slurm
 from bakeoff.app.cli.sweep_plan import require_yes, show_jobs, show_sum
 from bakeoff.app.cli.terminal import end_as_by_ctrl_c, print_while_heard
 from bakeoff.foundation import workspace
@@ -32,8 +32,8 @@ class Terminal:
         if ask and not settings.dry_run:
             require_yes(sum_of_all, sure=settings.yes)
 
-    def place_at(self, on: str | None) -> "AbstractContextManager[Backend]":
-        return place_at(on)
+    def place_at(self, on: str | None, overrides: Sequence[str]) -> "AbstractContextManager[Backend]":
+        return place_at(on, overrides)
 
 
 def run_multirun(
@@ -43,13 +43,17 @@ def run_multirun(
     *,
     only_queues: bool = False,
 ) -> "SweepManifest | None":
-    """Run the application on overrides as `bakeoff sweep` has them: a key with a value needs no `++`."""
+    """Run the application on overrides as `bakeoff sweep` has them: a key with a value needs no `++`.
+
+    Hydra does not get settings of Slurm's jobs, which are kept with the sweep.
+    """
     from bakeoff.experiments.sweep.configurations import set_or_add
     from bakeoff.experiments.sweep.hydra_app import Multirun
 
     end_as_by_ctrl_c()
     multirun = Multirun(Terminal(), overrides, options=options, resumed=resumed, only_queues=only_queues)
-    return multirun.run(["bakeoff sweep", "--multirun", *map(set_or_add, overrides)])
+    shown = without_slurm(options.get("on"), overrides)
+    return multirun.run(["bakeoff sweep", "--multirun", *map(set_or_add, shown)])
 
 
 def main() -> None:

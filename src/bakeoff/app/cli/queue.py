@@ -49,7 +49,7 @@ class StartCommand(Command):
         from bakeoff.experiments.sweep.sweep_queue import QueueRun
 
         rules = self.rules.launch_options(again=False, queued=True)
-        require_place(self.rules.on, is_queue=True)
+        require_place(self.rules.on)
         end_as_by_ctrl_c()
         workspace.queue().mkdir(parents=True, exist_ok=True)
         with one_launcher(workspace.queue()), place_at(self.rules.on) as place:

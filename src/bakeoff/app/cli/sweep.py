@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.app.cli import sweep_commands
-from bakeoff.app.cli.backend_option import HERE, SLURM, choose_launcher, place_at, require_place
+from bakeoff.app.cli.backend_option import HERE, SLURM, place_at, require_place, without_slurm
 from bakeoff.app.cli.command_options import Command, argument, flag, group, option
 from bakeoff.app.cli.multirun import run_multirun
 from bakeoff.app.cli.sweep_plan import SearchOptions, plan_search
@@ -82,7 +82,7 @@ class SweepCommand(Command):
     def run(self) -> None:
         if self.as_begun and self.anew:
             raise ConfigError("--anew: must stand without --as-begun")
-        require_place(self.rules.on, is_search=self.search.kind is not None)
+        require_place(self.rules.on)
         self.search.require_search()
         if self.resume is not None:
             _resume(self)
@@ -98,7 +98,7 @@ class SweepCommand(Command):
         """Return what options set of `hydra.launcher.*`; overrides may set the rest."""
         rules, question = self.rules, self.question
         options: dict[str, Any] = {} if rules.jobs is None else {"jobs": rules.jobs}
-        options |= {} if rules.on in (*HERE, SLURM) else {"on": rules.on}
+        options |= {} if rules.on in HERE else {"on": rules.on}
         options |= {"retries": rules.retries} if rules.retries else {}
         flags = {"fail_fast": rules.fail_fast, "yes": self.yes, "dry_run": question.dry_run, "follow": rules.follow}
         options |= {key: True for key, value in flags.items() if value}
@@ -123,9 +123,8 @@ def _begin(asked: SweepCommand, overrides: tuple[str, ...]) -> None:
 
     rules = asked.rules
     if asked.search.kind is None:
-        overrides = (*overrides, *choose_launcher(rules.on, overrides))
         sweep_commands.finish(run_multirun(overrides, asked.launcher_settings))
-    elif own := " ".join(SplitOverrides.split(overrides).hydra):
+    elif own := " ".join(SplitOverrides.split(without_slurm(rules.on, overrides)).hydra):
         raise ConfigError(f"--search: must stand without overrides of Hydra's own, got {own}")
     elif (
         manifest := plan_search(asked.search, overrides, asked.question, jobs=rules.jobs or 1, yes=asked.yes)
@@ -165,8 +164,8 @@ def _resume(asked: SweepCommand) -> None:
         return
     require_minutes_to_resume(manifest)
     rules = replace(asked.rules, on=asked.rules.on or manifest.place)
-    require_place(rules.on, is_search=manifest.search is not None)
-    overrides = (*manifest.overrides, *choose_launcher(rules.on, manifest.overrides))
+    require_place(rules.on)
+    overrides = without_slurm(SLURM if manifest.place == SLURM else rules.on, manifest.overrides)
     if SplitOverrides.split(overrides).hydra:  # a sweeper may have more to propose
         again = replace(asked, rules=rules, question=replace(question, until=manifest.until))
         sweep_commands.finish(run_multirun(overrides, again.launcher_settings, manifest))
@@ -180,7 +179,7 @@ def _launch(manifest: "SweepManifest", rules: "LaunchOptions", on: str | None) -
     from bakeoff.experiments.sweep.sweep_manifest import load_manifest, one_launcher
 
     end_as_by_ctrl_c()
-    with one_launcher(manifest.folder), place_at(on) as place:
+    with one_launcher(manifest.folder), place_at(on, manifest.overrides) as place:
         manifest = load_manifest(manifest.folder)  # another may have launched it until now
         print_line(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         with report_to_mlflow(manifest):

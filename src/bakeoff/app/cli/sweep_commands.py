@@ -148,7 +148,9 @@ class PruneCommand(_OneSweep):
         prunable = find_prunable(self.find(), self.keep)
         if prunable:
             print_columns(
-                ("" if item.stays else "goes", item.job.name, item.what, format_size(item.bytes), item.stays or "")
-                for item in prunable
+                ("" if item.stays else "goes", job.name, item.what, format_size(item.bytes), item.stays or "")
+                for job, item in prunable
             )
-        remove_confirmed(prunable, "nothing to remove; experiments and their weights are DVC's", sure=self.yes)
+        remove_confirmed(
+            [item for _, item in prunable], "nothing to remove; experiments and their weights are DVC's", sure=self.yes
+        )

@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -70,23 +70,14 @@ class FarFolder:
         `known` has the sizes of files that grow and the times of those that are replaced, by their names.
         """
         # Journals are measured before the files that their lines name. So what a line names is sent before the line.
-        growing = [*sorted(self.home.glob(GROWING)), self.log]
-        sizes = {path: path.stat().st_size for path in growing if path.is_file()}
+        growing = _measure([*sorted(self.home.glob(GROWING)), self.log])
         parts = self._collect_replaced(known)
         room = MOST_AT_ONCE
-        for path in sorted(self.home.glob(KEPT)):
-            name = self._name(path)
-            at = known.get(name, 0)
-            if path.is_file() and not name.endswith(UNFINISHED) and (at < path.stat().st_size or name not in known):
-                part = FilePart(name, at, _read_part(path, at, room))
-                parts.append(part)
-                room -= len(part.content)
-                if room <= 0:
-                    return parts
-        for path, size in sizes.items():
+        for path, size in {**_measure(sorted(self.home.glob(KEPT))), **growing}.items():
             name, first = (LOG, self._job.log_size) if path == self.log else (self._name(path), 0)
             at = max(known.get(name, first), first)
-            if content := _read_part(path, at - first, min(room, size - (at - first))):
+            content = _read_part(path, at - first, min(room, size - (at - first)))
+            if content or (size == 0 and name not in known):
                 parts.append(FilePart(name, at, content))
                 room -= len(content)
         return parts
@@ -198,6 +189,11 @@ def _copy_reports(source: Path, target: Path) -> None:
 def _find_job(attempt: str) -> str:
     """Return the name of an attempt's job."""
     return attempt.rpartition(".")[0]
+
+
+def _measure(paths: Iterable[Path]) -> dict[Path, int]:
+    """Return the sizes of those files that are whole."""
+    return {path: path.stat().st_size for path in paths if path.is_file() and not path.name.endswith(UNFINISHED)}
 
 
 def _read_part(path: Path, start: int, length: int) -> bytes:

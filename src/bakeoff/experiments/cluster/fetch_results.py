@@ -1,35 +1,35 @@
-"""Results of far jobs -> the main workspace, from the git remote and the DVC remote, as `dvc exp pull` does it.
+"""The result of a far job -> the main workspace, from the git remote and the DVC remote, as `dvc exp pull` does it.
 
-    python -m bakeoff.experiments.cluster.fetch_results
+    python -m bakeoff.experiments.cluster.fetch_results .bakeoff/sweeps/sweep-20260102-030405 7 2 REMOTE
 
-It reads a line with a FetchOrder for each, and answers it with a line, the order's number and an exit code. One process
-fetches all results, one after the other, because loading DVC and its client of the remote takes longer than a result.
-
-The experiment's reference comes last. So if it is here, the whole result is.
+fetches that of the second attempt at job 7. DVC's own command would take whichever attempt was pushed last, would fetch
+the outputs of all stages, and knows nothing of the run's reports. So only the push to the git remote that follows is
+that of `dvc exp push`. The experiment's reference comes last. So if it is here, the whole result is.
 """
 
-import json
 import os
+import subprocess
 import sys
-import traceback
-from dataclasses import asdict, dataclass
+import tarfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from filelock import FileLock
 
-from bakeoff.experiments.cluster.mirror_logs import JOURNAL, unpack
-from bakeoff.experiments.cluster.remote_job import REPORTS_FILE
+from bakeoff.experiments.cluster.mirror_logs import JOURNAL, write_reported
 from bakeoff.experiments.sweep.dvc_experiment import name_experiment_ref
 from bakeoff.experiments.sweep.git_snapshot import experiment_ref
 from bakeoff.experiments.sweep.sweep_manifest import SweepJob, SweepManifest, load_manifest
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.dvc_repair import settle
-from bakeoff.foundation.errors import BakeoffError, WorkspaceError
+from bakeoff.foundation.errors import WorkspaceError, errors_in_one_line
 from bakeoff.foundation.git import git
 from bakeoff.tracking.results.results import note_result, result_of
 
-FAILED, NOTHING = 1, 3  # exit codes: the order may be tried again; there is no result
+FAILED, NOTHING = 1, 3  # exit codes: it may be tried again; there is no result
+SECONDS_BETWEEN_TRIES = 5.0
 REFS = "refs/bakeoff-far"
 LOCK = "fetching.lock"
 
@@ -43,14 +43,19 @@ class FetchOrder:
     attempt: int
     remote: str
     log: str  # the file that gets the output
-    number: int = 0  # of the order
 
-    def as_line(self) -> str:
-        return json.dumps(asdict(self)) + "\n"
-
-    @classmethod
-    def parse(cls, line: str) -> "FetchOrder":
-        return cls(**json.loads(line))
+    def run(self) -> int:
+        """Fetch the result in a process of its own, and return its exit code."""
+        arguments = [self.folder, str(self.job), str(self.attempt), self.remote]
+        with open(self.log, "ab") as log:  # in a session of its own, for Ctrl-C is for the launcher
+            done = subprocess.run(
+                [sys.executable, "-m", "bakeoff.experiments.cluster.fetch_results", *arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, check=False,
+            )  # fmt: skip
+        if done.returncode in (0, NOTHING):
+            return done.returncode
+        time.sleep(SECONDS_BETWEEN_TRIES)
+        return FAILED
 
 
 def ref_of(sweep: str, number: int, attempt: int) -> str:
@@ -68,9 +73,7 @@ def fetch_result(manifest: SweepManifest, job: SweepJob, attempt: int, remote: s
             raise
         return experiment_ref(job.experiment) is not None  # it was fetched, and that was not noted
     experiment = git("rev-parse", f"{ref}^")
-    with TemporaryDirectory() as folder:
-        git("archive", "--format=tar", f"--output={Path(folder) / 'commit.tar'}", ref)
-        reports = unpack_commit(Path(folder))
+    reports = unpack_reports(ref, workspace.main_workspace() / workspace.IN_FLIGHT)
     with FileLock(workspace.sweeps() / LOCK):  # DVC lets one command in at a time
         dvc.fetch_commit(experiment, job.stages)
     settle(dvc.cache())
@@ -85,42 +88,33 @@ def fetch_result(manifest: SweepManifest, job: SweepJob, attempt: int, remote: s
     return True
 
 
-def unpack_commit(folder: Path) -> list[str]:
-    """Unpack the run's reports from the archive of a commit, and return the names of their files."""
-    import tarfile
+def unpack_reports(commit: str, home: Path) -> list[str]:
+    """Write the files of a commit of reports where they are not here yet, and return the names of all.
 
-    with tarfile.open(folder / "commit.tar") as tar:
-        tar.extract(REPORTS_FILE, folder, filter="data")
-    return unpack(folder / REPORTS_FILE, workspace.main_workspace() / workspace.IN_FLIGHT)
-
-
-def carry_out(order: FetchOrder) -> int:
-    """Carry out an order and return an exit code. Errors are printed."""
-    try:
-        manifest = load_manifest(Path(order.folder))
-        has_result = fetch_result(manifest, manifest.job(order.job), order.attempt, order.remote)
-    except BakeoffError as error:
-        print(error, file=sys.stderr)
-        return FAILED
-    except Exception:  # a client of a remote may raise anything, and the next order may succeed
-        traceback.print_exc()
-        return FAILED
-    return 0 if has_result else NOTHING
+    Git packs them by their names. So what a line of a journal names is written before the journal.
+    """
+    names = []
+    with TemporaryDirectory() as folder:
+        packed = Path(folder) / "reports.tar"
+        git("archive", "--format=tar", f"--output={packed}", commit)
+        with tarfile.open(packed) as tar:
+            for member in filter(tarfile.TarInfo.isfile, tar):
+                path, content = home / member.name, tar.extractfile(member)
+                names.append(member.name)
+                is_whole = JOURNAL in member.name and path.is_file() and path.stat().st_size >= member.size
+                if content is not None and not is_whole:
+                    write_reported(path, member.name, 0, content.read())
+    return names
 
 
 def main() -> None:
-    workspace.enter()
+    folder, job, attempt, remote = sys.argv[1:]
     os.environ.pop("DVC_ROOT", None)
-    answers = os.fdopen(os.dup(1), "w")
-    for line in sys.stdin:
-        order = FetchOrder.parse(line)
-        with open(order.log, "ab") as log:
-            for number in (1, 2):
-                os.dup2(log.fileno(), number)
-        code = carry_out(order)
-        sys.stdout.flush()
-        answers.write(f"{order.number} {code}\n")
-        answers.flush()
+    with errors_in_one_line():
+        workspace.enter()
+        manifest = load_manifest(Path(folder))
+        has_result = fetch_result(manifest, manifest.job(int(job)), int(attempt), remote)
+    sys.exit(0 if has_result else NOTHING)
 
 
 if __name__ == "__main__":

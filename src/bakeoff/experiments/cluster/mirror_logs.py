@@ -1,7 +1,6 @@
 """The files that a far job writes -> the same places here as for near jobs: log, run states, journals."""
 
 import os
-import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -27,13 +26,8 @@ class Mirror:
         """Write the parts, and return whether a journal is among them. The same parts again change nothing."""
         for part in parts:
             path = self._files.log if part.name == LOG else self._home / part.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if part.name.endswith(REPLACED):
-                write_whole(path, part.content.decode())
-                self.known[part.name] = part.at
-            else:
-                write_at(path, part.at, part.content)
-                self.known[part.name] = part.at + len(part.content)
+            is_replaced = write_reported(path, part.name, part.at, part.content)
+            self.known[part.name] = part.at if is_replaced else part.at + len(part.content)
         return any(part.name.endswith(JOURNAL) for part in parts)
 
     def stops(self) -> list[str]:
@@ -46,29 +40,15 @@ class Mirror:
         return [file.as_posix() for file in stop_files]
 
 
-def write_at(path: Path, at: int, content: bytes) -> None:
+def write_reported(path: Path, name: str, at: int, content: bytes) -> bool:
+    """Write a part of a file that a job reports, and return whether it is all of one that is replaced."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith(REPLACED):
+        write_whole(path, content.decode())
+        return True
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
     try:
         os.pwrite(file, content, at)
     finally:
         os.close(file)
-
-
-def unpack(packed: Path, folder: Path) -> list[str]:
-    """Write a job's last reports where they are not there yet: what journals name before the journals.
-
-    Return the names of all files in them.
-    """
-    with tarfile.open(packed) as tar:
-        members = tar.getmembers()
-        for member in members:
-            path = folder / member.name
-            content = tar.extractfile(member)
-            if content is None or (path.is_file() and path.stat().st_size >= member.size and JOURNAL in member.name):
-                continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if member.name.endswith(REPLACED):
-                write_whole(path, content.read().decode())
-            else:
-                write_at(path, 0, content.read())
-    return [member.name for member in members]
+    return False

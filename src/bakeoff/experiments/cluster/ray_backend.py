@@ -8,13 +8,13 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bakeoff.experiments.cluster import far_folder, node_agent, node_orders
-from bakeoff.experiments.cluster.fetch_process import FetchProcess
 from bakeoff.experiments.cluster.fetch_results import FetchOrder
 from bakeoff.experiments.cluster.node_orders import JobCommand, JobOrder
 from bakeoff.experiments.cluster.node_probe import CODE, digest_code
@@ -22,14 +22,13 @@ from bakeoff.experiments.cluster.publish_inputs import FarSweep
 from bakeoff.experiments.cluster.ray_connection import connect, parse_address
 from bakeoff.experiments.cluster.ray_job import RayJob
 from bakeoff.experiments.cluster.ray_nodes import Node, ask_nodes, require_fitting, send_by_value
-from bakeoff.experiments.sweep.backend import JobProcess, LocalProcess
+from bakeoff.experiments.sweep.backend import Backend, JobProcess
 from bakeoff.experiments.sweep.job import CACHE, FOLLOWS_PARENT, THREADS, JobFiles
 from bakeoff.experiments.sweep.resources import CountedSeats, Seats
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_whole
-from bakeoff.tracking.journal.journal_folder import is_held
 
 NAMESPACE = "bakeoff"  # in which Ray knows the actors by their names
 MARK = "seen"  # a random text beside the manifest, by which a node tells that it sees the workspace
@@ -54,7 +53,7 @@ def ray_place(on: str) -> Iterator["RayBackend"]:
             place.close()
 
 
-class RayBackend:
+class RayBackend(Backend):
     """The nodes of a cluster as a place for jobs."""
 
     def __init__(self, ray: Any, name: str, nodes: Sequence[Node]) -> None:
@@ -63,10 +62,10 @@ class RayBackend:
         send_by_value(ray, node_agent, far_folder, node_orders)
         self._agent = ray.remote(node_agent.Agent)
         self._far: dict[str, FarSweep] = {}  # by the sweep's id
-        self._fetches = FetchProcess()
+        self._fetches = ThreadPoolExecutor(1, "fetch")  # DVC lets one command in at a time
 
     def close(self) -> None:
-        self._fetches.close()
+        self._fetches.shutdown(wait=False, cancel_futures=True)
 
     def seats(self, side_by_side: int | None) -> Seats:
         """Return seats. Ray itself gives out room, so jobs without room wait there."""
@@ -104,8 +103,8 @@ class RayBackend:
         if job.state == JobState.RUNNING:
             with suppress(ValueError):  # there is none of that name
                 actor = self._ray.get_actor(_name_actor(job), namespace=NAMESPACE)
-        if actor is None and is_held(files.lock):
-            return LocalProcess(files, None)
+        if actor is None and (process := super().find(job, files)) is not None:
+            return process
         order = self._fetch_order(job, files) if job.state == JobState.RUNNING else None
         return RayJob(self._ray, actor, files, self._fetches, order) if actor is not None or order else None
 

@@ -1,15 +1,14 @@
 """One job on a Ray cluster, as its launcher sees it: through an actor on the node that Ray chose."""
 
-import signal
 import time
 from collections.abc import Mapping
+from concurrent.futures import Executor, Future
 from typing import Any
 
-from bakeoff.experiments.cluster.fetch_process import Fetch, FetchProcess
-from bakeoff.experiments.cluster.fetch_results import NOTHING, FetchOrder
+from bakeoff.experiments.cluster.fetch_results import FAILED, NOTHING, FetchOrder
 from bakeoff.experiments.cluster.mirror_logs import Mirror
 from bakeoff.experiments.cluster.node_orders import JobNews
-from bakeoff.experiments.sweep import process_group
+from bakeoff.experiments.sweep.backend import JobProcess
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.job_process import TAKEN_AWAY
 from bakeoff.foundation.errors import TRY_AGAIN_LATER
@@ -17,10 +16,11 @@ from bakeoff.tracking.journal.journal_folder import is_held
 from bakeoff.tracking.sync.sync_status import send_beside
 
 NODE_LOST = "stopped, for its node was lost"
-SECONDS_BETWEEN_CHECKS, SECONDS_BETWEEN_SENDERS = 0.1, 5.0
+SECONDS_BETWEEN_SENDERS = 5.0
+SECONDS_TO_FETCH = 600.0  # a network may come back
 
 
-class RayJob:
+class RayJob(JobProcess):
     """The process of a job on a node. A near job writes its files here itself, those of a far one are mirrored."""
 
     def __init__(
@@ -28,7 +28,7 @@ class RayJob:
         ray: Any,
         actor: Any,
         files: JobFiles,
-        fetches: FetchProcess,
+        fetches: Executor,
         order: FetchOrder | None = None,
         sent: Mapping[str, bytes] | None = None,
     ) -> None:
@@ -36,13 +36,13 @@ class RayJob:
 
         Without an actor, only a result that is left in the git remote can come.
         """
-        self.lost: str | None = None
         self._ray, self._actor, self._files = ray, actor, files
         self._fetches, self._order = fetches, order
         self._has_started = self._is_far = False
         self._sent_at = 0.0
         self._mirror = Mirror(files, sent)
-        self._fetch: Fetch | None = None
+        self._fetch: Future[int] | None = None
+        self._fetched_until = 0.0  # after this time a fetch that fails is not tried again
         self._news: Any = None
         if actor is None:
             self._lose()
@@ -55,9 +55,8 @@ class RayJob:
         if self._actor is not None or is_held(self._files.lock):  # without its actor a job saves its work, and ends
             return False
         if self._fetch is not None:
-            if (fetched := self._fetches.exit_code(self._fetch)) is None:
+            if not self._fetch.done() or not self._settle_fetch(self._fetch.result()):
                 return False
-            self._settle_fetch(fetched)
         code = self._files.exit_code()
         if code == TRY_AGAIN_LATER:
             self.lost = self.lost or TAKEN_AWAY
@@ -72,19 +71,6 @@ class RayJob:
             self._actor.ask.remote(number)
         else:
             self._ray.kill(self._actor)
-
-    def end(self, *, asked: bool = False) -> None:
-        for number in (process_group.INTERRUPT, signal.SIGTERM, process_group.KILL):
-            if not (asked and number == process_group.INTERRUPT):
-                self.ask(number)
-            until = time.monotonic() + process_group.SECONDS_TO_END
-            while not (over := self.is_over()) and time.monotonic() < until:
-                time.sleep(SECONDS_BETWEEN_CHECKS)
-            if over:
-                return
-
-    def gpus(self) -> tuple[str, ...]:
-        return ()
 
     def _listen(self) -> None:
         self._news = self._actor.news.remote(self._mirror.known)
@@ -130,12 +116,18 @@ class RayJob:
 
     def _start_fetch(self) -> None:
         assert self._order is not None
-        self._fetch = self._fetches.request(self._order)
+        self._fetch = self._fetches.submit(self._order.run)
+        self._fetched_until = self._fetched_until or time.monotonic() + SECONDS_TO_FETCH
 
-    def _settle_fetch(self, code: int) -> None:
+    def _settle_fetch(self, code: int) -> bool:
+        """Note how a fetch ended. Return whether it is not tried again."""
+        if code == FAILED and time.monotonic() < self._fetched_until:
+            self._start_fetch()
+            return False
         self._fetch = None
         if code == 0 or (code != NOTHING and self.lost is None):
             self._files.write_outcome(code)
+        return True
 
     def _log_line(self, line: str) -> None:
         with self._files.log.open("a", encoding="utf-8") as log:

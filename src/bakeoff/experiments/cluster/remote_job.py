@@ -3,11 +3,10 @@
     python -m bakeoff.experiments.cluster.remote_job .bakeoff/sweeps/sweep-20260102-030405 1 REMOTE REF
 
 Outputs are pushed to the DVC remote. Then one commit is pushed to the git remote, under a reference of this attempt
-alone. Its parent is the experiment, and its only file holds the run's reports. The launcher brings it home.
+alone. Its parent is the experiment, and its files are the run's reports. The launcher brings it home.
 """
 
 import sys
-import tarfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,7 +23,6 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.git import git
 from bakeoff.foundation.workspace import IN_FLIGHT, main_workspace
 
-REPORTS_FILE = "told.tar"
 LARGEST = 1_000_000  # bytes of a file in the commit; larger ones are outputs, which DVC has
 T = TypeVar("T")
 SECONDS_TO_TRY, SECONDS_BETWEEN_TRIES = 600.0, 5.0  # a network may come back
@@ -35,15 +33,19 @@ def deliver(job: SweepJob, remote: str, ref: str) -> None:
     experiment = experiment_ref(job.experiment)
     if experiment is None:
         raise WorkspaceError(f"{job.experiment}: there is no such experiment to deliver")
-    with TemporaryDirectory() as folder:
-        packed = Path(folder) / REPORTS_FILE
-        pack(main_workspace() / IN_FLIGHT, packed)
-        blob = git("hash-object", "-w", str(packed))
-        index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-        git("update-index", "--add", "--cacheinfo", f"100644,{blob},{REPORTS_FILE}", more=index)
-        tree = git("write-tree", more=index)
-    commit = git("commit-tree", tree, "-p", experiment, "-m", f"{job.experiment}: reports of its run", more=AUTHOR)
+    commit = commit_reports(main_workspace() / IN_FLIGHT, experiment, f"{job.experiment}: reports of its run")
     keep_trying(lambda: git("push", "--quiet", remote, f"+{commit}:{ref}"))
+
+
+def commit_reports(home: Path, parent: str, message: str) -> str:
+    """Commit the reports in a folder, and nothing else, on no branch."""
+    files = [path for pattern in (*REPORTS, KEPT, GROWING) for path in home.glob(pattern) if path.is_file()]
+    names = [str(path.relative_to(home)) for path in files if path.stat().st_size <= LARGEST]
+    with TemporaryDirectory() as folder:
+        own = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_WORK_TREE": str(home)}
+        git("add", "--force", "--", *names, folder=home, more=own)
+        tree = git("write-tree", folder=home, more=own)
+    return git("commit-tree", tree, "-p", parent, "-m", message, more=AUTHOR)
 
 
 def keep_trying(act: Callable[[], T]) -> T:
@@ -57,15 +59,6 @@ def keep_trying(act: Callable[[], T]) -> T:
                 raise
             print(f"{error}; it is tried again", file=sys.stderr, flush=True)
         time.sleep(SECONDS_BETWEEN_TRIES)
-
-
-def pack(folder: Path, file: Path) -> None:
-    """Write the reports in a folder to a tar file: what journals name before the journals."""
-    with tarfile.open(file, "w") as tar:
-        for pattern in (*REPORTS, KEPT, GROWING):
-            for path in sorted(folder.glob(pattern)):
-                if path.is_file() and path.stat().st_size <= LARGEST:
-                    tar.add(path, path.relative_to(folder).as_posix())
 
 
 def main(arguments: Sequence[str]) -> None:

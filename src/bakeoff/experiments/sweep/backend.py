@@ -1,11 +1,15 @@
 """Where the processes of jobs run: on this machine, or where a cluster puts them. A launch knows only this interface.
 
-Log, outcome and lock of a job are always found beside the manifest, in the main workspace: `JobFiles`.
+A backend starts jobs and finds those of an earlier launcher. Their processes are followed by `is_over`, which also
+fetches results, and stopped by `ask` and `end`. The backends are `LocalBackend`, `HydraBackend`, `RayBackend` and
+`SlurmBackend`. Log, outcome and lock of a job are always found beside the manifest, in the main workspace: `JobFiles`.
 """
 
+import signal
 import subprocess
+import time
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Protocol
 
 from bakeoff.experiments.sweep import job as jobs
 from bakeoff.experiments.sweep import process_group
@@ -18,51 +22,80 @@ from bakeoff.tracking.journal.journal_folder import is_held
 LOCAL = "local"  # what `--on` calls this machine
 
 
-class JobProcess(Protocol):
+class JobProcess(ABC):
     """The process of one job."""
 
-    lost: str | None  # why it ended without an outcome, if that was not its fault; it may start elsewhere
+    lost: str | None = None  # why it ended without an outcome, if that was not its fault; it may start elsewhere
 
+    def has_begun(self) -> bool:
+        """Return whether it runs, or has run. Otherwise its backend will start it."""
+        return True
+
+    @abstractmethod
     def is_over(self) -> bool:
-        """Return whether it has ended. Then its log is whole, and so is its outcome, if it left one."""
+        """Return whether it has ended. Then its log is whole, and so are its result and its outcome, if it left them.
 
+        It may be over without having begun, if its backend could not start it.
+        """
+
+    def failure(self) -> str | None:
+        """Return why its backend did not start it, if it said so."""
+        return None
+
+    @abstractmethod
     def ask(self, number: int) -> None:
         """Send this signal to it and to all processes that it has started."""
 
     def end(self, *, asked: bool = False) -> None:
-        """End its processes, also those that are left after a kill. If it was `asked` to end, wait first."""
+        """End its processes, also those that are left after a kill. If it was `asked` to end, wait first.
+
+        Elsewhere they get one signal after the other.
+        """
+        if self.is_over():
+            return
+        for number in (process_group.INTERRUPT, signal.SIGTERM, process_group.KILL):
+            if not (asked and number == process_group.INTERRUPT):
+                self.ask(number)
+            until = time.monotonic() + process_group.SECONDS_TO_END
+            while not (over := self.is_over()) and time.monotonic() < until:
+                time.sleep(process_group.SECONDS_BETWEEN_CHECKS)
+            if over:
+                return
 
     def gpus(self) -> tuple[str, ...]:
         """Return the GPUs of this machine that it holds."""
+        return ()
 
 
-class Backend(Protocol):
+class Backend(ABC):
     """Where jobs run."""
 
-    @property
-    def name(self) -> str:
-        """Return the value of `--on` for this place."""
+    name: str  # the value of `--on` for this place
+    starts_later = False  # whether a job may wait for its turn once it is started
 
+    @abstractmethod
     def seats(self, side_by_side: int | None) -> Seats:
         """Return seats for so many jobs side by side, or for as many as there is room for."""
 
     def take_up(self, manifest: SweepManifest) -> None:
         """Prepare for the jobs of a sweep. Raises WorkspaceError if they cannot run here."""
+        return
 
     def refuses(self, job: SweepJob) -> str | None:
         """Return why a job can never run here; None if it can."""
+        return None
 
     def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
         """Return the process that an earlier launcher started, if it still runs."""
+        return LocalProcess(files, None) if is_held(files.lock) else None
 
+    @abstractmethod
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         """Start the process of a job, whose last attempt is this one."""
 
 
-class LocalProcess:
+class LocalProcess(JobProcess):
     """A job on this machine, or on another one that shares its disk."""
-
-    lost: str | None = None
 
     def __init__(self, files: JobFiles, child: subprocess.Popen[bytes] | None) -> None:
         """`child` is None if another process started it."""
@@ -94,22 +127,13 @@ class LocalProcess:
         return tuple(filter(None, visible.split(",")))
 
 
-class ThisMachine:
+class LocalBackend(Backend):
     """Jobs run beside the launch, on cores and GPUs of their own."""
 
     name = LOCAL
 
     def seats(self, side_by_side: int | None) -> Seats:
         return Seats.here(side_by_side or 1)
-
-    def take_up(self, manifest: SweepManifest) -> None:
-        pass
-
-    def refuses(self, job: SweepJob) -> str | None:
-        return None
-
-    def find(self, job: SweepJob, files: JobFiles) -> JobProcess | None:
-        return LocalProcess(files, None) if is_held(files.lock) else None
 
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         cores = seats.take(job)

@@ -1,8 +1,7 @@
 """A sweep -> its best configuration, which can be applied to the workspace, and files that nobody needs any more."""
 
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
@@ -95,35 +94,20 @@ def apply_configuration(manifest: SweepManifest, job: SweepJob) -> None:
     dvc.answer("exp", "apply", job.experiment)
 
 
-@dataclass(frozen=True)
-class Prunable:
-    """The workspace of a job that has ended, or the checkpoints of a job that is not among the best."""
+def find_prunable(manifest: SweepManifest, keep: int) -> list[tuple[SweepJob, Leftover]]:
+    """Return files of jobs that can be removed: workspaces of jobs that have ended, and checkpoints.
 
-    job: SweepJob
-    what: str
-    bytes: int
-    stays: str | None  # why it is not removed
-    path: Path
-    run: Leftover | None = None
-
-    def remove(self) -> bool:
-        if self.run is not None:
-            return self.run.remove()
-        shutil.rmtree(self.path)
-        return True
-
-
-def find_prunable(manifest: SweepManifest, keep: int) -> list[Prunable]:
-    """Return the files that can be removed. Checkpoints of the `keep` best jobs and of unfinished ones stay."""
+    Checkpoints of the `keep` best jobs and of unfinished ones stay.
+    """
     return [*_list_workspaces(manifest), *_list_checkpoints(manifest, keep)]
 
 
-def _list_workspaces(manifest: SweepManifest) -> Iterator[Prunable]:
+def _list_workspaces(manifest: SweepManifest) -> Iterator[tuple[SweepJob, Leftover]]:
     for job in manifest.jobs:
         path = all_job_workspaces() / job.experiment
         if path.is_dir():
-            runs = is_held(JobFiles(manifest.folder, job.number).lock)
-            yield Prunable(job, "temporary workspace", _count_own_bytes(path), "still runs" if runs else None, path)
+            stays = "still runs" if is_held(JobFiles(manifest.folder, job.number).lock) else None
+            yield job, Leftover(path, "temporary workspace", _count_own_bytes(path), path.stat().st_mtime, stays=stays)
 
 
 def _count_own_bytes(folder: Path) -> int:
@@ -138,7 +122,7 @@ def _count_own_bytes(folder: Path) -> int:
     return total
 
 
-def _list_checkpoints(manifest: SweepManifest, keep: int) -> Iterator[Prunable]:
+def _list_checkpoints(manifest: SweepManifest, keep: int) -> Iterator[tuple[SweepJob, Leftover]]:
     """Yield the checkpoints of jobs that are over, the best first, each training once."""
     runs = {run.fingerprint: run for run in known_runs() if not run.waits}
     over = [job for job in manifest.jobs if job.state.is_final and job.fingerprint]
@@ -150,4 +134,4 @@ def _list_checkpoints(manifest: SweepManifest, keep: int) -> Iterator[Prunable]:
         if job.fingerprint in runs:
             [left] = these_runs([runs[job.fingerprint]], list(runs.values()), names)
             stays = "of the best" if job.fingerprint in kept else left.stays
-            yield Prunable(job, "checkpoints", left.bytes, stays, left.path, left)
+            yield job, replace(left, what="checkpoints", stays=stays)

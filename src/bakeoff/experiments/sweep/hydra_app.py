@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,8 +29,8 @@ from bakeoff.experiments.planning.estimate import cores_of_each
 from bakeoff.experiments.sweep.backend import Backend
 from bakeoff.experiments.sweep.configurations import Configuration, SplitOverrides, find_key, require_few, select_fixed
 from bakeoff.experiments.sweep.git_snapshot import restore_start_folder
+from bakeoff.experiments.sweep.hydra_backend import HydraBackend, run_one
 from bakeoff.experiments.sweep.hydra_config import BASIC_SWEEPER, DVC_LAUNCHER, NAME, OWN_SWEEPER, store_primary
-from bakeoff.experiments.sweep.hydra_launch import LaunchByHydra, run_one
 from bakeoff.experiments.sweep.launch import Launch
 from bakeoff.experiments.sweep.launcher_settings import Settings
 from bakeoff.experiments.sweep.mlflow_parent import report_to_mlflow
@@ -63,8 +63,11 @@ class MultirunCaller(Protocol):
     def show(self, jobs: Sequence[PlannedJob], configurations: int, settings: Settings, *, ask: bool) -> None:
         """Show the jobs that are about to run. Raises WorkspaceError if the user must confirm them, and does not."""
 
-    def place_at(self, on: str | None) -> AbstractContextManager[Backend]:
-        """Return the place where jobs run. Raises WorkspaceError if it cannot be reached."""
+    def place_at(self, on: str | None, overrides: Sequence[str]) -> AbstractContextManager[Backend]:
+        """Return the place where jobs run. Raises WorkspaceError if it cannot be reached.
+
+        `overrides` are those of the sweep, among which may be settings of the place.
+        """
 
 
 class ThroughDvc(Callback):
@@ -137,7 +140,7 @@ class Multirun:
         os.environ[FULL_ERROR] = "1"
         try:
             application()
-        except Enough:
+        except Enough:  # jobs are left, because the launch was stopped; the manifest says which
             pass
         except BakeoffError as error:
             self._refused = error
@@ -241,15 +244,13 @@ class Multirun:
         return manifest
 
     def _run(self, manifest: SweepManifest) -> SweepManifest:
-        rules, print_line = self._settings.rules(), self._door.print_line
+        with self._open_backend(manifest) as place, report_to_mlflow(manifest):
+            return Launch(manifest, self._door.print_line, self._settings.rules(), place=place).run()
+
+    def _open_backend(self, manifest: SweepManifest) -> AbstractContextManager[Backend]:
         if self._launcher is not None:
-            launch: Launch = LaunchByHydra(manifest, print_line, rules, self._launcher, tuple(self._fixed.values()))
-            with report_to_mlflow(manifest):
-                return launch.run()
-        with self._door.place_at(self._settings.on) as place:
-            launch = Launch(manifest, print_line, rules, place=place)
-            with report_to_mlflow(manifest):
-                return launch.run()
+            return nullcontext(HydraBackend(self._launcher, tuple(self._fixed.values())))
+        return self._door.place_at(self._settings.on, manifest.overrides)
 
     def _job_of(self, configuration: Configuration) -> SweepJob | None:
         jobs = self.manifest.jobs if self.manifest else ()

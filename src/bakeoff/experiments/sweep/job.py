@@ -52,6 +52,11 @@ class JobFiles:
         return self.folder / f"{self.number}.process.json"
 
     @property
+    def signal(self) -> Path:
+        """The number of a signal that its launcher wants it to get, if a scheduler starts it elsewhere."""
+        return self.folder / f"{self.number}.signal"
+
+    @property
     def lock(self) -> FileLock:
         """The lock that it holds as long as it runs."""
         return FileLock(self.folder / f"{self.number}.lock")

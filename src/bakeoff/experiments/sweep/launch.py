@@ -9,9 +9,17 @@ from pathlib import Path
 
 from bakeoff.experiments.runs.run_status import dequeue, enqueue, is_wanted
 from bakeoff.experiments.sweep import process_group
-from bakeoff.experiments.sweep.backend import Backend, ThisMachine
+from bakeoff.experiments.sweep.backend import Backend, LocalBackend
 from bakeoff.experiments.sweep.job import JobFiles
-from bakeoff.experiments.sweep.job_process import Following, Running, is_interrupted, is_passing, settle, settle_pruned
+from bakeoff.experiments.sweep.job_process import (
+    TAKEN_AWAY,
+    Following,
+    Running,
+    is_interrupted,
+    is_passing,
+    settle,
+    settle_pruned,
+)
 from bakeoff.experiments.sweep.job_workspace import JobWorkspace
 from bakeoff.experiments.sweep.resources import JobSource, Seats
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest
@@ -23,6 +31,7 @@ SECONDS_BEFORE_RETRY = 10.0
 LAST_LINES = 15
 MOST_LOSSES = 10  # lost nodes under one job, which may itself be the cause
 NOT_STARTED = "not started, as `bakeoff stop` asked"
+NOT_BEGUN = "the launcher did not begin it"
 PrintLine = Callable[[str], None]
 
 
@@ -47,7 +56,7 @@ class Launch:
         source: JobSource | None = None, place: Backend | None = None,
     ) -> None:  # fmt: skip
         self.manifest, self._print_line, self._rules = manifest, print_line, rules
-        self._place = place or ThisMachine()
+        self._place = place or LocalBackend()
         self._seats = seats or self._place.seats(rules.side_by_side)
         self._source = source or JobSource()
         self._running: dict[int, Running] = {}
@@ -89,8 +98,12 @@ class Launch:
             if (process := self._place.find(job, files)) is not None:
                 self._running[job.number] = Running(files, following, process)
                 self._seats.keep(job, process.gpus())
-                self._report(job, "still runs, from before")
-                self._change(job if job.state == JobState.RUNNING else job.begin(time.time()))
+                if job.state == JobState.RUNNING or process.has_begun():
+                    self._report(job, "still runs, from before")
+                    self._change(job if job.state == JobState.RUNNING else job.begin(time.time()))
+                else:
+                    self._report(job, "still waits, from before")
+                    self._queue_up(job)
                 continue
             is_repeated = self._rules.again or is_interrupted(job)
             if job.state == JobState.RUNNING:
@@ -112,6 +125,8 @@ class Launch:
         """Print new lines of running jobs, settle those that have ended, and give up those that a search prunes."""
         for number, running in list(self._running.items()):
             over = running.process.is_over()
+            if self.manifest.job(number).state == JobState.WAITING and running.process.has_begun():
+                self._begin(self.manifest.job(number))
             if self._rules.follow:
                 mark = f"{number}: " if self._seats.are_several else ""
                 for line in running.following.lines(ended=over):
@@ -122,6 +137,8 @@ class Launch:
                 self._settle(self.manifest.job(number), running)
         for number, running in self._running.items():
             job = self.manifest.job(number)
+            if job.state == JobState.WAITING:
+                continue
             if running.given_up is not None:
                 running.insist(job)
             elif why := self._source.gives_up(self.manifest, job):
@@ -146,13 +163,19 @@ class Launch:
         for number, running in self._running.items():
             job = self.manifest.job(number)
             self._seats.leave(job)
-            self._change(settle(job, running.files.exit_code(), time.time(), interrupted=True))
+            if job.state == JobState.WAITING and running.process.has_begun():
+                job = self._begin(job)
+            if job.state == JobState.RUNNING:
+                self._change(settle(job, running.files.exit_code(), time.time(), interrupted=True))
         self._running.clear()
 
     def call_off(self) -> bool:
         """Start no more jobs, and let those that run finish. Return whether that is new."""
         for job in self._waiting():
             dequeue(job.experiment)
+        for number, running in self._running.items():
+            if self.manifest.job(number).state == JobState.WAITING:
+                running.process.ask(process_group.KILL)
         is_news, self._is_called_off = not self._is_called_off, True
         return is_news
 
@@ -176,7 +199,8 @@ class Launch:
     def _waiting(self) -> list[SweepJob]:
         if self._starts_no_more():
             return []
-        return [job for job in self.manifest.jobs if job.state == JobState.WAITING]
+        waiting = (job for job in self.manifest.jobs if job.state == JobState.WAITING)
+        return [job for job in waiting if job.number not in self._running]
 
     def _take_in(self) -> None:
         """Take the next jobs from the source. Some may be over without having started."""
@@ -193,24 +217,34 @@ class Launch:
                 self._report(job, f"is {job.state}{_format_reason(job)}: {job.name}")
 
     def _start(self, job: SweepJob) -> None:
-        wanted = is_wanted(job.experiment)
-        dequeue(job.experiment)
-        if not wanted:
+        if not is_wanted(job.experiment):
+            dequeue(job.experiment)
             self._change(job.end(time.time(), JobState.STOPPED, NOT_STARTED))
             self._report(job, f"is {NOT_STARTED}")
             return
         if (why := self._place.refuses(job)) is not None:
+            dequeue(job.experiment)
             self._change(job.begin(time.time()).end(time.time(), JobState.FAILED, why))
             self._report(job, f"failed: {why}")
             return
         files = self._files(job)
         following = Following(files.log)
-        self._change(job := job.begin(time.time()))
+        if not self._place.starts_later:
+            job = self._begin(job)
         process = self._place.start(job, files, self._cache, self._seats)
         self._running[job.number] = Running(files, following, process)
         self._print_line(f"{job.number} of {self.manifest.expected}: {job.name}  ({job.experiment})")
 
+    def _begin(self, job: SweepJob) -> SweepJob:
+        """Note that a job has left the queue and runs, and return it."""
+        dequeue(job.experiment)
+        self._change(begun := job.begin(time.time()))
+        return begun
+
     def _settle(self, job: SweepJob, running: Running) -> None:
+        if job.state == JobState.WAITING:
+            self._settle_not_begun(job, running)
+            return
         code = running.files.exit_code()
         if code is None:
             running.process.end()
@@ -239,14 +273,29 @@ class Launch:
                     self._print_line(f"  {line}")
                 self._retry(job)
 
+    def _settle_not_begun(self, job: SweepJob, running: Running) -> None:
+        """Settle a job that its backend did not start."""
+        if self._is_called_off:
+            return
+        state, why = JobState.STOPPED, NOT_STARTED
+        if job.why == TAKEN_AWAY:
+            why = TAKEN_AWAY
+        elif is_wanted(job.experiment):
+            state, why = JobState.FAILED, running.process.failure() or NOT_BEGUN
+        dequeue(job.experiment)
+        self._change(job.end(time.time(), state, why))
+        self._report(job, f"{state}: {why}")
+        self._retry(self.manifest.job(job.number))
+
     def _moves_elsewhere(self, job: SweepJob, why: str | None) -> bool:
         """Let a job wait again if it was lost together with its node. Return whether it was."""
         lost = self._lost.get(job.number, 0)
         if why is None or lost >= MOST_LOSSES:
             return False
-        self._lost[job.number] = lost + 1
-        self._change(job.end(time.time(), JobState.STOPPED, why).in_state(JobState.WAITING))
-        self._report(job, f"is {why}; it resumes elsewhere")
+        self._lost[job.number] = lost + (not self._place.starts_later)  # a scheduler itself knows when it is enough
+        self._queue_up(job.end(time.time(), JobState.STOPPED, why))
+        where = "its launcher starts it again" if self._place.starts_later else "it resumes elsewhere"
+        self._report(job, f"is {why}; {where}")
         return True
 
     def _retry(self, job: SweepJob) -> None:
@@ -271,7 +320,8 @@ class Launch:
 def end_all(launches: Sequence[Launch], number: int = process_group.INTERRUPT) -> None:
     """End all running jobs. The signal goes to all of them at once, so that none waits for another."""
     try:
-        for running in [one for launch in launches for one in launch.interrupt(number)]:
+        asked = [running for launch in launches for running in launch.interrupt(number)]
+        for running in sorted(asked, key=lambda running: not running.process.has_begun()):
             running.process.end(asked=True)
     except KeyboardInterrupt:  # a second Ctrl-C, of somebody who does not wait
         for running in [one for launch in launches for one in launch.interrupt()]:

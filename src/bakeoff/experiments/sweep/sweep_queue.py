@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from bakeoff.experiments.runs.run_status import dequeue, enqueue
-from bakeoff.experiments.sweep.backend import Backend, ThisMachine
+from bakeoff.experiments.sweep.backend import Backend, LocalBackend
 from bakeoff.experiments.sweep.launch import SECONDS_BETWEEN_CHECKS, Launch, LaunchOptions, end_all, launch_of
 from bakeoff.experiments.sweep.resources import Seats
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest, load_manifest, one_launcher
@@ -87,7 +87,7 @@ class QueueRun:
     ) -> None:  # fmt: skip
         """With `wait` it waits for more sweeps when the queue is empty."""
         self._print_line, self._rules, self._wait = print_line, rules, wait
-        self._place = place or ThisMachine()
+        self._place = place or LocalBackend()
         self._seats = seats or self._place.seats(rules.side_by_side)
         self._open: dict[str, tuple[Launch, ExitStack]] = {}
         self._last_read = -SECONDS_BETWEEN_READS

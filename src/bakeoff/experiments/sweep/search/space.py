@@ -12,7 +12,7 @@ from pathlib import Path
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
 
 from bakeoff.config.compose.overrides import parse_overrides
-from bakeoff.experiments.sweep.configurations import MOST_AT_ALL, Configuration, get_text, list_values
+from bakeoff.experiments.sweep.configurations import MOST_AT_ALL, Configuration, SplitOverrides, get_text, list_values
 from bakeoff.experiments.sweep.sweep_manifest import SweepJob
 from bakeoff.foundation.errors import ConfigError
 
@@ -161,8 +161,10 @@ class Space:
 
 
 def parse_space(overrides: Iterable[str], conf: Path) -> Space:
-    """Return the space of these overrides. If a key is set twice, the last one counts."""
-    by_key = {override.get_key_element(): override for override in parse_overrides(overrides)}
+    """Return the space of these overrides, of which those of a launcher are no part. If a key is set twice, the last
+    one counts."""
+    variants = SplitOverrides.split(overrides).variants
+    by_key = {override.get_key_element(): override for override in parse_overrides(variants)}
     parsed = by_key.values()
     space = Space(tuple(_parse_axis(one, conf) if one.is_sweep_override() else get_text(one) for one in parsed))
     if not space.axes:
