@@ -5,21 +5,29 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import flatbuffers
 import numpy as np
 import pytest
 
 from bakeoff.export.edge_tpu import EdgeTpu, check_edge_tpu, find_obstacle
-from bakeoff.export.flatbuffer import Byte, FlatbufferTable, FlatTable, Int32, finish
 from bakeoff.export.settings import Export
 from bakeoff.export.tflite_metadata import MODEL_IDENTIFIER, ModelMetadata
-from bakeoff.export.tflite_operations import NAMES, TYPES, LiteFile, Operation, Tensor, parse_lite_file, read_lite_file
+from bakeoff.export.tflite_operations import (
+    LiteFile,
+    Operation,
+    Tensor,
+    load_schema,
+    parse_lite_file,
+    read_lite_file,
+)
 from bakeoff.export.upsample import enlarge_by_one_operation
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import DataError
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 from support.messages import missing_in
 
-NO_OPTIONS = FlatTable.empty()
+schema = load_schema()
+SHUFFLED, NEW_AXIS = schema.FullyConnectedOptionsT(weightsFormat=1), schema.StridedSliceOptionsT(newAxisMask=1)
 
 
 def tensor(*shape: int, kind: str = "int8", constant: bytes = b"", dynamic: bool = False) -> Tensor:
@@ -30,13 +38,8 @@ def constant(*numbers: int) -> Tensor:
     return tensor(len(numbers), kind="int32", constant=struct.pack(f"<{len(numbers)}i", *numbers))
 
 
-def options(fields: dict[int, Byte | Int32]) -> FlatTable:
-    return FlatTable.root(finish(FlatbufferTable(fields), b"TEST"))
-
-
-def operation(name: str, *inputs: Tensor, to: Tensor | None = None, fields: dict | None = None) -> Operation:
-    own_options = options(fields) if fields else NO_OPTIONS
-    return Operation(name, False, inputs, (to or tensor(1, 4, 4, 8),), own_options)
+def operation(name: str, *inputs: Tensor, to: Tensor | None = None, options: object = None) -> Operation:
+    return Operation(name, False, inputs, (to or tensor(1, 4, 4, 8),), options)
 
 
 IMAGE, KERNEL = tensor(1, 4, 4, 8), tensor(8, 3, 3, 8, constant=b"\1")
@@ -60,10 +63,10 @@ REFUSED = {
     "its size": operation("ADD", replace(IMAGE, dynamic=True), IMAGE),
     "more than three dimensions: 2 x 4 x 4 x 8": operation("RELU", tensor(2, 4, 4, 8)),
     "not constant": operation("CONV_2D", IMAGE, replace(KERNEL, constant=b"")),
-    "dilation": operation("CONV_2D", IMAGE, KERNEL, fields={4: Int32(2)}),
-    "activation": operation("AVERAGE_POOL_2D", IMAGE, fields={5: Byte(1)}),
+    "dilation": operation("CONV_2D", IMAGE, KERNEL, options=schema.Conv2DOptionsT(dilationWFactor=2)),
+    "activation": operation("AVERAGE_POOL_2D", IMAGE, options=schema.Pool2DOptionsT(fusedActivationFunction=1)),
     "must be zeros": operation("CONCATENATION", IMAGE, tensor(1, 4, 4, 8, constant=b"\1")),
-    "default format": operation("FULLY_CONNECTED", IMAGE, KERNEL, fields={1: Byte(1)}),
+    "default format": operation("FULLY_CONNECTED", IMAGE, KERNEL, options=SHUFFLED),
     "output": operation("FULLY_CONNECTED", IMAGE, KERNEL, to=tensor(2, 5)),
     "mean over 6 channels": operation("MEAN", tensor(1, 4, 4, 6), constant(3)),
     "batch's axis": operation("REDUCE_MAX", IMAGE, constant(0)),
@@ -71,7 +74,7 @@ REFUSED = {
     "of 1 x 9 x 3": operation("SOFTMAX", tensor(1, 9, 3)),
     "16,000 numbers": operation("SOFTMAX", tensor(1, 16_001)),
     "strides": operation("STRIDED_SLICE", IMAGE, constant(0), constant(1), constant(2)),
-    "ellipsis": operation("STRIDED_SLICE", IMAGE, constant(0), constant(1), constant(1), fields={3: Int32(1)}),
+    "ellipsis": operation("STRIDED_SLICE", IMAGE, constant(0), constant(1), constant(1), options=NEW_AXIS),
 }
 
 
@@ -120,29 +123,6 @@ def test_of_a_detector_the_processor_computes_only_the_choice_among_boxes(writte
     assert missing_in(reason, "DEQUANTIZE ", "not on the list") == []
 
 
-def test_a_file_is_read_as_tensorflow_reads_it(written: Path) -> None:
-    from tensorflow.lite.python import schema_py_generated as schema
-
-    def numbers_of(kind: type) -> dict[str, int]:
-        return {name: value for name, value in vars(kind).items() if isinstance(value, int)}
-
-    codes = numbers_of(schema.BuiltinOperator)
-    assert {name: codes[name] for name in NAMES} == {name: place for place, name in enumerate(NAMES)}
-    types = numbers_of(schema.TensorType)
-    assert [types[name.upper()] for name in TYPES] == list(range(len(TYPES)))
-    file, model = read_lite_file(written), schema.ModelT.InitFromPackedBuf(written.read_bytes())
-    [graph] = model.subgraphs
-    for own, other in zip(file.operations, graph.operators, strict=True):
-        code = model.operatorCodes[other.opcodeIndex]
-        assert own.name == (code.customCode.decode() if own.custom else NAMES[code.builtinCode])
-        given = [graph.tensors[place] for place in other.inputs if place != -1]
-        assert [one.shape for one in own.inputs] == [tuple(one.shape) for one in given]
-        assert [types[one.type.upper()] for one in own.inputs] == [one.type for one in given]
-        assert [bool(one.constant) for one in own.inputs] == [
-            model.buffers[one.buffer].data is not None for one in given
-        ]
-
-
 def test_a_network_enlarges_the_same_by_one_operation_and_stays_as_it_is() -> None:
     network, _ = opinionated("detection")
     images = examples("detection", 2)
@@ -161,7 +141,10 @@ def test_a_damaged_file_is_refused_and_an_operation_of_tomorrow_goes_by_its_numb
         parse_lite_file(written.read_bytes()[:300], "cut.tflite")
     with pytest.raises(DataError, match=r"nowhere\.tflite: .*\(No such file"):
         read_lite_file(Path("nowhere.tflite"))
-    code, operator = FlatbufferTable({0: Byte(127), 3: Int32(999)}), FlatbufferTable({})
-    model = finish(FlatbufferTable({1: [code], 2: [FlatbufferTable({3: [operator]})]}), MODEL_IDENTIFIER)
-    [reason] = check_edge_tpu(parse_lite_file(model, "new.tflite")).reasons
+    code = schema.OperatorCodeT(deprecatedBuiltinCode=127, builtinCode=999)
+    graph = schema.SubGraphT(tensors=[], operators=[schema.OperatorT()])
+    builder = flatbuffers.Builder()
+    model = schema.ModelT(operatorCodes=[code], subgraphs=[graph], buffers=[]).Pack(builder)
+    builder.Finish(model, file_identifier=MODEL_IDENTIFIER)
+    [reason] = check_edge_tpu(parse_lite_file(bytes(builder.Output()), "new.tflite")).reasons
     assert missing_in(reason, "999", "not on the list") == []

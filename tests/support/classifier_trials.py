@@ -32,18 +32,12 @@ def borrowed(network: keras.Model) -> Iterator[keras.Model]:
         network.set_weights(kept)
 
 
-def untouched_weights(settings: Any, network: keras.Model, num_classes: int) -> list[str]:
-    """Paths of the trainable weights that a training step gives no gradient, or one that is no number."""
-    loss, tape = _loss_of(settings, network, num_classes)
-    return _without_gradient(network, tape.gradient(loss, network.trainable_variables))
-
-
 def try_a_step(settings: Any, network: keras.Model, num_classes: int) -> tuple[list[str], float, float]:
     """The weights without a gradient; what a step against it should take from the loss, a hundredth; what it takes."""
     states = [(state, state.numpy()) for state in network.non_trainable_variables if "seed_generator" in state.path]
     loss, tape = _loss_of(settings, network, num_classes)
     gradients = tape.gradient(loss, network.trainable_variables)
-    without = _without_gradient(network, gradients)
+    without = without_gradient(network, gradients)
     promised = 0.01 * float(loss)
     rate = promised / sum(float(tf.reduce_sum(one**2)) for one in gradients if one is not None)
     for weight, gradient in zip(network.trainable_variables, gradients, strict=True):
@@ -65,7 +59,8 @@ def _loss_of(settings: Any, network: keras.Model, num_classes: int) -> tuple[tf.
     return loss, tape
 
 
-def _without_gradient(network: keras.Model, gradients: Sequence[tf.Tensor | None]) -> list[str]:
+def without_gradient(network: keras.Model, gradients: Sequence[tf.Tensor | None]) -> list[str]:
+    """Paths of the weights whose gradient is 0, huge or not there. A bias before batch norm would have none."""
     sizes = [0.0 if one is None else float(tf.reduce_max(tf.abs(one))) for one in gradients]
     assert len(sizes) == len(network.trainable_variables) > 5
     return [

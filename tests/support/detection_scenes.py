@@ -4,9 +4,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.plan.optimizers import Momentum
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.training.step import Step
+from support.classifier_trials import without_gradient
 
 CLASSES = ("white", "black")
 STEPS_BEFORE_A_LOOK, MOST_STEPS = 10, 200  # most networks have learned all after 40 to 70
@@ -60,20 +62,24 @@ def learn_by_heart(
             missed = find_missed(network, task, images, truth, near)
 
 
-def count_weights_with_a_gradient(network: keras.Model, task: Detection, images: np.ndarray) -> int:
-    """Count the weights that train; each must get a gradient from a box in two images that is neither 0 nor huge."""
-    example = {"boxes": tf.constant([[0.1, 0.1, 0.4, 0.4]]), "classes": tf.constant([2], tf.int64)}
-    targets = {name: tf.stack([value] * 2) for name, value in task.encode(example).items()}
+def untouched_weights(network: keras.Model, task: Detection, images: np.ndarray) -> list[str]:
+    """Paths of the trainable weights that get no gradient from a box of every level, or one that is 0 or huge."""
+    boxes = _box_of_each_level(task)
+    example = {"boxes": tf.constant(boxes), "classes": tf.constant(np.arange(len(boxes)) % 3 + 1)}
+    targets = {name: tf.stack([value] * len(images)) for name, value in task.encode(example).items()}
     with tf.GradientTape() as tape:
         loss = tf.add_n(list(task.losses(network(images, training=True), targets).values()))
-    gradients = tape.gradient(loss, network.trainable_variables)
-    size = {
-        weight.path: 0.0 if gradient is None else float(tf.reduce_max(tf.abs(gradient)))
-        for weight, gradient in zip(network.trainable_variables, gradients, strict=True)
-    }
-    # A bias before batch norm has none; there is no such bias here.
-    assert [path for path, largest in size.items() if not 1e-12 < largest < 1e6] == []
-    return len(size)
+    return without_gradient(network, tape.gradient(loss, network.trainable_variables))
+
+
+def _box_of_each_level(task: Detection) -> np.ndarray:
+    settings = task.model
+    if isinstance(settings, PointDetector):
+        sizes = [(settings.input_size // stride) ** 2 for stride in settings.strides]
+    else:
+        levels = settings.anchors.levels(settings.input_size, settings.strides)
+        sizes = [len(centres) ** 2 * len(shapes) for centres, shapes in levels]
+    return task.head.anchors[np.cumsum(sizes) - 1]
 
 
 def find_missed(network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float) -> object:

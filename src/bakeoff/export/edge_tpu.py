@@ -94,32 +94,26 @@ def _nothing(operation: Operation) -> str:
     return ""
 
 
-def _no_activation(field: int) -> Limit:
-    """`field`: where the options have the activation that is computed along with the operation."""
-
-    def limit(operation: Operation) -> str:
-        return "" if operation.options.number(field, "<b") == NO_ACTIVATION else "has an activation in it"
-
-    return limit
+def _no_activation(operation: Operation) -> str:
+    """Refuse an activation that is computed along with the operation."""
+    has_none = getattr(operation.options, "fusedActivationFunction", NO_ACTIVATION) == NO_ACTIVATION
+    return "" if has_none else "has an activation in it"
 
 
-def _same_dilation(x: int, y: int) -> Limit:
-    def limit(operation: Operation) -> str:
-        sides = {operation.options.number(field, "<i", absent=1) for field in (x, y)}
-        return "" if len(sides) == 1 else "its dilation differs in x and y"
-
-    return limit
+def _same_dilation(operation: Operation) -> str:
+    x, y = (getattr(operation.options, f"dilation{side}Factor", 1) for side in "WH")
+    return "" if x == y else "its dilation differs in x and y"
 
 
 def _concatenation(operation: Operation) -> str:
     constants = [tensor.constant for tensor in operation.inputs if tensor.constant]
     if constants and (len(operation.inputs) > 2 or any(any(constant) for constant in constants)):
         return "a constant in it must be zeros beside one other input"
-    return _no_activation(1)(operation)
+    return _no_activation(operation)
 
 
 def _fully_connected(operation: Operation) -> str:
-    if operation.options.number(1, "<b"):
+    if getattr(operation.options, "weightsFormat", 0):
         return "its weights are not in the default format"
     [output] = operation.outputs
     return "" if prod(output.shape) == output.shape[-1] else "its output has more than one dimension"
@@ -143,7 +137,7 @@ def _mean(operation: Operation) -> str:
 
 
 def _pack(operation: Operation) -> str:
-    axis = operation.options.number(1, "<i") % len(operation.outputs[0].shape)
+    axis = getattr(operation.options, "axis", 0) % len(operation.outputs[0].shape)
     return "" if axis else "works on the batch's axis"
 
 
@@ -171,7 +165,7 @@ def _split(operation: Operation) -> str:
 def _strided_slice(operation: Operation) -> str:
     if any(stride != 1 for stride in operation.inputs[3].integers()):
         return "its strides are not all 1"
-    masks = [operation.options.number(field, "<i") for field in (2, 3)]  # ellipsis, new axis
+    masks = [getattr(operation.options, mask, 0) for mask in ("ellipsisMask", "newAxisMask")]
     return "has an ellipsis or a new axis" if any(masks) else ""
 
 
@@ -179,16 +173,16 @@ def _strided_slice(operation: Operation) -> str:
 # AVERAGE_POOL_2D in a file.
 LIMITS: Mapping[str, Limit] = {
     "ADD": _nothing,
-    "AVERAGE_POOL_2D": _no_activation(5),
+    "AVERAGE_POOL_2D": _no_activation,
     "CONCATENATION": _concatenation,
-    "CONV_2D": _same_dilation(4, 5),
-    "DEPTHWISE_CONV_2D": _same_dilation(5, 6),
+    "CONV_2D": _same_dilation,
+    "DEPTHWISE_CONV_2D": _same_dilation,
     "EXPAND_DIMS": _nothing,
     "FULLY_CONNECTED": _fully_connected,
     "L2_NORMALIZATION": _nothing,
     "LOGISTIC": _nothing,
     "MAXIMUM": _nothing,
-    "MAX_POOL_2D": _no_activation(5),
+    "MAX_POOL_2D": _no_activation,
     "MEAN": _mean,
     "MINIMUM": _nothing,
     "MUL": _nothing,

@@ -4,12 +4,14 @@ data = finish(FlatbufferTable({0: "digits", 3: [FlatbufferTable({0: "only subgra
 FlatTable.root(data).tables(3)[0].text(0)  # "only subgraph"
 """
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import flatbuffers
+from flatbuffers import encode
+from flatbuffers.number_types import Float32Flags, Uint32Flags, UOffsetTFlags
+from flatbuffers.table import Table
 
 
 @dataclass(frozen=True)
@@ -84,65 +86,38 @@ class FlatTable:
     """One that is read. A field that is left out is 0 or empty; bytes that are no flatbuffer raise struct.error."""
 
     def __init__(self, data: bytes, place: int) -> None:
-        self._data, self._place = data, place
+        self._table = Table(data, place)
 
     @classmethod
     def root(cls, data: bytes) -> "FlatTable":
-        return cls(data, _number(data, "<I", 0))
+        return cls(data, encode.Get(UOffsetTFlags.packer_type, data, 0))
 
-    @classmethod
-    def empty(cls) -> "FlatTable":
-        """Return a table whose every field is left out."""
-        return cls(struct.pack("<HHi", 4, 4, 4), 4)
-
-    def number(self, field: int, layout: str = "<I", absent: int = 0) -> int:
-        """`absent`: what the schema says for a number that is left out."""
+    def number(self, field: int, kind: type = Uint32Flags) -> int:
         place = self._find(field)
-        return _number(self._data, layout, place) if place else absent
+        return self._table.Get(kind, place) if place else 0
 
     def text(self, field: int) -> str:
         return self.bytes(field).decode("utf-8", "replace")
 
     def bytes(self, field: int) -> bytes:
-        start, length = self._vector(field)
-        return self._data[start : start + length]
+        place = self._find(field)
+        return self._table.String(place) if place else b""
 
     def floats(self, field: int) -> list[float]:
-        start, length = self._vector(field)
-        return list(struct.unpack_from(f"<{length}f", self._data, start))
-
-    def integers(self, field: int) -> tuple[int, ...]:
-        """Return a vector of signed 32-bit numbers."""
-        start, length = self._vector(field)
-        return struct.unpack_from(f"<{length}i", self._data, start)
+        offset = self._table.Offset(4 + 2 * field)
+        return self._table.GetVectorAsNumpy(Float32Flags, offset).tolist() if offset else []
 
     def table(self, field: int) -> "FlatTable | None":
         place = self._find(field)
-        return FlatTable(self._data, self._follow(place)) if place else None
+        return FlatTable(self._table.Bytes, self._table.Indirect(place)) if place else None
 
     def tables(self, field: int) -> list["FlatTable"]:
-        start, length = self._vector(field)
-        return [FlatTable(self._data, self._follow(start + 4 * item)) for item in range(length)]
+        if not (offset := self._table.Offset(4 + 2 * field)):
+            return []
+        start, length = self._table.Vector(offset), self._table.VectorLen(offset)
+        return [FlatTable(self._table.Bytes, self._table.Indirect(start + 4 * item)) for item in range(length)]
 
     def _find(self, field: int) -> int:
         """Return where its value is; 0 if it is left out."""
-        directory = self._place - _number(self._data, "<i", self._place)
-        slot = 4 + 2 * field
-        if slot >= _number(self._data, "<H", directory):
-            return 0
-        offset = _number(self._data, "<H", directory + slot)
-        return self._place + offset if offset else 0
-
-    def _vector(self, field: int) -> tuple[int, int]:
-        """Return where it begins, and how many it has."""
-        if not (place := self._find(field)):
-            return 0, 0
-        start = self._follow(place)
-        return start + 4, _number(self._data, "<I", start)
-
-    def _follow(self, place: int) -> int:
-        return place + _number(self._data, "<I", place)
-
-
-def _number(data: bytes, layout: str, place: int) -> Any:
-    return struct.unpack_from(layout, data, place)[0]
+        offset = self._table.Offset(4 + 2 * field)
+        return self._table.Pos + offset if offset else 0

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flatbuffers.number_types import Uint8Flags
+
 from bakeoff.export.flatbuffer import Byte, FlatbufferTable, FlatTable, Int32, Numbers, finish
 from bakeoff.foundation.errors import DataError
 
@@ -139,10 +141,10 @@ def read_metadata(path: Path) -> LiteMetadata:
         labels = next(text for name, text in texts.items() if name in _label_files(outputs, root, texts))
         mean, deviation = _read_normalization(image)
         view, rule = (json.loads(texts.get(name, "{}")) for name in (VIEW, RULE))
-    except (ValueError, struct.error, StopIteration, IndexError) as error:
+        names = tuple(output.text(0) for output in outputs)
+    except (ValueError, TypeError, struct.error, StopIteration, IndexError, zipfile.BadZipFile) as error:
         reason = f"is damaged or cut off, its metadata cannot be read ({type(error).__name__}: {error})"
         raise DataError(f"{path}: {reason}") from None
-    names = tuple(output.text(0) for output in outputs)
     return LiteMetadata(tuple(labels.splitlines()), tuple(mean), tuple(deviation), names, view, rule)
 
 
@@ -170,6 +172,6 @@ def _label_files(outputs: list[FlatTable], root: FlatTable, texts: Mapping[str, 
 def _read_normalization(image: FlatTable) -> tuple[list[float], list[float]]:
     for unit in image.tables(4):
         options = unit.table(1)
-        if unit.number(0, "<B") == NORMALIZATION and options:
+        if unit.number(0, Uint8Flags) == NORMALIZATION and options:
             return options.floats(0), options.floats(1)
     return [MEAN], [DEVIATION]

@@ -1,45 +1,35 @@
-"""The operations of a .tflite in the order in which they run, by the field numbers of TensorFlow Lite's schema.
+"""The operations of a .tflite in the order in which they run, by TensorFlow Lite's own generated schema.
 
-[operation.name for operation in read_operations(data)]  # ["QUANTIZE", "CONV_2D", ...]
+[operation.name for operation in read_lite_file(path).operations]  # ["QUANTIZE", "CONV_2D", ...]
 """
 
 import struct
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from bakeoff.export.flatbuffer import FlatTable
 from bakeoff.export.tflite_metadata import MODEL_IDENTIFIER
-from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.errors import DataError, WorkspaceError
 
-# What stands for an operation in a file is its place here; "STABLEHLO_..." and later ones are no part of a released
-# network, and go by their number.
-NAMES = """
-ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR
-FULLY_CONNECTED HASHTABLE_LOOKUP L2_NORMALIZATION L2_POOL_2D LOCAL_RESPONSE_NORMALIZATION LOGISTIC LSH_PROJECTION LSTM
-MAX_POOL_2D MUL RELU RELU_N1_TO_1 RELU6 RESHAPE RESIZE_BILINEAR RNN SOFTMAX SPACE_TO_DEPTH SVDF TANH CONCAT_EMBEDDINGS
-SKIP_GRAM CALL CUSTOM EMBEDDING_LOOKUP_SPARSE PAD UNIDIRECTIONAL_SEQUENCE_RNN GATHER BATCH_TO_SPACE_ND SPACE_TO_BATCH_ND
-TRANSPOSE MEAN SUB DIV SQUEEZE UNIDIRECTIONAL_SEQUENCE_LSTM STRIDED_SLICE BIDIRECTIONAL_SEQUENCE_RNN EXP TOPK_V2 SPLIT
-LOG_SOFTMAX DELEGATE BIDIRECTIONAL_SEQUENCE_LSTM CAST PRELU MAXIMUM ARG_MAX MINIMUM LESS NEG PADV2 GREATER GREATER_EQUAL
-LESS_EQUAL SELECT SLICE SIN TRANSPOSE_CONV SPARSE_TO_DENSE TILE EXPAND_DIMS EQUAL NOT_EQUAL LOG SUM SQRT RSQRT SHAPE POW
-ARG_MIN FAKE_QUANT REDUCE_PROD REDUCE_MAX PACK LOGICAL_OR ONE_HOT LOGICAL_AND LOGICAL_NOT UNPACK REDUCE_MIN FLOOR_DIV
-REDUCE_ANY SQUARE ZEROS_LIKE FILL FLOOR_MOD RANGE RESIZE_NEAREST_NEIGHBOR LEAKY_RELU SQUARED_DIFFERENCE MIRROR_PAD ABS
-SPLIT_V UNIQUE CEIL REVERSE_V2 ADD_N GATHER_ND COS WHERE RANK ELU REVERSE_SEQUENCE MATRIX_DIAG QUANTIZE MATRIX_SET_DIAG
-ROUND HARD_SWISH IF WHILE NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5 SCATTER_ND SELECT_V2 DENSIFY SEGMENT_SUM
-BATCH_MATMUL PLACEHOLDER_FOR_GREATER_OP_CODES CUMSUM CALL_ONCE BROADCAST_TO RFFT2D CONV_3D IMAG REAL COMPLEX_ABS
-HASHTABLE HASHTABLE_FIND HASHTABLE_IMPORT HASHTABLE_SIZE REDUCE_ALL CONV_3D_TRANSPOSE VAR_HANDLE READ_VARIABLE
-ASSIGN_VARIABLE BROADCAST_ARGS RANDOM_STANDARD_NORMAL BUCKETIZE RANDOM_UNIFORM MULTINOMIAL GELU
-""".split()
-TYPES = (
-    "float32", "float16", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float64",
-    "complex128", "uint64", "resource", "variant", "uint32", "uint16", "int4", "bfloat16",
-)  # fmt: skip
-CUSTOM = NAMES.index("CUSTOM")
-OPERATOR_CODES, SUBGRAPHS, BUFFERS = 1, 2, 4  # of a model
-TENSORS, INPUTS, OUTPUTS, OPERATORS = 0, 1, 2, 3  # of a subgraph
-SHAPE, TYPE, BUFFER, NAME, SHAPE_SIGNATURE = 0, 1, 2, 3, 7  # of a tensor
-CODE, TAKES, GIVES, OPTIONS = 0, 1, 2, 4  # of an operator
-OLD_CODE, CUSTOM_CODE, NEW_CODE = 0, 1, 3  # of an operator's code
+SCHEMAS = {"tensorflow": "lite/python/schema_py_generated.py", "ai_edge_litert": "schema_py_generated.py"}
 ABSENT = -1  # an input that is left out
+
+
+@cache
+def load_schema() -> ModuleType:
+    """Load the schema's module alone: the package around it takes seconds, and reading a file needs nothing of it."""
+    for package, file in SCHEMAS.items():
+        found = find_spec(package)
+        for folder in (found and found.submodule_search_locations) or ():
+            spec = spec_from_file_location("tflite_schema", Path(folder, file))
+            assert spec and spec.loader
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+    raise WorkspaceError("reading a .tflite needs LiteRT, which is not installed; run `pip install ai-edge-litert`")
 
 
 @dataclass(frozen=True)
@@ -61,7 +51,7 @@ class Operation:
     custom: bool
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    options: FlatTable  # empty, where an operation has none
+    options: object  # of the schema's class for the operation; None where it has none
 
 
 @dataclass(frozen=True)
@@ -83,39 +73,47 @@ def parse_lite_file(data: bytes, name: str) -> LiteFile:
     """`name` is for the message about bytes that are no model."""
     if data[4:8] != MODEL_IDENTIFIER:
         raise DataError(f"{name}: is no TensorFlow Lite model, it begins with {data[:8]!r}")
+    schema = load_schema()
     try:
-        model = FlatTable.root(data)
-        codes = [_name_operation(code) for code in model.tables(OPERATOR_CODES)]
-        buffers = model.tables(BUFFERS)
-        graph = model.tables(SUBGRAPHS)[0]
-        tensors = [_read_tensor(tensor, buffers) for tensor in graph.tables(TENSORS)]
+        model = schema.ModelT.InitFromPackedBuf(data)
+        codes = [_name_operation(code) for code in model.operatorCodes]
+        graph = model.subgraphs[0]
+        tensors = [_read_tensor(tensor, model.buffers) for tensor in graph.tensors]
 
-        def chosen(table: FlatTable, field: int) -> tuple[Tensor, ...]:
-            return tuple(tensors[place] for place in table.integers(field) if place != ABSENT)
+        def chosen(places: Any) -> tuple[Tensor, ...]:
+            return tuple(tensors[place] for place in _list(places) if place != ABSENT)
 
         operations = []
-        for operator in graph.tables(OPERATORS):
-            called, custom = codes[operator.number(CODE)]
-            options = operator.table(OPTIONS) or FlatTable.empty()
-            operations.append(Operation(called, custom, chosen(operator, TAKES), chosen(operator, GIVES), options))
-        return LiteFile(tuple(operations), chosen(graph, INPUTS), chosen(graph, OUTPUTS))
-    except (struct.error, IndexError, ValueError) as error:
+        for one in graph.operators:
+            called, custom = codes[one.opcodeIndex]
+            operations.append(Operation(called, custom, chosen(one.inputs), chosen(one.outputs), one.builtinOptions))
+        return LiteFile(tuple(operations), chosen(graph.inputs), chosen(graph.outputs))
+    except (struct.error, IndexError, TypeError, ValueError) as error:
         raise DataError(f"{name}: is damaged or cut off ({type(error).__name__}: {error})") from None
 
 
-def _name_operation(code: FlatTable) -> tuple[str, bool]:
-    number = max(code.number(OLD_CODE, "<b"), code.number(NEW_CODE, "<i"))
-    if number == CUSTOM:
-        return code.text(CUSTOM_CODE), True
-    return (NAMES[number] if number < len(NAMES) else f"operation {number}"), False
+def _name_operation(code: Any) -> tuple[str, bool]:
+    number, operator = max(code.deprecatedBuiltinCode, code.builtinCode), load_schema().BuiltinOperator
+    if number == operator.CUSTOM:
+        return (code.customCode or b"").decode("utf-8", "replace"), True
+    return _name(operator, number) or f"operation {number}", False
 
 
-def _read_tensor(tensor: FlatTable, buffers: list[FlatTable]) -> Tensor:
-    number = tensor.number(TYPE, "<b")
+def _read_tensor(tensor: Any, buffers: Any) -> Tensor:
+    data = buffers[tensor.buffer].data
     return Tensor(
-        name=tensor.text(NAME),
-        shape=tensor.integers(SHAPE),
-        type=TYPES[number] if number < len(TYPES) else f"type {number}",
-        constant=buffers[tensor.number(BUFFER)].bytes(0),
-        dynamic=-1 in tensor.integers(SHAPE_SIGNATURE),
+        name=(tensor.name or b"").decode("utf-8", "replace"),
+        shape=tuple(_list(tensor.shape)),
+        type=_name(load_schema().TensorType, tensor.type).lower() or f"type {tensor.type}",
+        constant=b"" if data is None else data.tobytes(),
+        dynamic=ABSENT in _list(tensor.shapeSignature),
     )
+
+
+def _name(enumeration: type, number: int) -> str:
+    return next((name for name, value in vars(enumeration).items() if value == number), "")
+
+
+def _list(vector: Any) -> list[int]:
+    """Return the numbers of an array; none of one that is left out of the file."""
+    return [] if vector is None else vector.tolist()

@@ -7,7 +7,7 @@ import pytest
 
 from bakeoff.foundation.errors import OutOfRange
 from bakeoff.learning.networks.applications import InceptionV3
-from support.classifier_trials import learned, noise, untouched_weights
+from support.classifier_trials import noise
 from support.unfilled import answer, draw_values, unfilled
 
 SMALL = InceptionV3(input_size=75, background=True, batch_norm_momentum=0.83)
@@ -131,34 +131,3 @@ def test_weights_of_imagenet_go_under_the_same_names(small: keras.Model, monkeyp
     assert len(trained) == 94 * 4
     assert len({float(np.mean(weight)) for weight in trained.values()}) == len(trained)
     assert float(np.mean(trained["conv2d/kernel"])) == 0  # the first that is made
-
-
-def test_every_weight_of_both_heads_and_the_backbone_gets_a_gradient(small: keras.Model) -> None:
-    assert untouched_weights(SMALL, small, 5) == []
-
-
-def test_momentum_reaches_every_batch_norm(small: keras.Model) -> None:
-    norms = [layer for layer in small.layers if isinstance(layer, keras.layers.BatchNormalization)]
-    assert len(norms) == 94 + 2 and {layer.momentum for layer in norms} == {0.83}
-
-
-@pytest.mark.slow
-def test_network_learns_eight_images_by_heart() -> None:
-    labels = [1, 2, 3, 4, 4, 3, 2, 1]
-    calm = InceptionV3(input_size=75, dropout=0.0, batch_norm_momentum=0.5, label_smoothing=0.0)
-    losses, given = learned(calm, noise(calm, 8), labels, steps=25, rate=0.01)
-    assert min(losses[-5:]) < 0.2 * losses[0] and given == labels
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"input_size": 74}, r"^input_size:\D+75\D+74$"),
-        ({"auxiliary_weight": -0.1}, r"^auxiliary_weight:\D+0\D+1\D+-0\.1$"),
-        ({"auxiliary_weight": 1.1}, r"^auxiliary_weight:\D+0\D+1\D+1\.1$"),
-        ({"dropout": 1.0}, r"^dropout:\D+0\D+1\D+1\.0$"),
-    ],
-)
-def test_senseless_settings_are_refused(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(OutOfRange, match=message):
-        InceptionV3(**fields)

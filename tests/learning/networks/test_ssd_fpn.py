@@ -6,19 +6,15 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bakeoff.learning.networks.anchors import PyramidAnchors
 from bakeoff.learning.networks.detector_settings import (
     PYRAMID_LAYERS,
     Backbone,
     Convolutions,
-    DetectionLoss,
     Suppression,
 )
 from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
-from bakeoff.learning.tasks.detection import Detection
-from support.detection_scenes import CLASSES, draw_scenes, learn_by_heart
 from support.unfilled import unfilled
 
 QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
@@ -67,11 +63,6 @@ def built(settings: SsdFpn, num_classes: int = 3) -> keras.Model:
 def shaped(settings: SsdFpn, num_classes: int) -> keras.Model:
     """Without values."""
     return unfilled(lambda: settings.build(num_classes))
-
-
-def noise(settings: SsdFpn, count: int) -> np.ndarray:
-    size = settings.input_size
-    return np.random.default_rng(0).uniform(0, 255, (count, size, size, 3)).astype(np.float32)
 
 
 @pytest.mark.parametrize(
@@ -127,29 +118,11 @@ def test_parameters_of_the_full_networks_are_those_counted_by_hand(
     assert shaped(SsdFpn(backbone=Backbone(name=name)), 90).count_params() == backbone + neck + towers + heads
 
 
-@pytest.mark.parametrize(
-    ("settings", "numbers"),
-    [(LITE, 3), (FULL, 3), (RESNET, 3), (replace(LITE, loss=DetectionLoss(classes="softmax")), 4)],
-    ids=["lite", "full", "resnet", "softmax"],
-)
-def test_outputs_have_a_row_for_every_anchor(settings: SsdFpn, numbers: int) -> None:
-    anchors = len(settings.anchor_boxes())
-    shapes = {name: tuple(output.shape) for name, output in built(settings).output.items()}
-    assert shapes == {"boxes": (None, anchors, 4), "classes": (None, anchors, numbers)}
-
-
 @every_kind
 def test_prior_is_on_the_class_head_and_nowhere_else(settings: SsdFpn) -> None:
     network = built(settings)
     np.testing.assert_array_equal(network.get_layer("head.classes").bias, np.full(6, -4.6, np.float32))
     np.testing.assert_array_equal(network.get_layer("head.boxes").bias, np.zeros(8, np.float32))
-
-
-def test_every_class_starts_from_a_score_near_one_in_a_hundred() -> None:
-    keras.utils.set_random_seed(0)
-    settings = replace(FULL, predictor_convolutions=Convolutions())
-    scores = tf.sigmoid(settings.build(3)(noise(settings, 4), training=True)["classes"]).numpy()
-    assert 0.008 < np.median(scores) < 0.012
 
 
 def test_levels_share_convolutions_but_not_norms() -> None:
@@ -164,37 +137,3 @@ def test_levels_share_convolutions_but_not_norms() -> None:
         f"head.{kind}{layer}" for kind in ("boxes", "classes") for layer in (".conv0/kernel", "/kernel", "/bias")
     }
     assert paths == norms | kernels
-
-
-@every_kind
-def test_every_weight_gets_a_gradient(settings: SsdFpn) -> None:
-    network, task = built(settings), Detection(settings, "abc")
-    sides = [-(-settings.input_size // stride) for stride in settings.strides]
-    ends = np.cumsum([side**2 * settings.anchors.per_cell for side in sides])
-    boxes = settings.anchor_boxes()[ends - 1]  # an anchor of every level, so that each has a box to learn
-    example = {"boxes": tf.constant(boxes), "classes": tf.constant(np.arange(len(boxes)) % 3 + 1)}
-    targets = {name: tf.stack([value] * 4) for name, value in task.encode(example).items()}
-    with tf.GradientTape() as tape:
-        loss = tf.add_n(list(task.losses(network(noise(settings, 4), training=True), targets).values()))
-    gradients = tape.gradient(loss, network.trainable_variables)
-    without = [
-        weight.path
-        for weight, gradient in zip(network.trainable_variables, gradients, strict=True)
-        if gradient is None or not 1e-12 < float(tf.reduce_max(tf.abs(gradient))) < 1e6
-    ]
-    assert without == [] and len(gradients) > 80
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        replace(FULL, predictor=SharedBoxPredictor(depth=24, layers_before=1)),
-        pytest.param(LITE, marks=pytest.mark.slow),
-    ],
-    ids=["full", "lite"],
-)
-def test_network_learns_eight_scenes_by_heart(settings: SsdFpn) -> None:
-    keras.utils.set_random_seed(1)
-    images, truth = draw_scenes(64, (14, 28))
-    network, task = settings.build(2), Detection(settings, CLASSES)
-    learn_by_heart(network, task, images, truth, near=6 / 64)

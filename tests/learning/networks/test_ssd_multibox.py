@@ -6,13 +6,10 @@ from functools import cache
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bakeoff.learning.networks.anchors import MultiboxAnchors
 from bakeoff.learning.networks.detector_settings import Backbone, Convolutions, DetectionLoss, HardExamples, Suppression
 from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
-from bakeoff.learning.tasks.detection import Detection
-from support.detection_scenes import CLASSES, draw_scenes, learn_by_heart
 from support.unfilled import unfilled
 
 QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
@@ -48,11 +45,6 @@ def built(settings: SsdMultibox, num_classes: int = 3) -> keras.Model:
     return settings.build(num_classes)
 
 
-def noise(settings: SsdMultibox, count: int) -> np.ndarray:
-    size = settings.input_size
-    return np.random.default_rng(0).uniform(0, 255, (count, size, size, 3)).astype(np.float32)
-
-
 @pytest.mark.parametrize(
     ("size", "maps"),
     [
@@ -82,13 +74,6 @@ def test_parameters_are_those_counted_by_hand() -> None:
     assert network.count_params() == backbone + added + heads
 
 
-@pytest.mark.parametrize(("settings", "numbers"), [(TINY, 3), (OTHER, 4)], ids=["sigmoid", "softmax"])
-def test_outputs_have_a_row_for_every_anchor(settings: SsdMultibox, numbers: int) -> None:
-    anchors = len(settings.anchor_boxes())
-    shapes = {name: tuple(output.shape) for name, output in built(settings).output.items()}
-    assert shapes == {"boxes": (None, anchors, 4), "classes": (None, anchors, numbers)}
-
-
 @pytest.mark.parametrize("settings", [TINY, OTHER], ids=["plain", "depthwise"])
 def test_prior_is_on_the_class_heads_and_nowhere_else(settings: SsdMultibox) -> None:
     network = built(settings)
@@ -96,33 +81,3 @@ def test_prior_is_on_the_class_heads_and_nowhere_else(settings: SsdMultibox) -> 
     assert len(heads) == 2 * 3
     for path, bias in heads.items():
         np.testing.assert_array_equal(bias, np.float32(-4.6) if ".classes." in path else 0.0, err_msg=path)
-
-
-def test_every_class_starts_from_a_score_near_one_in_a_hundred() -> None:
-    scores = tf.sigmoid(built(TINY)(noise(TINY, 4), training=True)["classes"]).numpy()
-    assert 0.008 < np.median(scores) < 0.012
-
-
-@pytest.mark.parametrize("settings", [TINY, OTHER], ids=["plain", "depthwise"])
-def test_every_weight_gets_a_gradient(settings: SsdMultibox) -> None:
-    network, task = built(settings), Detection(settings, "abc")
-    boxes = [[0.1, 0.1, 0.4, 0.4], [0.3, 0.2, 0.9, 0.9], [0.5, 0.5, 0.8, 1.0]]
-    example = {"boxes": tf.constant(boxes), "classes": tf.constant([2, 1, 3], tf.int64)}
-    targets = {name: tf.stack([value] * 4) for name, value in task.encode(example).items()}
-    with tf.GradientTape() as tape:
-        loss = tf.add_n(list(task.losses(network(noise(settings, 4), training=True), targets).values()))
-    gradients = tape.gradient(loss, network.trainable_variables)
-    without = [
-        weight.path
-        for weight, gradient in zip(network.trainable_variables, gradients, strict=True)
-        if gradient is None or not 1e-12 < float(tf.reduce_max(tf.abs(gradient))) < 1e6
-    ]
-    assert without == [] and len(gradients) > 100
-
-
-def test_network_learns_eight_scenes_by_heart() -> None:
-    keras.utils.set_random_seed(1)
-    images, truth = draw_scenes(96, (22, 44))
-    settings = replace(TINY, backbone=OTHER.backbone)
-    network, task = settings.build(2), Detection(settings, CLASSES)
-    learn_by_heart(network, task, images, truth, near=8 / 96)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bakeoff.export.nms_numpy import Predictions
+from bakeoff.learning.networks.tile_merge import box_overlaps
 
 SURE, UNSURE = 0.5, 0.1  # scores; a detection below the second is ignored
 SECONDS_LOST = 1.0  # that an object may stay unseen and keep its number
@@ -88,7 +89,7 @@ def _match(
     """Pair detections with tracks of their class, the pair that overlaps most first."""
     if not tracks or not rows:
         return []
-    overlaps = _overlaps(np.stack([track.box for track in tracks]), boxes[list(rows)])
+    overlaps = box_overlaps(np.stack([track.box for track in tracks])[:, None], boxes[list(rows)][None])
     same = np.array([track.label for track in tracks])[:, None] == labels[list(rows)][None]
     overlaps = np.where(same, overlaps, -1.0)
     pairs = []
@@ -97,13 +98,3 @@ def _match(
         pairs.append((rows[row], tracks[track]))
         overlaps[track, :], overlaps[:, row] = -1.0, -1.0
     return pairs
-
-
-def _overlaps(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the intersection over union of each box with each of the others."""
-    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
-    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
-    both = np.prod(np.maximum(high - low, 0.0), axis=2)
-    sizes = [np.prod(np.maximum(some[:, 2:] - some[:, :2], 0.0), axis=1) for some in (boxes, others)]
-    union = sizes[0][:, None] + sizes[1][None] - both
-    return np.divide(both, union, out=np.zeros_like(both), where=union > 0)

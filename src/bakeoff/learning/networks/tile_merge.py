@@ -85,7 +85,7 @@ class _Candidates:
             others = np.array(kept, np.int64)
             others = others[(self.classes[others] == self.classes[seed])]
             different = (stands_for[others] != stands_for[seed]) | (stands_for[seed] == SEVERAL)
-            if not (_overlaps(boxes[seed], boxes[others[different]]) > tiles.max_overlap).any():
+            if not (box_overlaps(boxes[seed], boxes[others[different]]) > tiles.max_overlap).any():
                 kept.append(int(seed))
         return boxes, scores, np.array(kept, np.int64)
 
@@ -103,7 +103,7 @@ class _Candidates:
             )
             low = np.maximum(self.windows[one, :2], self.windows[rows, :2])
             common = np.concatenate([low, np.minimum(self.windows[one, 2:], self.windows[rows, 2:])], axis=1)
-            agrees = _overlaps(_cut(self.boxes[one], common), _cut(self.boxes[rows], common)) > most
+            agrees = box_overlaps(_cut(self.boxes[one], common), _cut(self.boxes[rows], common)) > most
             lies_in = self.is_cut[rows] & (_shared(self.boxes[one], self.boxes[rows]) > most * area(self.boxes[rows]))
             is_left[rows[agrees | lies_in]] = False
             joined = rows[agrees]
@@ -124,8 +124,8 @@ def _shared(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
     return area(np.concatenate([low, high], axis=-1))
 
 
-def _overlaps(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the intersection over union."""
+def box_overlaps(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the intersection over union of one box, or each of some, with each of the others."""
     both = _shared(boxes, others)
     union = area(boxes) + area(others) - both
     return np.divide(both, union, out=np.zeros_like(both), where=union > 0)

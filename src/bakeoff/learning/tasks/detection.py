@@ -10,8 +10,7 @@ import tensorflow as tf
 from bakeoff.learning.metrics import names
 from bakeoff.learning.metrics.box_matching import Boxes
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
-from bakeoff.learning.networks.detector_settings import Detector
-from bakeoff.learning.tasks.non_max_suppression import suppress
+from bakeoff.learning.networks.detector_settings import Detector, Suppression
 
 
 @dataclass(frozen=True)
@@ -102,3 +101,25 @@ def _examples(batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) ->
             {key: value[row][real] for key, value in truth.items()},
             {key: value[row][:count] for key, value in given.items()},
         )
+
+
+def suppress(boxes: tf.Tensor, scores: tf.Tensor, rule: Suppression) -> dict[str, tf.Tensor]:
+    """Return a batch's detections, best first, padded: boxes inside the image, scores, class ids 1..k, count.
+
+    Exported files have their own: tflite_build.py puts it into the graph, nms_numpy.py does it beside a runtime.
+    """
+    kept = tf.image.combined_non_max_suppression(
+        boxes[:, :, None],
+        scores,
+        max_output_size_per_class=rule.max_detections_per_class or rule.max_detections,
+        max_total_size=rule.max_detections,
+        iou_threshold=rule.max_overlap,
+        score_threshold=rule.min_score,
+        clip_boxes=True,
+    )
+    return {
+        "boxes": kept.nmsed_boxes,
+        "scores": kept.nmsed_scores,
+        "classes": tf.cast(kept.nmsed_classes, tf.int64) + 1,
+        "count": kept.valid_detections,
+    }

@@ -1,0 +1,236 @@
+"""What every network keeps, each kind in a small form: weights learn, settings reach their layers, names stay."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.learning.networks import NETWORKS
+from bakeoff.learning.networks.anchors import Anchors, MultiboxAnchors, PyramidAnchors
+from bakeoff.learning.networks.applications import EfficientNetV2B0, InceptionV3, MobileNetV2, MobileNetV3
+from bakeoff.learning.networks.cnn import ClipCnn, Cnn
+from bakeoff.learning.networks.detector_settings import (
+    Backbone,
+    Convolutions,
+    DetectionLoss,
+    HardExamples,
+    Suppression,
+)
+from bakeoff.learning.networks.norms import BatchNormalization
+from bakeoff.learning.networks.point_detector import PointDetector
+from bakeoff.learning.networks.s3dg import S3dG
+from bakeoff.learning.networks.ssd import Ssd
+from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
+from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
+from bakeoff.learning.tasks.detection import Detection
+from support.classifier_trials import borrowed, learned, noise, try_a_step
+from support.detection_scenes import CLASSES, draw_scenes, learn_by_heart, untouched_weights
+from support.unfilled import unfilled
+
+CHANGED: dict[str, Any] = {"dropout": 0.75, "batch_norm_momentum": 0.83}
+CLASSIFIERS: dict[str, Any] = {
+    "cnn": Cnn(input_size=16, width=0.25, **CHANGED),
+    "clip_cnn": ClipCnn(input_size=16, frames=4, width=0.25, **CHANGED),
+    "mobilenet_v2": MobileNetV2(input_size=32, width=0.35, **CHANGED),
+    "mobilenet_v3_small": MobileNetV3(input_size=32, width=0.5, **CHANGED),
+    "mobilenet_v3_large": MobileNetV3(size="large", input_size=32, width=0.35, **CHANGED),
+    "efficientnet_v2_b0": EfficientNetV2B0(input_size=32, **CHANGED),
+    "inception_v3": InceptionV3(input_size=75, background=True, **CHANGED),
+    "s3dg": S3dG(input_size=32, frames=4, depth_multiplier=0.125, min_depth=4, **CHANGED),
+    "s3d": S3dG(input_size=32, frames=4, depth_multiplier=0.125, min_depth=4, gating=False, **CHANGED),
+}
+LEARNS_SOON: dict[str, Any] = {"dropout": 0.0, "batch_norm_momentum": 0.5, "label_smoothing": 0.0}
+QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
+SURE = Suppression(min_score=0.3)
+LITE = SsdFpn(
+    input_size=64,
+    backbone=Backbone(depth_multiplier=0.25, min_depth=8),
+    pyramid=Pyramid(min_level=3, max_level=6, depth=96, depthwise=True),
+    convolutions=QUICK,
+    predictor=SharedBoxPredictor(depth=24, layers_before=1, depthwise=True, share_tower=True),
+    predictor_convolutions=QUICK,
+    anchors=PyramidAnchors(scale=2.0, aspect_ratios=(1.0,), scales_per_octave=2),
+    suppression=SURE,
+)
+FULL = replace(
+    LITE,
+    backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8),
+    pyramid=Pyramid(min_level=3, max_level=5, depth=96),
+    predictor=SharedBoxPredictor(depth=24, layers_before=1, dropout=0.1),
+)
+RESNET = Backbone(name="resnet50", depth_multiplier=0.125, min_depth=8)
+MULTIBOX = SsdMultibox(
+    input_size=96,
+    backbone=Backbone(depth_multiplier=0.25, min_depth=8),
+    num_maps=3,
+    convolutions=QUICK,
+    predictor_convolutions=replace(QUICK, initial_deviation=0.01),
+    anchors=MultiboxAnchors(min_scale=0.25, max_scale=0.6, aspect_ratios=(1.0,)),
+    suppression=SURE,
+)
+DETECTORS: dict[str, Any] = {
+    "ssd": Ssd(
+        input_size=64,
+        width=0.25,
+        pyramid_channels=16,
+        anchors=Anchors(scale=2.0, octave_steps=2, aspect_ratios=(1.0,)),
+        suppression=SURE,
+    ),
+    "ssd without convolutions in its head": Ssd(input_size=96, width=0.1, pyramid_channels=8, head_convolutions=0),
+    "fpn lite": LITE,
+    "fpn lite by softmax": replace(LITE, loss=DetectionLoss(classes="softmax")),
+    "fpn": FULL,
+    "fpn on resnet": replace(FULL, input_size=160, backbone=RESNET, pyramid=Pyramid()),
+    "multibox": MULTIBOX,
+    "multibox by softmax": replace(
+        MULTIBOX,
+        backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8),
+        depthwise_maps=True,
+        predictor=BoxPredictor(kernel=3, depthwise=True, layers_before=1, min_depth=8, max_depth=24, dropout=0.1),
+        loss=DetectionLoss(classes="softmax"),
+        mining=HardExamples(),
+    ),
+    "points": PointDetector(input_size=64, width=0.0625, bins=8, suppression=SURE),
+}
+NUMBER = 3  # of classes
+every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
+every_detector = pytest.mark.parametrize("name", DETECTORS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_networks() -> Iterator[None]:
+    yield
+    built.cache_clear()
+
+
+@cache
+def built(name: str) -> keras.Model:
+    """Once for all tests, which change no weights but the statistics of batch norm."""
+    keras.utils.set_random_seed(0)
+    return (CLASSIFIERS | DETECTORS)[name].build(NUMBER)
+
+
+def pictures(name: str, count: int) -> np.ndarray:
+    size = DETECTORS[name].input_size
+    return np.random.default_rng(0).uniform(0, 255, (count, size, size, 3)).astype(np.float32)
+
+
+def test_every_kind_is_here() -> None:
+    assert {type(settings) for settings in (CLASSIFIERS | DETECTORS).values()} == set(NETWORKS.values())
+
+
+@every_classifier
+def test_every_weight_gets_a_gradient_and_a_step_against_it_brings_the_loss_down(name: str) -> None:
+    with borrowed(built(name)) as network:
+        untouched, promised, gained = try_a_step(CLASSIFIERS[name], network, NUMBER)
+    assert untouched == []
+    if not name.startswith("s3d"):  # whose loss is as steep only nearby
+        assert 0.5 * promised < gained < 1.5 * promised
+
+
+@every_detector
+def test_every_weight_of_a_detector_gets_a_gradient(name: str) -> None:
+    network, task = built(name), Detection(DETECTORS[name], "abc")
+    assert untouched_weights(network, task, pictures(name, 4)) == []
+
+
+@every_classifier
+def test_there_is_a_logit_for_every_class(name: str) -> None:
+    settings = CLASSIFIERS[name]
+    heads = ("classes", "auxiliary") if settings.auxiliary_weight else ("classes",)
+    shapes = {head: output.shape for head, output in built(name).output.items()}
+    assert shapes == dict.fromkeys(heads, (None, NUMBER + settings.background))
+
+
+@every_detector
+def test_outputs_have_a_row_for_every_candidate(name: str) -> None:
+    settings = DETECTORS[name]
+    candidates, sides = len(settings.head().anchors), 4 * getattr(settings, "bins", 1)
+    numbers = NUMBER + getattr(settings.loss, "has_background", False)
+    shapes = {head: tuple(output.shape) for head, output in built(name).output.items()}
+    assert shapes == {"boxes": (None, candidates, sides), "classes": (None, candidates, numbers)}
+
+
+@every_classifier
+def test_dropout_acts_on_the_features_in_training_only(name: str) -> None:
+    [dropout, *_] = [layer for layer in built(name).layers if getattr(layer, "rate", None) == 0.75]
+    features = np.ones((1, 4000), np.float32)
+    np.testing.assert_array_equal(dropout(features, training=False), features)
+    assert 0.7 < np.mean(np.asarray(dropout(features, training=True)) == 0) < 0.8
+
+
+@every_classifier
+def test_momentum_reaches_every_batch_norm(name: str) -> None:
+    norms = [layer for layer in built(name).layers if isinstance(layer, keras.layers.BatchNormalization)]
+    assert {layer.momentum for layer in norms} == {0.83}
+    assert {isinstance(layer, BatchNormalization) for layer in norms} == {True} and len(norms) > 5
+
+
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *DETECTORS])
+def test_names_of_weights_are_unique_and_do_not_depend_on_what_was_built_before(name: str) -> None:
+    again = unfilled(lambda: (CLASSIFIERS | DETECTORS)[name].build(NUMBER))
+    first, second = ([weight.path for weight in network.weights] for network in (built(name), again))
+    assert first == second and len(set(first)) == len(first)
+
+
+@pytest.mark.parametrize(
+    ("name", "training", "share", "low", "high"),
+    [
+        ("ssd", False, 50, 0.005, 0.02),
+        ("ssd", False, 99, 0.005, 0.1),
+        ("fpn", True, 50, 0.008, 0.012),
+        ("multibox", True, 50, 0.008, 0.012),
+        ("points", False, 0, 0.008, 0.0125),
+        ("points", False, 100, 0.008, 0.0125),
+    ],
+)
+def test_every_class_starts_from_a_score_near_one_in_a_hundred(
+    name: str, training: bool, share: int, low: float, high: float
+) -> None:
+    network = built(name)
+    if name == "fpn":
+        keras.utils.set_random_seed(0)
+        network = replace(FULL, predictor_convolutions=Convolutions()).build(NUMBER)
+    scores = tf.sigmoid(network(pictures(name, 4), training=training)["classes"]).numpy()
+    assert low < np.percentile(scores, share) < high
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps", "rate", "share"),
+    [
+        pytest.param(replace(CLASSIFIERS["cnn"], **(LEARNS_SOON | {"batch_norm_momentum": 0.9})), 60, 0.03, 0.1),
+        *(
+            pytest.param(replace(CLASSIFIERS[name], **LEARNS_SOON), 20, 0.03, 0.1, marks=pytest.mark.slow)
+            for name in ("mobilenet_v2", "mobilenet_v3_small", "mobilenet_v3_large", "efficientnet_v2_b0")
+        ),
+        pytest.param(InceptionV3(input_size=75, **LEARNS_SOON), 25, 0.01, 0.2, marks=pytest.mark.slow),
+    ],
+)
+def test_a_classifier_learns_eight_images_by_heart(settings: Any, steps: int, rate: float, share: float) -> None:
+    labels = [1, 2, 3, 4, 4, 3, 2, 1]
+    losses, given = learned(settings, noise(settings, 8), labels, steps=steps, rate=rate)
+    assert min(losses[-5:]) < share * losses[0] and given == labels
+
+
+@pytest.mark.parametrize(
+    ("settings", "near", "share"),
+    [
+        (DETECTORS["ssd"], 4 / 64, 0.1),
+        (replace(FULL, predictor=SharedBoxPredictor(depth=24, layers_before=1)), 6 / 64, 0.1),
+        pytest.param(LITE, 6 / 64, 0.1, marks=pytest.mark.slow),
+        (replace(MULTIBOX, backbone=FULL.backbone), 8 / 96, 0.1),
+        # A side between two bins costs something even where it is answered best.
+        (PointDetector(input_size=64, width=0.125, batch_norm_momentum=0.9, suppression=SURE), 4 / 64, 0.2),
+    ],
+    ids=["ssd", "fpn", "fpn lite", "multibox", "points"],
+)
+def test_a_detector_learns_eight_scenes_by_heart(settings: Any, near: float, share: float) -> None:
+    keras.utils.set_random_seed(1)
+    size = settings.input_size
+    images, truth = draw_scenes(size, (22, 44) if size == 96 else (14, 28))
+    learn_by_heart(settings.build(2), Detection(settings, CLASSES), images, truth, near=near, share=share)
