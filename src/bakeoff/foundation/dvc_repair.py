@@ -140,7 +140,7 @@ def clear_half_written(cache: Path) -> None:
 
     A young one may be of a process that writes it now, and is waited for. There is no mark while one is there.
     """
-    removed, watch = 0, Watch()
+    removed, watch = 0, WriteWatch()
     while left := [*_list_half_written(cache)]:
         for path in left:
             with suppress(OSError):  # its process has just finished it
@@ -159,7 +159,7 @@ def _list_half_written(cache: Path) -> Iterator[Path]:
             yield from [Path(key, name) for name in names if name.endswith(".tmp")] if names else [Path(key)]
 
 
-class Watch:
+class WriteWatch:
     """Tells whether the process that wrote a file has left it: the file is old, or stays as it is while we look.
 
     The stamp of a file that was written before the clock went back is ahead of the clock, and says nothing.
@@ -176,7 +176,7 @@ class Watch:
 
 def repair_holders() -> None:
     """Remove DVC's list of who holds which file, if a kill left it half written: no living process can read it."""
-    watch = Watch()
+    watch = WriteWatch()
     while HOLDERS.is_file():
         try:
             json.loads(HOLDERS.read_bytes())
@@ -191,7 +191,7 @@ def repair_holders() -> None:
 
 def repair_lock() -> None:
     """Put a half-written dvc.lock back as it last was whole; what stages made since is in the run cache."""
-    watch = Watch()
+    watch = WriteWatch()
     while not _is_kept():
         if _is_whole(LOCK.read_bytes()):
             keep_lock()
