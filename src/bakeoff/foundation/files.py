@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bakeoff.foundation.errors import DataError
+
 NO_REGULAR_FILE = "no regular file, but a folder, a pipe, a socket or a device"
 
 
@@ -75,6 +77,16 @@ def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require_whole(path: Path, digest: str | None) -> None:
+    """Compare a file of weights with the SHA-256 that names it, if one is known. Raises DataError for another."""
+    if digest is not None and (there := hash_file(path)) != digest:
+        raise DataError(
+            f"{path.as_posix()}: damaged, its SHA-256 is {there[:12]}…, and it was written as {digest[:12]}…; "
+            "`dvc checkout --force` brings a whole one from DVC's cache, `dvc pull --force` from a remote, "
+            "`dvc repro --force train` makes it again"
+        )
 
 
 def open_regular(path: str | Path) -> BinaryIO:

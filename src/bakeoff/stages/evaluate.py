@@ -44,7 +44,8 @@ def evaluate(
     from bakeoff.learning.tasks.task import compile_answer, make_task
 
     manifest, state = fitting_manifest(records, run.derived), read_state(trained)
-    network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
+    weights = f"{settings.weights}.weights.h5"
+    network = restore(run.model, run.derived.num_classes, trained / weights, state.files.get(weights))
     task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     split = manifest.splits[VALIDATION]
     store = RecordReader(records, split, run.memory.on_bad_record)

@@ -46,7 +46,8 @@ def export(
     manifest, state = fitting_manifest(records, run.derived), read_state(trained)
     if RKNN in settings.formats:
         find_python()
-    network = restore(run.model, run.derived.num_classes, trained / f"{settings.weights}.weights.h5")
+    weights = f"{settings.weights}.weights.h5"
+    network = restore(run.model, run.derived.num_classes, trained / weights, state.files.get(weights))
     task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     train, validation = (
         RecordReader(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from pycocotools.coco import COCO
@@ -182,6 +183,23 @@ def test_exported_files_are_judged_on_the_same_test(enter: Enter, bakeoff: Any) 
     assert {use["value"] for use in uses} == {first["accuracy"], saved["accuracy"], lite["accuracy"]}
     assert abs(saved["accuracy"] - first["accuracy"]) <= 0.1
     assert missing_in(output.replace(" 1.000", " 0."), "3 times", "3 models: models/train 0.", "no test") == []
+
+
+@pytest.mark.parametrize("command", [("evaluate",), ("predict", "data/raw/set/test"), ("evaluate", "models/train")])
+def test_weights_of_which_one_bit_is_another_are_refused(command: tuple[str, ...], enter: Enter, bakeoff: Any) -> None:
+    """Keras would read them without a word."""
+    enter("classification")
+    weights = workspace.TRAINED / "best.weights.h5"
+    with h5py.File(weights) as file:
+        kernels: list[h5py.Dataset] = []
+        file.visititems(lambda _, one: kernels.append(one) if isinstance(one, h5py.Dataset) and one.size else None)
+        offset = kernels[0].id.get_offset()
+    data = bytearray(weights.read_bytes())
+    data[offset + 3] ^= 0x40  # the highest bit of a float's exponent
+    weights.write_bytes(data)
+    more = ("--model", "models/train", "--out", "answers") if command[0] == "predict" else ()
+    code, _, errors = bakeoff(*command, *more)
+    assert code != 0 and missing_in(errors, "best.weights.h5: ", "damaged", "SHA-256", "dvc checkout") == []
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,9 @@ def _find_own(folder: Path) -> EvaluatedModel:
         raise WorkspaceError(f"{trained.as_posix()}: nothing has been trained here; run `dvc repro`, or name a run")
     settings = result.variant.get("evaluate") or {}
     weights = trained / f"{settings.get('weights', 'best')}.weights.h5"
-    source = build_trained(trained.as_posix(), result.run_yaml, weights, labels_of(result.state))
+    source = build_trained(
+        trained.as_posix(), result.run_yaml, weights, labels_of(result.state), result.state.files.get(weights.name)
+    )
     records = _records_of(result.state) or _records_in(read_text(folder / "dvc.lock"))
     name = f"{result.run_id[:SHOWN_OF_ID]} ({result.name})"
     return EvaluatedModel(name, source, result.run_id, None, result.state, records)

@@ -71,9 +71,10 @@ class TiledModel:
 
 def restore_network(trained: Trained) -> keras.Model:
     if trained.weights.name.endswith(WEIGHTS_SUFFIX):
-        return restore(trained.model, len(trained.labels), trained.weights)
+        return restore(trained.model, len(trained.labels), trained.weights, trained.digest)
     with TemporaryDirectory() as folder:  # in DVC's cache a file has no name, and Keras goes by names
-        return restore(trained.model, len(trained.labels), copyfile(trained.weights, Path(folder) / BEST))
+        named = copyfile(trained.weights, Path(folder) / BEST)
+        return restore(trained.model, len(trained.labels), named, trained.digest)
 
 
 def opened(source: Path | Trained) -> Model:

@@ -10,6 +10,7 @@ from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.files import read_json
+from bakeoff.learning.checkpoints.trained_state import STATE as STATE_FILE
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.networks.network import Network
 from bakeoff.tracking.find_run import target_here
@@ -35,6 +36,7 @@ class Trained:
     labels: tuple[str, ...]
     multi_label: bool
     run: Run | None = None  # the whole variant, where it is known
+    digest: str | None = None  # the SHA-256 of the file of weights, where it is known
 
 
 def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
@@ -109,7 +111,8 @@ def trained_at(revision: str) -> Trained | None:
         return None
     weights = _find_cached(revision, lock, "train", workspace.TRAINED / WEIGHTS)
     labels = _find_cached(revision, lock, "build_records", workspace.RECORDS / LABELS)
-    return build_trained(revision, run_yaml, weights, labels.read_text("utf-8"))
+    state = TrainedState.from_tree(read_json(_find_cached(revision, lock, "train", workspace.TRAINED / STATE_FILE)))
+    return build_trained(revision, run_yaml, weights, labels.read_text("utf-8"), state.files.get(WEIGHTS))
 
 
 def trained_in_mlflow(run: Names, target: Target) -> Trained:
@@ -125,8 +128,9 @@ def trained_in_mlflow(run: Names, target: Target) -> Trained:
         weights = fetch_artifacts.fetch_best(run.mlflow_id, Mlflow(target.experiment, target.address))
     except WorkspaceError as error:
         raise WorkspaceError(f"{run.label}: {error}") from None
-    labels = labels_of(state_in_mlflow(run, target))
-    return build_trained(run.label, run_yaml.read_text(encoding="utf-8"), weights, labels)
+    state = state_in_mlflow(run, target)
+    text = run_yaml.read_text(encoding="utf-8")
+    return build_trained(run.label, text, weights, labels_of(state), state.files.get(WEIGHTS))
 
 
 def find_run_or_own(name: str | None) -> tuple[Trained, str]:
@@ -169,11 +173,13 @@ def _of_workspace(folder: Path, weights: Path | None = None) -> Trained:
     if not run.is_file():
         raise WorkspaceError(f"{run}: missing, so nothing is known of the network; run `dvc repro`")
     texts = run.read_text(encoding="utf-8"), labels_file.read_text("utf-8")
-    return build_trained(str(folder), texts[0], weights or folder / workspace.TRAINED / WEIGHTS, texts[1])
+    weights = weights or folder / workspace.TRAINED / WEIGHTS
+    state = TrainedState.from_tree(read_json(weights.with_name(STATE_FILE)))
+    return build_trained(str(folder), texts[0], weights, texts[1], state.files.get(weights.name))
 
 
-def build_trained(name: str, run_yaml: str, weights: Path, labels: str) -> Trained:
-    """Put together what is known of a run; `labels` has one a line."""
+def build_trained(name: str, run_yaml: str, weights: Path, labels: str, digest: str | None) -> Trained:
+    """Put together what is known of a run; `labels` has one a line, `digest` is that of the weights."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run.yaml"
         path.write_text(run_yaml, encoding="utf-8")
@@ -183,7 +189,7 @@ def build_trained(name: str, run_yaml: str, weights: Path, labels: str) -> Train
         raise DataError(f"{name}: its network answers {run.derived.num_classes} classes, {LABELS} has {len(classes)}")
     if not weights.is_file():
         raise WorkspaceError(f"{weights}: missing; run `dvc repro train`")
-    return Trained(run.model, weights, classes, run.derived.multi_label, run)
+    return Trained(run.model, weights, classes, run.derived.multi_label, run, digest)
 
 
 def _find_cached(name: str, lock: str, stage: str, file: Path) -> Path:

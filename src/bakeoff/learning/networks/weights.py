@@ -13,6 +13,7 @@ import keras
 import tensorflow as tf
 
 from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
+from bakeoff.foundation.files import require_whole
 from bakeoff.learning.networks.network import Network, Parts, select, unmatched
 
 FILE_SHARE, FILE_BYTES = 1.1, 2**20  # a file of weights takes a little more than the weights
@@ -30,10 +31,11 @@ def save(network: keras.Model, path: Path) -> None:
     network.save_weights(path)
 
 
-def restore(model: Network, num_classes: int, path: Path) -> keras.Model:
-    """The network of these settings with the weights of a file."""
+def restore(model: Network, num_classes: int, path: Path, digest: str | None = None) -> keras.Model:
+    """Return the network of these settings with the weights of a file, which has this digest if one is known."""
     if not path.is_file():
         raise DataError(f"{path.as_posix()}: missing; run `dvc repro train`")
+    require_whole(path, digest)
     network = model.build(num_classes)
     try:
         with warnings.catch_warnings():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bakeoff.foundation.files import hash_file
 from bakeoff.learning.checkpoints.history import write_plots
 from bakeoff.learning.checkpoints.trained_state import TrainedLineage, TrainedState, write_state
 from bakeoff.learning.networks import weights
@@ -31,6 +32,7 @@ def write(
         steps=setup.run.derived.steps,
         parameters=kept.count_params(),
         weights_sha256=digest,
+        files={name: hash_file(out / name) for name in (weights.BEST, weights.FINAL)},
         classes=tuple(setup.classes),
         bad_records=setup.bad.counts(),
         lineage=lineage,
