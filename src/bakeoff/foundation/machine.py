@@ -143,7 +143,7 @@ def _figures(file: Path) -> dict[str, int]:
         rows = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
     except OSError:
         return {}
-    return {parts[0]: int(parts[1]) for parts in rows if len(parts) > 1 and parts[1].isdigit()}
+    return {parts[0]: int(parts[1]) for parts in rows if len(parts) > 1 and parts[1].isdecimal()}
 
 
 def peak_memory_bytes() -> int:

@@ -514,6 +514,25 @@ def test_a_folder_of_frames_is_a_clip_in_the_order_of_its_numbers(make: Build, t
         assert np.abs(decode(row["clip/frames"][place]) - pixels(number + 9700)).mean() < 4
 
 
+def test_frames_may_have_any_digits_in_their_names(make: Build, tmp_path: Path) -> None:
+    for number, name in enumerate(("10", "9", "²1", "٣")):
+        for clip in range(4):
+            write(tmp_path / f"set/move/{clip}/{name}.png", encoded(10 * clip + number, "PNG"))
+    assert {clip_of(row)[0] for row in make(Clips(path="set")).every().values()} == {4}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has shorter paths")
+def test_folders_may_lie_within_each_other_as_deep_as_anybody_wants(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set", {"cat": 3})
+    with chdir(tmp_path / "set/cat"):
+        for _ in range(300):
+            os.mkdir("a")
+            os.chdir("a")
+    rejected = make(ImageFolders(path="set", max_rejected=ALL)).report["rejected"]
+    [(name, reason)] = rejected.items()
+    assert name == "cat" + "/a" * 200 and "200 folders" in reason
+
+
 def test_a_long_clip_is_thinned_and_its_rate_with_it(make: Build, tmp_path: Path) -> None:
     for number in range(2):
         write_video(tmp_path / f"set/move/{number}.avi", frames=25, seed=number)

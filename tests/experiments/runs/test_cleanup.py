@@ -198,7 +198,7 @@ def test_the_workspace_names_the_run_that_its_results_came_from(clone: Path) -> 
 
 def test_what_dvc_no_longer_has_or_git_holds_damaged_names_nothing(clone: Path) -> None:
     trained(clone, "1111")
-    commit()
+    commit(clone)
     for file in (clone / ".dvc/cache").rglob("*"):
         if file.is_file():
             file.unlink()

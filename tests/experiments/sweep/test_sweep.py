@@ -138,6 +138,8 @@ def test_drawn_data_have_no_folds(
         (["data=digits,digits_single"], ("data=digits_single: data: ", "the same")),
         (["seed=1,2", "--until", "render"], ("--until: ", "'render'", "'render_config'", "one of: ")),
         (["lr=cosine,cosin"], ("command line: ", "'params'", "'lr/cosin'", "'lr'")),
+        (["lr.peak=range(0,1,0)"], ("command line: lr.peak=range(0,1,0): ", "zero")),
+        (["lr=choice(1,2),choice(3,4)"], ("command line: lr=choice(1,2),choice(3,4): ", "within a sweep", "commas")),
         (["seed=1,2", "hydra.sweep.dir=${no}"], ("command line: ", "'no'", "not found")),
         (["~lr.floor", "seed=1,2"], ("command line: ", "delete", "'lr.floor'")),
         (["+track.uri='yes'", "seed=1,2"], ("track.uri: ", "'yes'", "quotes")),

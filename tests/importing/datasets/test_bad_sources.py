@@ -57,6 +57,8 @@ SOUND = {"cat/1.png": encoded(1, "PNG"), "dog/2.png": encoded(2, "PNG")}
         ("/out.png", "leaves the dataset's folder"),
         ("C:\\out.png", "leaves the dataset's folder"),
         ("cat/\x1b[2J.png", "control characters"),
+        ("cat/" + "x" * 256, r"255 bytes"),
+        ("cat/" + "ä" * 130 + "/1.png", r"255 bytes"),
         ("cat/" + "x" * 1100, r"1,024\b"),
     ],
 )
@@ -161,6 +163,24 @@ def test_a_damaged_zip_is_refused(workspace: Path) -> None:
     with pytest.raises(DataError, match=r"b\.zip: broken zip: "):
         bring(write(workspace.parent / "b.zip", bytes(data)))
     require_nothing_left(workspace)
+
+
+@pytest.mark.parametrize("mark", [b"PK\x05\x06", b"PK\x01\x02"])
+@pytest.mark.parametrize("filling", [b"\xff", b"\0"])
+def test_a_zip_with_a_broken_end_is_refused(mark: bytes, filling: bytes, workspace: Path) -> None:
+    data = pack(workspace.parent / "a.zip", SOUND).read_bytes()
+    for offset in range(4, 22, 2):
+        place = data.rfind(mark) + offset
+        broken = data[:place] + filling * 4 + data[place + 4 :]
+        try:
+            bring(write(workspace.parent / "b.zip", broken))
+        except (DataError, WorkspaceError) as error:
+            assert "b.zip: " in str(error) or str(error) == "field: is empty"
+            require_nothing_left(workspace)
+        else:  # the bytes say nothing that anybody needs
+            shutil.rmtree(workspace / "data/raw/field")
+            shutil.rmtree(workspace / "conf/data")
+            (workspace / "conf/data").mkdir()
 
 
 def test_a_zip_with_a_password_is_refused(workspace: Path) -> None:

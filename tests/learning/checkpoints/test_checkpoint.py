@@ -1,6 +1,7 @@
 """A checkpoint is read as it was written, or refused."""
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -51,6 +52,18 @@ def test_a_file_that_ends_early_or_late_is_refused(written: Path) -> None:
     written.write_bytes(content + b"x")
     with pytest.raises(Damaged, match=r"/00000400: damaged.*longer"):
         checkpoint.read(written)
+
+
+@pytest.mark.parametrize("shape", [[-1], [2**62, 4], [2.5], ["3"], None, [[1]], [10**30]])
+def test_a_shape_that_is_none_is_damage(tmp_path: Path, shape: object) -> None:
+    digest = checkpoint._digest(b"").hex()
+    head = json.dumps(
+        {"facts": {}, "arrays": [{"name": "a", "type": "<f4", "shape": shape, "digest": digest}]}
+    ).encode()
+    path = tmp_path / "hostile"
+    path.write_bytes(checkpoint.FORMAT + len(head).to_bytes(8, "little") + head + checkpoint._digest(head))
+    with pytest.raises(checkpoint.Damaged, match="hostile: damaged"):
+        checkpoint.read(path)
 
 
 def test_a_head_without_end_is_not_read(written: Path) -> None:

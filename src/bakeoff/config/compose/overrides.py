@@ -55,10 +55,22 @@ def parse_overrides(texts: Iterable[str]) -> "list[Override]":
         if len(text) > MOST_LETTERS:
             raise ConfigError(f"{where}: must be at most {MOST_LETTERS:,} letters")
         try:
-            parsed.append(parser.parse_override(text))
+            parsed.append(_require_values(parser.parse_override(text)))
         except (HydraException, ValueError, RecursionError) as error:
             raise ConfigError(f"{where}: {show(' '.join(str(error).split()))[1:-1]}") from None
     return parsed
+
+
+def _require_values(override: "Override") -> "Override":
+    """Return an override whose first value can be found. Raises ValueError, such as for range(0,1,0)."""
+    from hydra.core.override_parser.types import Glob, Sweep
+
+    value = override.value()
+    if override.is_discrete_sweep() and not isinstance(value, Glob):
+        if isinstance(value, Sweep) and any(isinstance(one, Sweep) for one in getattr(value, "list", ())):
+            raise ValueError("a sweep within a sweep; write all values with commas between")
+        next(iter(override.sweep_string_iterator()), None)
+    return override
 
 
 def find_place(override: "Override", groups: Iterable[str]) -> tuple[str, ...]:

@@ -99,7 +99,9 @@ def list_frames(folder: Path) -> list[Path]:
 
 
 def _split_numbers(name: str) -> list[tuple[int, int, str]]:
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"([0-9]+)", name)]
+    return [
+        (1, int(part), "") if re.fullmatch("[0-9]+", part) else (0, 0, part) for part in re.split(r"([0-9]+)", name)
+    ]
 
 
 def _list_folder(

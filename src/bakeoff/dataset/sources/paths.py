@@ -22,6 +22,7 @@ IMAGE_SUFFIXES = frozenset(
 )
 VIDEO_SUFFIXES = frozenset(".mp4 .m4v .mkv .avi .mov .webm .gif".split())
 LONGEST_NAME = 1024  # characters of a path in the dataset's folder
+DEEPEST = 200  # folders within each other
 MOST_COLUMNS = 1000  # of a CSV
 HEAD = 64  # bytes that are enough to recognise a file
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
@@ -59,20 +60,31 @@ def make_printable(name: str) -> str:
 def list_files(root: Path, inside: str = "") -> Iterator[tuple[str, str | None]]:
     """Yield (relative path, why it cannot be used or None) of every file, folder by folder in sorted order.
 
-    Holds one folder's names at a time. Hidden files are no part of a dataset.
+    Holds the names of one folder, and of those above it, at a time. Hidden files are no part of a dataset.
     """
-    with os.scandir(root / inside) as entries:
-        names = [(entry.name, _kind_of(entry), entry.is_symlink()) for entry in entries if entry.name[0] != "."]
-    for name, kind, is_link in sorted(names):
-        path = f"{inside}/{name}" if inside else name
-        if is_link and not stays_inside(root, path):
+    open_folders = [_list_entries(root, inside)]
+    while open_folders:
+        path, kind, is_link = next(open_folders[-1], (None, None, False))
+        if path is None:
+            open_folders.pop()
+        elif is_link and not stays_inside(root, path):
             yield path, f"a link that {LEAVES}"
         elif kind == FOLDER and is_link:
             yield path, "a link to a folder; name the folder itself"
+        elif kind == FOLDER and len(open_folders) >= DEEPEST:
+            yield path, f"more than {DEEPEST} folders within each other; move it up"
         elif kind == FOLDER:
-            yield from list_files(root, path)
+            open_folders.append(_list_entries(root, path))
         else:
-            yield path, find_unfit_name(name) or kind
+            yield path, find_unfit_name(path.rpartition("/")[2]) or kind
+
+
+def _list_entries(root: Path, inside: str) -> Iterator[tuple[str, str | None, bool]]:
+    """Yield the path, the kind and whether it is a link of each name in a folder, in sorted order."""
+    with os.scandir(root / inside) as entries:
+        names = [(entry.name, _kind_of(entry), entry.is_symlink()) for entry in entries if entry.name[0] != "."]
+    for name, kind, is_link in sorted(names, key=lambda row: row[0]):
+        yield f"{inside}/{name}" if inside else name, kind, is_link
 
 
 def _kind_of(entry: os.DirEntry[str]) -> str | None:

@@ -118,7 +118,7 @@ def prune(
 
 def _is_over(store: CheckpointStore, name: str, own: str) -> bool:
     """Return whether a lease is of an earlier epoch, or a probe of the store is left from a kill."""
-    if name.rpartition("/")[2].isdigit():
+    if name.rpartition("/")[2].isdecimal():
         return name < own
     try:
         return store.modified(own) - store.modified(name) > PROBED_BY_THEN_S

@@ -146,7 +146,7 @@ def take_lease(store: CheckpointStore, folder: str, last: Path, print_line: Call
 def claims(store: CheckpointStore, folder: str) -> list[int]:
     """Return the epochs that somebody has claimed."""
     names = (name.rpartition("/")[2] for name in store.names(f"{folder}/{LEASES}"))
-    return [int(name) for name in names if name.isdigit()]
+    return [int(name) for name in names if name.isdecimal()]
 
 
 def holder_of(store: CheckpointStore, folder: str) -> str | None:

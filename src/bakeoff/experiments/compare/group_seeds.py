@@ -55,7 +55,7 @@ def _mean(seeds: Sequence[Contender]) -> Cost:
 
 
 def _as_number(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdigit() else (0, text)
+    return (int(text), "") if text.isdecimal() else (0, text)
 
 
 def add_configurations(contenders: Sequence[Contender], planned: Sequence[Contender]) -> list[Contender]:

@@ -181,7 +181,7 @@ def _find_seconds(
 
 def _besides(measured: Measured, by: str, stages: int) -> tuple[float, str]:
     """Return what a command takes besides so many stages; rather than none, one with another number of them."""
-    counts = {row.key for row in measured.rows if row.what == by and row.key.isdigit()}
+    counts = {row.key for row in measured.rows if row.what == by and row.key.isdecimal()}
     nearest = min(counts, key=lambda count: abs(int(count) - stages), default="")
     seconds, known_from = _find_seconds(measured, by, nearest)
     return seconds, OTHERS if counts and nearest != str(stages) else known_from

@@ -84,7 +84,7 @@ class KnownRun:
 
     def can_resume(self) -> bool:
         """Return whether there is a checkpoint, so that the run can resume."""
-        return any(path.name.isdigit() for path in self.folder.glob("*/*"))
+        return any(path.name.isdecimal() for path in self.folder.glob("*/*"))
 
 
 def known_runs() -> list[KnownRun]:

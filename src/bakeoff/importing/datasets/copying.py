@@ -3,10 +3,12 @@
 A name that leaves the folder, a link, a file that would be written twice: the whole import is refused, with the name.
 """
 
+import errno
 import os
 import re
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ MOST_RATIO = 100  # a zip that unpacks to more times its size is a bomb,
 SMALL = 100_000_000  # if these are more bytes than that
 KEPT_FREE = 200_000_000  # bytes that the disk has left afterwards
 DRIVE = re.compile(r"[A-Za-z]:")
+LONGEST_PART = 255  # bytes of a file's name, in every file system of today
 OF_SYSTEMS = ("__MACOSX", "Thumbs.db", "desktop.ini")
 
 
@@ -43,8 +46,14 @@ def copy_whole(source: Path, into: Path, most_bytes: int) -> int:
             raise DataError(f"{source}: broken zip: {error}; download or export it again") from None
         remedy = "unpack other archives yourself and name their folder"
         raise DataError(f"{source}: must be a zip or a folder; {remedy}") from None
-    except (zlib.error, EOFError) as error:
+    except (zlib.error, EOFError, struct.error, ValueError, NotImplementedError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{source}: broken zip: {error}; download or export it again") from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise DataError(f"{source}: broken zip: it names a place before its start; download it again") from None
 
 
 def is_of_system(name: str) -> bool:
@@ -86,6 +95,8 @@ def _require_name(source: Path, entry: zipfile.ZipInfo) -> str:
         why = "its name has control characters"
     elif len(name) > LONGEST_NAME:
         why = f"its name has more than {LONGEST_NAME:,} characters"
+    elif any(len(os.fsencode(part)) > LONGEST_PART for part in parts):
+        why = f"its name has a part of more than {LONGEST_PART} bytes"
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if why is None and kind not in (0, stat.S_IFREG):
         why = "a link" if kind == stat.S_IFLNK else "no plain file"

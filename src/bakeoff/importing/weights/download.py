@@ -168,7 +168,7 @@ def _extent(status: int, headers: Message, have: int) -> tuple[int, int | None]:
         match = RANGE.fullmatch(headers.get("Content-Range", ""))
         return (int(match[1]), int(match[2])) if match else (have + 1, None)  # treated like a file that has changed
     length = headers.get("Content-Length", "")
-    return 0, int(length) if length.isdigit() else None
+    return 0, int(length) if length.isdecimal() else None
 
 
 def _validator(headers: Message) -> str | None:

@@ -7,6 +7,8 @@ nothing that a file says, so a hostile file is at most refused.
 
 import hashlib
 import json
+import math
+import operator
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -81,7 +83,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as file:
             yield file
-    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         raise Damaged(f"{path.as_posix()}: damaged ({error})") from None
     except (OSError, MemoryError) as error:  # the file itself may be whole
         raise WorkspaceError(
@@ -106,8 +108,10 @@ def _read(file: BinaryIO, path: Path) -> Checkpoint:
     content = _head(file, path)
     arrays = {}
     for entry in content["arrays"]:
-        kind, shape = np.dtype(entry["type"]), tuple(entry["shape"])
-        data = _exactly(file, kind.itemsize * int(np.prod(shape, dtype=np.int64)))
+        kind, shape = np.dtype(entry["type"]), tuple(map(operator.index, entry["shape"]))
+        if kind.hasobject or min(shape, default=0) < 0:
+            raise ValueError(f"{entry['name']} is no array of numbers")
+        data = _exactly(file, kind.itemsize * math.prod(shape))
         if _digest(data).hex() != entry["digest"]:
             raise ValueError(f"the digest of {entry['name']} is another")
         arrays[entry["name"]] = np.frombuffer(data, kind).reshape(shape)
@@ -117,10 +121,9 @@ def _read(file: BinaryIO, path: Path) -> Checkpoint:
 
 
 def _exactly(file: BinaryIO, count: int) -> bytes:
-    data = file.read(count)
-    if len(data) != count:
+    if count > os.fstat(file.fileno()).st_size - file.tell():  # before memory is taken for it
         raise ValueError("it ends too early")
-    return data
+    return file.read(count)
 
 
 def _bytes_of(array: np.ndarray) -> memoryview:

@@ -214,7 +214,7 @@ class RunFolder:
             Position(number, int(path.name)): path
             for number, phase in enumerate(self._folders)
             for path in phase.iterdir()
-            if path.name.isdigit()
+            if path.name.isdecimal()
         }
 
     def _bests_of(self, state: RunState) -> set[Path]:

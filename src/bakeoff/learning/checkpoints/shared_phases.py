@@ -67,7 +67,7 @@ def _adopt(work: RunFolder, folder: Path, count: int) -> bool:
     if (folder / BAD_RECORDS).is_file():  # nobody knows in which phase it left them out
         return False
     names = phase_names(folder)
-    ends = sorted(file for file in (folder / f"{count}-{names[count - 1]}").glob("*") if file.name.isdigit())
+    ends = sorted(file for file in (folder / f"{count}-{names[count - 1]}").glob("*") if file.name.isdecimal())
     if not ends:
         return False
     try:
@@ -88,5 +88,5 @@ def _copy_samples(there: Path, here: Path, step: int) -> None:
     """Copy the sheets of the validation passes up to a step."""
     (here / SAMPLES).mkdir(exist_ok=True)
     for sheet in (there / SAMPLES).glob("*.jpg"):
-        if sheet.stem.isdigit() and int(sheet.stem) <= step:
+        if sheet.stem.isdecimal() and int(sheet.stem) <= step:
             shutil.copyfile(sheet, here / SAMPLES / sheet.name)

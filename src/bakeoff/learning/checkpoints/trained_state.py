@@ -68,9 +68,7 @@ class TrainedState:
     steps: int = 0  # of the whole training
     parameters: int | None = None
     weights_sha256: str | None = None  # of the final weights themselves, whatever file holds them
-    files: Mapping[str, str] = field(
-        default_factory=dict
-    )  # the SHA-256 of each file of weights
+    files: Mapping[str, str] = field(default_factory=dict)  # the SHA-256 of each file of weights
     classes: tuple[str, ...] = ()
     bad_records: Mapping[str, int] = field(default_factory=dict)  # damaged records that were left out, by split
     lineage: TrainedLineage = field(default_factory=TrainedLineage)
