@@ -13,7 +13,7 @@ from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources.dataset import Dataset
 from support.commands import run_bakeoff
 from support.drawing import write
-from support.exporters import BOXES, HEIGHT, WIDTH, WITH_SIDES, WITH_TEST, boxes_of, label_studio_yolo, voc_xml
+from support.exporters import BOXES, HEIGHT, WIDTH, WITH_SIDES, WITH_TEST, boxes_of, label_studio_yolo, picture, voc_xml
 from support.imports import ROOT
 from support.messages import missing_in
 
@@ -114,6 +114,64 @@ def test_unusable_files_and_other_layouts_are_reported(
         ("1 more",), ("proposals.csv", "correct them"), ("1 examples", "--as pascal_voc", "--name"),
     ]  # fmt: skip
     assert [missing_in(line, *parts) for line, parts in zip(lines[5:15], named, strict=True)] == [[]] * 10
+
+
+def write_repository(root: Path) -> None:
+    """What a repository has beside its data."""
+    for name in ("README.md", "LICENSE", "scripts/train.py", "requirements.txt"):
+        write(root / name, "words\n")
+
+
+def write_classes(root: Path, classes: dict[str, int]) -> None:
+    for at, (label, count) in enumerate(classes.items()):
+        for number in range(count):
+            picture(root / f"{label}/{number}.png", 10 * at + number)
+
+
+@pytest.mark.parametrize("depth", ["", "data/", "a/b/data/"])
+def test_class_folders_of_a_repository_are_found_below_what_is_beside_them(
+    depth: str, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_repository(tmp_path / "exported/field-main")
+    write_classes(tmp_path / f"exported/field-main/{depth}dataset", {"cat": 12, "dog": 3})
+    code, output, _ = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "exported"), "--name", "field")
+    assert code == 0 and "warning" not in output
+    assert missing_in(output, f"data/raw/field/{depth}dataset/", "15", "12", "3", "LICENSE, README.md") == []
+    assert "dvc add data/raw/field\n" in output and (workspace / "data/raw/field/LICENSE").is_file()
+    source = load("field")
+    assert {item.labels for item in source.items(source.folder())} == {("cat",), ("dog",)}
+
+
+def test_the_split_of_a_repository_stays_that_of_its_publisher(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "exported"
+    write_repository(root)
+    picture(root / "example.png", 90)
+    sides = {"train": range(12), "val": range(12, 18), "test": range(18, 20)}
+    for side, numbers in sides.items():
+        write(root / f"CELLS/ImageSets/Main/{side}.txt", "".join(f"cell_{number}\n" for number in numbers))
+        for number in numbers:
+            picture(root / f"CELLS/JPEGImages/cell_{number}.png", number)
+            write(root / f"CELLS/Annotations/cell_{number}.xml", voc_xml(f"cell_{number}.png", number))
+    code, output, _ = run_bakeoff(monkeypatch, capsys, "import", str(root), "--name", "field")
+    assert code == 0 and "warning" not in output
+    [counts] = re.findall(r"^  images +(\d+) +(\d+) +(\d+)$", output, re.MULTILINE)
+    assert counts == ("12", "6", "2")
+    assert load("field").split.test_list == "ImageSets/Main/test.txt"
+
+
+def test_what_may_be_another_dataset_than_it_looks_like_is_a_warning(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_classes(tmp_path / "one/train", {"cat": 6})
+    write_classes(tmp_path / "one/val", {"cat": 2})
+    code, output, _ = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "one"), "--name", "one")
+    assert code == 0 and missing_in(output, "warning: ", "one class", "'cat'") == []
+    write_classes(tmp_path / "two", {"cat": 6, "dog": 6})
+    write(tmp_path / "two/lists/test.txt", "cat/0.png\ncat/1.png\n")
+    code, output, _ = run_bakeoff(monkeypatch, capsys, "import", str(tmp_path / "two"), "--name", "two")
+    assert code == 0 and missing_in(output, "warning: ", "lists/test.txt", "split", "not used", "data.split") == []
 
 
 def test_a_mistake_in_the_arguments_is_reported(

@@ -8,7 +8,7 @@ from typing import Any
 
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.sources import SOURCES
-from bakeoff.dataset.sources.dataset import Dataset, Item, SplitSettings
+from bakeoff.dataset.sources.dataset import Dataset, Item, SplitSettings, find_side
 from bakeoff.dataset.sources.paths import HEAD, format_of, make_printable, what_instead
 from bakeoff.foundation.errors import BakeoffError, DataError
 from bakeoff.importing.datasets.detect_class_folders import find_clips, find_image_folders
@@ -42,6 +42,7 @@ class Survey:
     problems: list[str] = field(default_factory=list)  # the first of them, `file: why`
     rejected: int = 0
     ignored: int = 0
+    lists: tuple[str, ...] = ()  # files that may say which examples are for training, validation or the test
 
     @property
     def total(self) -> int:
@@ -90,7 +91,21 @@ def survey_folder(root: Path, kind: str | None = None) -> tuple[Survey, list[Sur
     if not fits:
         raise DataError("\n".join([_describe_failure(called, kind, lacking), *lacking]))
     best, *others = sorted(fits, key=lambda survey: -survey.total)
-    return replace(best, layout=_choose_split(tree, best)), others
+    lists = tuple(
+        path.as_posix() for path in tree.find(".txt", ".csv") if find_side(path.stem) and _is_list(tree, path)
+    )
+    return replace(best, layout=_choose_split(tree, best), lists=lists), others
+
+
+def _is_list(tree: Tree, path: PurePosixPath) -> bool:
+    """Return whether the first words of a text are names of pictures or films."""
+    try:
+        lines = (tree.root / path).read_text(encoding="utf-8").split("\n", MOST_PROBLEMS)[:MOST_PROBLEMS]
+    except (OSError, UnicodeDecodeError):
+        return False
+    stems = {one.name for one in tree.image_stems} | {one.stem for one in tree.videos}
+    words = [line.split()[0] for line in lines if line.split()]
+    return bool(words) and all(PurePosixPath(word.replace("\\", "/")).stem in stems for word in words)
 
 
 def count(root: Path, layout: Layout) -> Survey:

@@ -1,21 +1,25 @@
 """A zip or a folder -> data/raw/NAME and conf/data/NAME.yaml, both or neither."""
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from bakeoff.config.compose.option_lookup import PRESET
+from bakeoff.dataset.sources.dataset import find_side
+from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, list_files
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.foundation.files import building
 from bakeoff.importing.datasets.copying import copy_whole, is_of_system
-from bakeoff.importing.datasets.detect_format import Survey, survey_folder
+from bakeoff.importing.datasets.detect_format import OF_BOXES, Survey, survey_folder
 from bakeoff.learning.run_file.yaml_file import write_mapping
 
-DEEPEST = 4  # folders that hold nothing but another folder, as zips of a whole folder do
 UNPACKED = ".unpacked"
+MOST_OF_MEDIA = 0.9  # of the pictures and films; a folder with more of them may be the dataset itself
+STRUCTURE = ("images", "jpegimages", "img", "imgs")  # names of folders within a dataset
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Brought:
     survey: Survey
     others: list[Survey]
     left_out: int = 0  # files of macOS and the like
+    beside: tuple[str, ...] = ()  # what lies beside the dataset, of a repository for example
+    tracked: Path = Path()  # the folder that DVC is to track, in which the dataset lies
 
 
 def choose_name(given: str | None, source: Path) -> str:
@@ -51,30 +57,79 @@ def bring_in(request: Request) -> Brought:
     if option.exists():
         raise ConfigError(f"{option.as_posix()}: there already; choose another --name, or remove it")
     if _lies_in_raw(request.source):
-        inner = find_inner(request.source)
-        survey, others = survey_folder(inner, request.kind)
-        folder = inner.resolve().relative_to(Path.cwd())
+        inner, survey, others = find_dataset(request.source, request.kind)
+        top, folder = (path.resolve().relative_to(Path.cwd()) for path in (request.source, inner))
         _write_option(option, folder, request.source, survey)
-        return Brought(folder, option, survey, others)
+        return Brought(folder, option, survey, others, beside=list_beside(request.source, inner), tracked=top)
     _require_new(request.folder)
     with building(request.folder) as partial:
         left_out = copy_whole(request.source, partial, request.most_bytes)
         _lift(partial)
-        survey, others = survey_folder(partial, request.kind)
+        inner, survey, others = find_dataset(partial, request.kind)
+        folder, beside = request.folder / inner.relative_to(partial), list_beside(partial, inner)
     with _remove_on_failure(request.folder):
-        _write_option(option, request.folder, request.source, survey)
-    return Brought(request.folder, option, survey, others, left_out)
+        _write_option(option, folder, request.source, survey)
+    return Brought(folder, option, survey, others, left_out, beside, request.folder)
+
+
+def find_dataset(root: Path, kind: str | None) -> tuple[Path, Survey, list[Survey]]:
+    """Return the folder in which a dataset begins, at any depth, what it holds, and what other layouts fit there.
+
+    Labels may lie in a folder above that of most pictures. So a folder above with boxes for as many pictures counts
+    more than folders of classes. Raises DataError that names what the outermost folder lacks.
+    """
+    best: tuple[Path, Survey, list[Survey]] | None = None
+    failure: DataError | None = None
+    for folder in _descend(root):
+        try:
+            survey, others = survey_folder(folder, kind)
+        except DataError as error:
+            failure = failure or error
+            continue
+        has_boxes, had_boxes = (one.layout.kind in OF_BOXES for one in (survey, best[1] if best else survey))
+        if best is None or (has_boxes >= had_boxes and survey.total >= best[1].total):
+            best = folder, survey, others
+    if best is None:
+        assert failure is not None
+        raise failure
+    return best
+
+
+def _descend(root: Path) -> Iterator[Path]:
+    """Yield a folder, then the one in it that has nearly all pictures and films, and so on."""
+    files = [PurePosixPath(name) for name, problem in list_files(root) if problem is None]
+    media = [path for path in files if path.suffix.lower() in IMAGE_SUFFIXES | VIDEO_SUFFIXES]
+    inside: tuple[str, ...] = ()
+    while True:
+        yield root.joinpath(*inside)
+        depth = len(inside)
+        below = [path for path in media if path.parts[:depth] == inside]
+        tops = Counter(path.parts[depth] for path in below if len(path.parts) > depth + 2)
+        top, count = max(tops.items(), key=lambda item: item[1], default=("", 0))
+        if not count or count < MOST_OF_MEDIA * len(below) or find_side(top) or top.lower() in STRUCTURE:
+            return
+        inside = (*inside, top)
+
+
+def list_beside(root: Path, inner: Path) -> tuple[str, ...]:
+    """Return the names of what lies in a folder, and in those between, but not in the dataset's own."""
+    beside: list[str] = []
+    while inner != root:
+        above = inner.parent
+        names = sorted(one.name + "/" * one.is_dir() for one in above.iterdir() if one != inner)
+        beside = [*((above / name).relative_to(root).as_posix() + "/" * name.endswith("/") for name in names), *beside]
+        inner = above
+    return tuple(name for name in beside if not is_of_system(name))
 
 
 def find_inner(root: Path) -> Path:
     """Return the folder below others that hold nothing else: field.zip -> field/ -> train/, valid/, data.yaml."""
-    for _ in range(DEEPEST):
+    while True:
         entries = [entry for entry in root.iterdir() if not is_of_system(entry.name)]
         folders = [entry for entry in entries if entry.is_dir()]
         if len(entries) != 1 or len(folders) != 1 or not _is_wrapper(folders[0]):
             return root
         root = folders[0]
-    return root
 
 
 def _is_wrapper(folder: Path) -> bool:
