@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -182,3 +183,14 @@ def bind_port(host: str, port: int | None, ports: range, remedy: str = "choose a
         return place
     tried = f"port {port} is" if port is not None else f"ports {ports.start} to {ports.stop - 1} are"
     raise WorkspaceError(f"{host}: {tried} taken or not allowed; {remedy}")
+
+
+def raise_file_limit() -> None:
+    """Let this process open as many files and connections as the system allows it. Windows has no such limit."""
+    try:
+        import resource
+    except ImportError:
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

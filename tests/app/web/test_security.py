@@ -1,5 +1,6 @@
 """Who may ask the page: each request of the list in docs/web.md, sent to a real server, and its answer."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,17 @@ def test_an_unknown_page_is_refused_with_escaped_text(page: Page) -> None:
     answer = page.get("/<script>alert(1)</script>")
     assert answer.code == 404
     assert "&lt;script&gt;" in answer.text and "<script>alert" not in answer.text
+
+
+def test_a_connection_that_asks_nothing_is_closed(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise connections that send a letter now and then take all descriptors of the server."""
+    monkeypatch.setattr("bakeoff.app.web.app.SECONDS_TO_ASK", 0.3)
+    asked = f"GET / HTTP/1.1\r\nHost: {page.own}\r\n".encode()
+    for sent in (b"", asked, asked + b"\r\n" + asked):  # nothing, half a head, a request and half of another
+        with socket.create_connection(("127.0.0.1", page.port), timeout=20) as connection:
+            connection.sendall(sent)
+            answer = b""
+            while piece := connection.recv(65536):
+                answer += piece
+        assert answer.startswith(b"HTTP/1.1 200") == (sent.count(b"GET") == 2)
+    assert page.get("/").code == 200

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bakeoff.app.cli.command_options import Command, flag, option
-from bakeoff.foundation.machine import bind_port
+from bakeoff.foundation.machine import bind_port, raise_file_limit
 from bakeoff.foundation.progress import print_line
 
 HOST = "127.0.0.1"
@@ -31,6 +31,7 @@ class WebCommand(Command):
         from bakeoff.app.web.safe_paths import own_folder
         from bakeoff.app.web.security import ServerAddress, read_token
 
+        raise_file_limit()
         place = bind_port(self.host, self.port, range(FIRST_PORT, FIRST_PORT + PORTS), REMEDY)
         token = None if _is_own(self.host) else read_token(own_folder("token"))
         door = ServerAddress(self.host, place.getsockname()[1], token)

@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bakeoff.app.web import activity, comparing, dataset_pages, label_pages, runs, train_form, uploads
 from bakeoff.app.web.responses import BadRequest, show_fault, show_missing, show_problem, show_static
@@ -18,6 +19,7 @@ from bakeoff.app.web.security import Guard, ServerAddress
 from bakeoff.foundation.errors import BakeoffError
 
 SECONDS_TO_FINISH = 1  # of a server that ends while pages listen
+SECONDS_TO_ASK = 10.0  # for a whole head of a request; browsers send it at once
 SECONDS_BETWEEN_UPDATES = 1.0
 SECONDS_OF_SILENCE = 15.0  # after which a comment is sent, so that a connection that broke is noticed
 Parts = dict[str, str]  # HTML by the id of its element
@@ -35,11 +37,44 @@ def make_app(door: ServerAddress) -> Starlette:
     return Starlette(routes=routes, middleware=[Middleware(Guard, door=door)], exception_handlers=handlers)
 
 
+class ImpatientProtocol(H11Protocol):
+    """Closes a connection that does not send the head of a request in time.
+
+    Otherwise a few hundred connections that say nothing would take all descriptors, and lock everybody out.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._is_waiting and self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        elif self._is_waiting and self._deadline is None:
+            self._wait_for_request()
+
+    @property
+    def _is_waiting(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _wait_for_request(self) -> None:
+        self._deadline = self.loop.call_later(SECONDS_TO_ASK, self._give_up)
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self._is_waiting:
+            self.transport.close()
+
+
 def make_server(door: ServerAddress) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             make_app(door), log_level="warning", timeout_graceful_shutdown=SECONDS_TO_FINISH,
-            server_header=False, date_header=False, ws="none", lifespan="off",
+            server_header=False, date_header=False, ws="none", lifespan="off", http=ImpatientProtocol,
         )
     )  # fmt: skip
 
