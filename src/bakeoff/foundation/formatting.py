@@ -1,5 +1,6 @@
 """Bytes, seconds, lists of names and tables as text, and text as numbers."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -50,3 +51,9 @@ def align(rows: Iterable[Sequence[str]]) -> list[str]:
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without the names and passwords of the addresses in it, and without the keys of their queries."""
+    text = re.sub(r"(\w+://)[^/\s]+@", r"\1", text)
+    return re.sub(r"(?i)([?&][\w-]*(?:key|pass|password|secret|sig|signature|token)=)[^&\s]+", r"\1…", text)

@@ -22,7 +22,7 @@ from filelock import FileLock
 
 from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError, TryAgainLater
-from bakeoff.importing.weights import download as downloading
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.importing.weights.download import RetryPolicy
 from bakeoff.importing.weights.fetch import Fetched, Places, get
 from bakeoff.importing.weights.weights_catalogue import Entry, SourcePage
@@ -387,10 +387,17 @@ def test_a_server_in_place_of_the_source(server: Server, places: Places) -> None
     require_whole(places)
 
 
-def test_a_password_in_an_address_is_not_shown() -> None:
-    assert (
-        downloading.hide_password("https://me:secret@weights.example:8443/a.gz") == "https://weights.example:8443/a.gz"
-    )
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@weights.example:8443/a.gz", "https://weights.example:8443/a.gz"),
+        ("track.uri http://me:p@ss@host/x failed", "track.uri http://host/x failed"),
+        ("az://box/a?sp=r&sig=abc%3D&x=1", "az://box/a?sp=r&sig=…&x=1"),
+        ("s3://bucket/me@home/a.gz", "s3://bucket/me@home/a.gz"),
+    ],
+)
+def test_a_password_in_an_address_is_not_shown(text: str, shown: str) -> None:
+    assert without_secrets(text) == shown
 
 
 def test_a_file_of_hdf5_stands_in_a_folder_of_its_own(server: Server, places: Places, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from bakeoff.foundation.errors import ConfigError, WorkspaceError, one_line
 from bakeoff.foundation.files import sync_names
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.foundation.workspace import main_workspace
-from bakeoff.tracking.store.target import without_secrets
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

@@ -16,10 +16,10 @@ from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.sweep_manifest import FILE, SweepJob, SweepManifest
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.foundation.git import git
 from bakeoff.foundation.workspace import IN_FLIGHT, WEIGHTS, journals, main_workspace
 from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
-from bakeoff.tracking.store.target import without_secrets
 from bakeoff.tracking.sync.process import FAR
 
 ORIGIN = "origin"

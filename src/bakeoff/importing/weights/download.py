@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NoReturn
 from urllib import request
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
 
 from bakeoff.foundation.errors import DataError, WorkspaceError, one_line
 from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.foundation.progress import progress
 
 PIECE = 2**16
@@ -79,7 +79,7 @@ def download(address: str, part: Path, size: int | None, patience: RetryPolicy) 
             failures = 0 if _length(part) > before else failures + 1
             if failures >= patience.attempts:
                 kept = f"{_length(part):,} bytes are kept, run the same command again to resume"
-                raise DataError(f"{hide_password(address)}: {broken}; {kept}") from None
+                raise DataError(f"{without_secrets(address)}: {broken}; {kept}") from None
             time.sleep(patience.pause * 2**failures)
 
 
@@ -92,12 +92,6 @@ def copy(source: Path, part: Path) -> None:
         while piece := there.read(PIECE):
             here.write(piece)
             advance(len(piece))
-
-
-def hide_password(address: str) -> str:
-    """Return an address without the password in it."""
-    place = urlsplit(address).netloc
-    return address.replace(place, place.rpartition("@")[2], 1)
 
 
 def _length(part: Path) -> int:
@@ -157,7 +151,7 @@ def _raise_refusal(address: str, error: HTTPError, part: Path) -> NoReturn:
         raise Broken(f"the server answers {error.code}") from None
     answer = f"{error.code} ({one_line(Exception(error.reason))})"
     raise DataError(
-        f"{hide_password(address)}: the server answers {answer}; take the file from elsewhere and name its folder or "
+        f"{without_secrets(address)}: the server answers {answer}; take the file from elsewhere and name its folder or "
         "address in $BAKEOFF_WEIGHTS"
     ) from None
 
@@ -192,7 +186,7 @@ def _receive(answer: http.client.HTTPResponse, part: Path, begin: int, total: in
 def _require_size(address: str, total: int | None, size: int | None) -> None:
     if size is not None and total is not None and size != total:
         raise DataError(
-            f"{hide_password(address)}: must have {size:,} bytes, the server has {total:,}; this is another file"
+            f"{without_secrets(address)}: must have {size:,} bytes, the server has {total:,}; this is another file"
         )
 
 

@@ -11,8 +11,9 @@ from filelock import FileLock, Timeout
 from bakeoff.config.weight_card import CARD
 from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater
 from bakeoff.foundation.files import building, hash_file
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.importing.weights.archive import unpack
-from bakeoff.importing.weights.download import RetryPolicy, copy, download, drop, hide_password
+from bakeoff.importing.weights.download import RetryPolicy, copy, download, drop
 from bakeoff.importing.weights.weights_catalogue import Entry
 
 MIRROR = "BAKEOFF_WEIGHTS"
@@ -77,7 +78,7 @@ def _bring(entry: Entry, places: Places, part: Path, patience: RetryPolicy) -> s
     if mirror and mirror.startswith(ADDRESSES):
         address = f"{mirror.rstrip('/')}/{quote(entry.file)}"
         download(address, part, entry.size, patience)
-        return hide_password(address)
+        return without_secrets(address)
     if mirror:
         file = Path(mirror).expanduser() / entry.file
         if not file.is_file():

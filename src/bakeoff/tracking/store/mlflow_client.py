@@ -20,8 +20,9 @@ from filelock import FileLock
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import sync, sync_names
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.foundation.workspace import IN_FLIGHT, main_workspace
-from bakeoff.tracking.store.target import LOCAL, RUN_TAG, Target, artifacts_uri, store_file, without_secrets
+from bakeoff.tracking.store.target import LOCAL, RUN_TAG, Target, artifacts_uri, store_file
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -19,6 +19,7 @@ from functools import cache
 from bakeoff.evaluation.headline_json import FIRST
 from bakeoff.foundation import git
 from bakeoff.foundation.files import read_text
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.foundation.workspace import PARAMS
 from bakeoff.tracking.results.results import flatten, parse_yaml
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
@@ -103,7 +104,7 @@ def describe_changes(variant: Mapping[str, object]) -> str:
         if used in NAMED_OPTIONS or value in (before.get(key), before.get(used)):
             continue
         if used in rendered and rendered[used] == value:
-            changes.append(f"{used} {value}")
+            changes.append(without_secrets(f"{used} {value}"))
     more = len(changes) - MOST_CHANGES
     return ", ".join([*changes[:MOST_CHANGES], *([f"{more} more"] if more > 0 else [])])
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.tracking.store.mlflow_names import metric_from_mlflow, name_from_mlflow, params_from_mlflow
 from bakeoff.tracking.store.stored_run import StoredRun
-from bakeoff.tracking.store.target import RUN_TAG, Target, without_secrets
+from bakeoff.tracking.store.target import RUN_TAG, Target
 
 SQLITE = "sqlite:///"
 KNOWN_SCHEMAS = {"dc11669786a5": "3.17"}  # MLflow's name of it, and the MLflow that makes such

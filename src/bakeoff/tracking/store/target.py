@@ -6,7 +6,6 @@ Beside the run's journal: target.json names the store, sent-3f80….json says ho
 import hashlib
 import json
 import os
-import re
 import zlib
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.foundation.files import read_json, write_whole
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.foundation.plain_values import load_fields
 from bakeoff.foundation.workspace import journals, main_workspace
 from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
@@ -183,12 +183,6 @@ def list_unsent(target: Target) -> list[Path]:
     """List the journals meant for a store that it has not all of, those that failed less often first."""
     waiting = [folder for folder in all_journals() if target_in(folder) == target and not is_sent(folder, target)]
     return sorted(waiting, key=lambda folder: place_in(folder, target).tries)
-
-
-def without_secrets(text: str) -> str:
-    """Return a text without the names and passwords of the addresses in it, and without the keys of their queries."""
-    text = re.sub(r"(\w+://)[^/\s]+@", r"\1", text)
-    return re.sub(r"(?i)([?&][\w-]*(?:key|pass|password|secret|sig|signature|token)=)[^&\s]+", r"\1…", text)
 
 
 def _write(path: Path, tree: dict) -> None:

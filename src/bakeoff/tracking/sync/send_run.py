@@ -19,6 +19,7 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunT
 from mlflow.exceptions import MlflowException
 
 from bakeoff.foundation.files import link_or_copy, sync_file
+from bakeoff.foundation.formatting import without_secrets
 from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file
 from bakeoff.tracking.journal.checkpoints import second_name
 from bakeoff.tracking.journal.entries import (
@@ -39,15 +40,7 @@ from bakeoff.tracking.journal.journal import entries, entries_of
 from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.mlflow_client import MOST_POINTS, MOST_TEXTS, REFUSALS, connect, sync_artifacts
 from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, metric_in_mlflow, name_in_mlflow, params_in_mlflow
-from bakeoff.tracking.store.target import (
-    RUN_TAG,
-    SyncProgress,
-    Target,
-    first_home,
-    place_in,
-    target_in,
-    without_secrets,
-)
+from bakeoff.tracking.store.target import RUN_TAG, SyncProgress, Target, first_home, place_in, target_in
 from bakeoff.tracking.sync.send_checkpoints import Checkpoints
 from bakeoff.tracking.sync.send_models import LoggedModels
 
