@@ -99,8 +99,10 @@ class Relay:
 
 
 @contextmanager
-def no_interrupt_lost() -> Iterator[None]:
+def no_interrupt_lost() -> Iterator[list[BaseException]]:
     """Raise at the end of the block what the handler of a signal raised in it, if that did not end the block.
+
+    Yields the list of what was raised until now.
 
     Python's import system calls back as modules load, and drops what is raised in such a call. Libraries drop it by
     `except:`. Then Ctrl-C would print a traceback, and the process would go on.
@@ -123,7 +125,7 @@ def no_interrupt_lost() -> Iterator[None]:
     for number in kept:
         signal.signal(number, remember)
     try:
-        yield
+        yield raised
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)

@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 CHOSEN = "TF_CPP_MIN_LOG_LEVEL"
@@ -32,12 +32,12 @@ def load_tensorflow() -> None:
     collect_seldom()
     if "tensorflow" in sys.modules:
         return
-    with no_interrupt_lost(), left_out(*NOT_NEEDED):
+    with no_interrupt_lost() as interrupts, left_out(*NOT_NEEDED):
         if CHOSEN in os.environ:
             _load()
             return
         os.environ[CHOSEN] = "2"  # from here on warnings and errors only
-        with stderr_aside():
+        with stderr_aside(unless=interrupts):
             _load()
 
 
@@ -73,8 +73,11 @@ def quiet_pillow() -> Iterator[None]:
 
 
 @contextmanager
-def stderr_aside(*, is_shown: bool = True) -> Iterator[None]:
-    """What is written to standard error in the block, also by C and C++, is shown only if the block fails, or never."""
+def stderr_aside(*, is_shown: bool = True, unless: Sequence[object] = ()) -> Iterator[None]:
+    """Show what is written to standard error in the block, also by C and C++, only if the block fails, or never.
+
+    It is not shown, either, if `unless` holds something by then: a library may turn Ctrl-C into an error of its own.
+    """
     import tempfile  # every command loads this file, and few load TensorFlow
 
     sys.stderr.flush()
@@ -84,7 +87,7 @@ def stderr_aside(*, is_shown: bool = True) -> Iterator[None]:
         try:
             yield
         except Exception:
-            if is_shown:
+            if is_shown and not unless:
                 aside.seek(0)
                 os.write(shown, aside.read())
             raise

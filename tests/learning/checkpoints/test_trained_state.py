@@ -30,6 +30,7 @@ WHOLE = TrainedState(
     steps=1000,
     parameters=2_571_890,
     weights_sha256="5d1c",
+    files={"best.weights.h5": "6e2d", "final.weights.h5": "7f3e"},
     classes=("cat", "größe"),
     bad_records={"train": 2},
     lineage=TrainedLineage(
@@ -50,7 +51,8 @@ TREE = {
         {"name": "head", "first_step": 0, "steps": 300, "best_value": 0.5, "best_step": 300, "ended_by": "steps"},
         {"name": "all", "first_step": 300, "steps": 700, "best_value": None, "best_step": 0, "ended_by": "stop"},
     ],
-    "steps": 1000, "parameters": 2571890, "weights_sha256": "5d1c", "classes": ["cat", "größe"],
+    "steps": 1000, "parameters": 2571890, "weights_sha256": "5d1c",
+    "files": {"best.weights.h5": "6e2d", "final.weights.h5": "7f3e"}, "classes": ["cat", "größe"],
     "bad_records": {"train": 2},
     "lineage": {
         "fingerprint": "1356d7d31e99a84a", "started_from": "zoo/net", "first_weights": "77ab",
