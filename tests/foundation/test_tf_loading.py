@@ -1,5 +1,6 @@
 """What is left out while TensorFlow is loaded, and Ctrl-C meanwhile."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from importlib import import_module
 import pytest
 
 from bakeoff.foundation.errors import STOPPED
-from bakeoff.foundation.tf_loading import left_out
+from bakeoff.foundation.tf_loading import CHOSEN, left_out
 
 LOADS = """import time
 from bakeoff.foundation.errors import errors_in_one_line
@@ -55,9 +56,13 @@ def test_no_garbage_is_searched_for_once_more_as_python_ends() -> None:
 
 
 def require_end_by_ctrl_c(seconds: float) -> None:
-    """Send Ctrl-C to a process that began to load TensorFlow so many seconds ago."""
+    """Send Ctrl-C to a process that began to load TensorFlow so many seconds ago.
+
+    In this process TensorFlow may be loaded, and then the variable of its notices is set.
+    """
+    own = {name: value for name, value in os.environ.items() if name != CHOSEN}
     with subprocess.Popen(
-        [sys.executable, "-c", LOADS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", LOADS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=own
     ) as process:
         assert process.stdout and process.stdout.readline() == "starts\n"
         time.sleep(seconds)
