@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from bakeoff.foundation.dvc_repair import OBJECTS, keep_lock, repair, settle
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.files import NO_REGULAR_FILE
+from bakeoff.foundation.files import NO_REGULAR_FILE, find_irregular
 from bakeoff.foundation.signals import Relay
 from bakeoff.foundation.tf_loading import collect_seldom
 from bakeoff.foundation.timings import DVC, begin_command, end_command
@@ -193,11 +193,10 @@ def require_regular_files(folder: Path) -> None:
 def _list_irregular(folder: str | Path) -> Iterator[str]:
     with suppress(OSError), os.scandir(folder) as entries:  # DVC itself names a folder that cannot be read
         for entry in entries:
-            with suppress(OSError):  # a link to itself
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _list_irregular(entry.path)
-                elif not entry.is_file() and not entry.is_dir() and os.path.exists(entry):
-                    yield entry.path
+            if entry.is_dir(follow_symlinks=False):
+                yield from _list_irregular(entry.path)
+            elif find_irregular(entry) == NO_REGULAR_FILE:
+                yield entry.path
 
 
 def require_readable(path: Path) -> None:

@@ -106,6 +106,17 @@ def open_regular(path: str | Path) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
+def find_irregular(entry: os.DirEntry[str]) -> str | None:
+    """Return why the name of a folder is neither a regular file nor a folder, also by links; None if it is one."""
+    try:
+        if entry.is_file() or entry.is_dir():
+            return None
+        entry.stat()
+    except OSError as error:  # a link to nothing, or to itself
+        return f"cannot be read: {error.strerror}"
+    return NO_REGULAR_FILE
+
+
 def _no_regular_file(path: str | Path) -> OSError:
     return OSError(errno.EINVAL, NO_REGULAR_FILE, str(path))
 

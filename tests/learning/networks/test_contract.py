@@ -11,25 +11,22 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.learning.networks import NETWORKS
-from bakeoff.learning.networks.anchors import Anchors, MultiboxAnchors, PyramidAnchors
+from bakeoff.learning.networks.anchors import Anchors
 from bakeoff.learning.networks.applications import EfficientNetV2B0, InceptionV3, MobileNetV2, MobileNetV3
 from bakeoff.learning.networks.cnn import ClipCnn, Cnn
 from bakeoff.learning.networks.detector_settings import (
-    Backbone,
     Convolutions,
     DetectionLoss,
-    HardExamples,
-    Suppression,
 )
 from bakeoff.learning.networks.norms import BatchNormalization
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.networks.s3dg import S3dG
 from bakeoff.learning.networks.ssd import Ssd
-from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
-from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
+from bakeoff.learning.networks.ssd_fpn import SharedBoxPredictor
 from bakeoff.learning.tasks.detection import Detection
 from support.classifier_trials import borrowed, learned, noise, try_a_step
 from support.detection_scenes import CLASSES, draw_scenes, learn_by_heart, untouched_weights
+from support.tiny_detectors import FULL, LITE, MULTIBOX, MULTIBOX_BY_SOFTMAX, ON_RESNET, SURE
 from support.unfilled import unfilled
 
 CHANGED: dict[str, Any] = {"dropout": 0.75, "batch_norm_momentum": 0.83}
@@ -45,34 +42,6 @@ CLASSIFIERS: dict[str, Any] = {
     "s3d": S3dG(input_size=32, frames=4, depth_multiplier=0.125, min_depth=4, gating=False, **CHANGED),
 }
 LEARNS_SOON: dict[str, Any] = {"dropout": 0.0, "batch_norm_momentum": 0.5, "label_smoothing": 0.0}
-QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
-SURE = Suppression(min_score=0.3)
-LITE = SsdFpn(
-    input_size=64,
-    backbone=Backbone(depth_multiplier=0.25, min_depth=8),
-    pyramid=Pyramid(min_level=3, max_level=6, depth=96, depthwise=True),
-    convolutions=QUICK,
-    predictor=SharedBoxPredictor(depth=24, layers_before=1, depthwise=True, share_tower=True),
-    predictor_convolutions=QUICK,
-    anchors=PyramidAnchors(scale=2.0, aspect_ratios=(1.0,), scales_per_octave=2),
-    suppression=SURE,
-)
-FULL = replace(
-    LITE,
-    backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8),
-    pyramid=Pyramid(min_level=3, max_level=5, depth=96),
-    predictor=SharedBoxPredictor(depth=24, layers_before=1, dropout=0.1),
-)
-RESNET = Backbone(name="resnet50", depth_multiplier=0.125, min_depth=8)
-MULTIBOX = SsdMultibox(
-    input_size=96,
-    backbone=Backbone(depth_multiplier=0.25, min_depth=8),
-    num_maps=3,
-    convolutions=QUICK,
-    predictor_convolutions=replace(QUICK, initial_deviation=0.01),
-    anchors=MultiboxAnchors(min_scale=0.25, max_scale=0.6, aspect_ratios=(1.0,)),
-    suppression=SURE,
-)
 DETECTORS: dict[str, Any] = {
     "ssd": Ssd(
         input_size=64,
@@ -85,16 +54,9 @@ DETECTORS: dict[str, Any] = {
     "fpn lite": LITE,
     "fpn lite by softmax": replace(LITE, loss=DetectionLoss(classes="softmax")),
     "fpn": FULL,
-    "fpn on resnet": replace(FULL, input_size=160, backbone=RESNET, pyramid=Pyramid()),
+    "fpn on resnet": ON_RESNET,
     "multibox": MULTIBOX,
-    "multibox by softmax": replace(
-        MULTIBOX,
-        backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8),
-        depthwise_maps=True,
-        predictor=BoxPredictor(kernel=3, depthwise=True, layers_before=1, min_depth=8, max_depth=24, dropout=0.1),
-        loss=DetectionLoss(classes="softmax"),
-        mining=HardExamples(),
-    ),
+    "multibox by softmax": MULTIBOX_BY_SOFTMAX,
     "points": PointDetector(input_size=64, width=0.0625, bins=8, suppression=SURE),
 }
 NUMBER = 3  # of classes

@@ -7,42 +7,20 @@ import keras
 import numpy as np
 import pytest
 
-from bakeoff.learning.networks.anchors import PyramidAnchors
 from bakeoff.learning.networks.detector_settings import (
     PYRAMID_LAYERS,
     Backbone,
-    Convolutions,
-    Suppression,
 )
 from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
+from support.tiny_detectors import FULL, LITE, ON_RESNET
 from support.unfilled import unfilled
 
-QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
-LITE = SsdFpn(
-    input_size=64,
-    backbone=Backbone(depth_multiplier=0.25, min_depth=8),
-    pyramid=Pyramid(min_level=3, max_level=6, depth=96, depthwise=True),
-    convolutions=QUICK,
-    predictor=SharedBoxPredictor(depth=24, layers_before=1, depthwise=True, share_tower=True),
-    predictor_convolutions=QUICK,
-    anchors=PyramidAnchors(scale=2.0, aspect_ratios=(1.0,), scales_per_octave=2),
-    suppression=Suppression(min_score=0.3),
-)
-FULL = replace(
-    LITE,
-    backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8),
-    pyramid=Pyramid(min_level=3, max_level=5, depth=96),
-    predictor=SharedBoxPredictor(depth=24, layers_before=1, dropout=0.1),
-)
-RESNET = replace(
-    FULL, input_size=160, backbone=Backbone(name="resnet50", depth_multiplier=0.125, min_depth=8), pyramid=Pyramid()
-)
 LITE_320 = SsdFpn(
     input_size=320,
     pyramid=Pyramid(depth=128, depthwise=True),
     predictor=SharedBoxPredictor(depth=128, depthwise=True, share_tower=True),
 )
-every_kind = pytest.mark.parametrize("settings", [LITE, FULL, RESNET], ids=["lite", "full", "resnet"])
+every_kind = pytest.mark.parametrize("settings", [LITE, FULL, ON_RESNET], ids=["lite", "full", "resnet"])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -82,7 +60,7 @@ def test_levels_are_those_of_the_published_network(settings: SsdFpn, depth: int,
 
 @pytest.mark.parametrize("name", sorted(PYRAMID_LAYERS))
 def test_pyramid_looks_at_the_published_layers(name: Any) -> None:
-    settings = replace(RESNET, backbone=Backbone(name=name, depth_multiplier=0.25), pyramid=Pyramid(min_level=2))
+    settings = replace(ON_RESNET, backbone=Backbone(name=name, depth_multiplier=0.25), pyramid=Pyramid(min_level=2))
     network = shaped(settings, 2)
     layers = {
         "mobilenet_v1": ["conv_pw_3_relu", "conv_pw_5_relu", "conv_pw_11_relu", "conv_pw_13_relu"],

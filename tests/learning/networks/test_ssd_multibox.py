@@ -1,35 +1,14 @@
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 
 import keras
 import numpy as np
 import pytest
 
-from bakeoff.learning.networks.anchors import MultiboxAnchors
-from bakeoff.learning.networks.detector_settings import Backbone, Convolutions, DetectionLoss, HardExamples, Suppression
-from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
+from bakeoff.learning.networks.ssd_multibox import SsdMultibox
+from support.tiny_detectors import MULTIBOX, MULTIBOX_BY_SOFTMAX
 from support.unfilled import unfilled
-
-QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
-TINY = SsdMultibox(
-    input_size=96,
-    backbone=Backbone(depth_multiplier=0.25, min_depth=8),
-    num_maps=3,
-    convolutions=QUICK,
-    predictor_convolutions=replace(QUICK, initial_deviation=0.01),
-    anchors=MultiboxAnchors(min_scale=0.25, max_scale=0.6, aspect_ratios=(1.0,)),
-    suppression=Suppression(min_score=0.3),
-)
-OTHER = replace(
-    TINY,
-    backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8),
-    depthwise_maps=True,
-    predictor=BoxPredictor(kernel=3, depthwise=True, layers_before=1, min_depth=8, max_depth=24, dropout=0.1),
-    loss=DetectionLoss(classes="softmax"),
-    mining=HardExamples(),
-)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,7 +53,7 @@ def test_parameters_are_those_counted_by_hand() -> None:
     assert network.count_params() == backbone + added + heads
 
 
-@pytest.mark.parametrize("settings", [TINY, OTHER], ids=["plain", "depthwise"])
+@pytest.mark.parametrize("settings", [MULTIBOX, MULTIBOX_BY_SOFTMAX], ids=["plain", "depthwise"])
 def test_prior_is_on_the_class_heads_and_nowhere_else(settings: SsdMultibox) -> None:
     network = built(settings)
     heads = {weight.path: weight.numpy() for weight in network.weights if weight.path.endswith("answer/bias")}

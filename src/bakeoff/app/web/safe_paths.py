@@ -3,10 +3,12 @@
 import re
 from pathlib import Path, PurePosixPath
 
+from bakeoff.dataset.sources import paths
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, show
 
-LONGEST_NAME, LONGEST_PART = 1000, 255 - len(".partial")  # the second in bytes, with what an upload adds to it
+LONGEST_NAME = 1000
+LONGEST_PART = paths.LONGEST_PART - len(".partial")  # an upload adds that
 CONTROL = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 DRIVE = re.compile(r"^[A-Za-z]:")
 OWN = "web"  # the page's own folder below .bakeoff/

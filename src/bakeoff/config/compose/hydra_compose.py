@@ -32,6 +32,7 @@ def compose_groups(
     problems: Problems,
 ) -> dict[str, Any]:
     """Return each group's option with its changes; a group that fails is left out, and why is noted in `problems`."""
+    OmegaConf.register_new_resolver("oc.env", read_variable, replace=True)
     overrides = [*(f"{group}={option}" for group, option in options.items()), *(f"~{group}" for group in left_out)]
     try:
         composed = _compose_options(conf.resolve(), tuple(overrides), _read_all(conf))
@@ -76,6 +77,3 @@ def read_variable(name: str, *default: str | None) -> str | None:
     if value is None and not default:
         raise KeyError(f"${name} is not set")
     return value
-
-
-OmegaConf.register_new_resolver("oc.env", read_variable, replace=True)

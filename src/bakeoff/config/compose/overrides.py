@@ -62,14 +62,14 @@ def parse_overrides(texts: Iterable[str]) -> "list[Override]":
 
 
 def _require_values(override: "Override") -> "Override":
-    """Return an override whose first value can be found. Raises ValueError, such as for range(0,1,0)."""
-    from hydra.core.override_parser.types import Glob, Sweep
+    """Return an override whose values can be listed. Raises ValueError for others; no value is listed for that."""
+    from hydra.core.override_parser.types import ChoiceSweep, RangeSweep, Sweep
 
     value = override.value()
-    if override.is_discrete_sweep() and not isinstance(value, Glob):
-        if isinstance(value, Sweep) and any(isinstance(one, Sweep) for one in getattr(value, "list", ())):
-            raise ValueError("a sweep within a sweep; write all values with commas between")
-        next(iter(override.sweep_string_iterator()), None)
+    if isinstance(value, RangeSweep) and value.step == 0:
+        raise ValueError("range() must have a step other than zero")
+    if isinstance(value, ChoiceSweep) and any(isinstance(one, Sweep) for one in value.list):
+        raise ValueError("a sweep within a sweep; write all values with commas between")
     return override
 
 

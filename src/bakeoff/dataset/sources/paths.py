@@ -15,13 +15,14 @@ from pathlib import Path, PurePosixPath
 from bakeoff.dataset.sources import parsing
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import DataError
-from bakeoff.foundation.files import NO_REGULAR_FILE
+from bakeoff.foundation.files import find_irregular
 
 IMAGE_SUFFIXES = frozenset(
     ".jpg .jpeg .jpe .jfif .png .gif .bmp .webp .tif .tiff .mpo .ppm .pgm .heic .heif .avif".split()
 )
 VIDEO_SUFFIXES = frozenset(".mp4 .m4v .mkv .avi .mov .webm .gif".split())
 LONGEST_NAME = 1024  # characters of a path in the dataset's folder
+LONGEST_PART = 255  # bytes of a file's name, in every file system of today
 DEEPEST = 200  # folders within each other
 MOST_COLUMNS = 1000  # of a CSV
 HEAD = 64  # bytes that are enough to recognise a file
@@ -89,15 +90,7 @@ def _list_entries(root: Path, inside: str) -> Iterator[tuple[str, str | None, bo
 
 def _kind_of(entry: os.DirEntry[str]) -> str | None:
     """Return FOLDER, None for a regular file, or why it cannot be read."""
-    try:
-        if entry.is_dir():
-            return FOLDER
-        if entry.is_file():
-            return None
-        entry.stat()
-    except OSError as error:  # a link to nothing, or to itself
-        return f"cannot be read: {error.strerror}"
-    return NO_REGULAR_FILE
+    return find_irregular(entry) or (FOLDER if entry.is_dir() else None)
 
 
 def list_folders(root: Path, inside: str = "") -> list[str]:

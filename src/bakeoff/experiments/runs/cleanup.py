@@ -17,7 +17,7 @@ from bakeoff.experiments.runs.minutes_used import keep_spent
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.files import bytes_below, read_json
+from bakeoff.foundation.files import bytes_below
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
 from bakeoff.tracking.journal.journal_folder import is_held
 from bakeoff.tracking.results.results import parse_yaml, trained_digest
@@ -162,4 +162,4 @@ def named_by() -> dict[str, list[str]]:
 
 def _fingerprint_in(state: Path | None) -> str | None:
     """Return None for a file that is not there, or holds something else."""
-    return TrainedState.from_tree(read_json(state)).lineage.fingerprint if state else None
+    return TrainedState.at(state).lineage.fingerprint if state else None

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from bakeoff.dataset.sources.parsing import quote
-from bakeoff.dataset.sources.paths import CONTROL, LEAVES, LONGEST_NAME, list_files, make_printable
+from bakeoff.dataset.sources.paths import CONTROL, LEAVES, LONGEST_NAME, LONGEST_PART, list_files, make_printable
 from bakeoff.foundation.errors import DataError, WorkspaceError
 
 PIECE = 1 << 20  # bytes that are copied at once
@@ -25,7 +25,6 @@ MOST_RATIO = 100  # a zip that unpacks to more times its size is a bomb,
 SMALL = 100_000_000  # if these are more bytes than that
 KEPT_FREE = 200_000_000  # bytes that the disk has left afterwards
 DRIVE = re.compile(r"[A-Za-z]:")
-LONGEST_PART = 255  # bytes of a file's name, in every file system of today
 OF_SYSTEMS = ("__MACOSX", "Thumbs.db", "desktop.ini")
 
 
@@ -47,8 +46,6 @@ def copy_whole(source: Path, into: Path, most_bytes: int) -> int:
         remedy = "unpack other archives yourself and name their folder"
         raise DataError(f"{source}: must be a zip or a folder; {remedy}") from None
     except (zlib.error, EOFError, struct.error, ValueError, NotImplementedError) as error:
-        if isinstance(error, DataError):
-            raise
         raise DataError(f"{source}: broken zip: {error}; download or export it again") from None
     except OSError as error:
         if error.errno != errno.EINVAL:

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.sources import SOURCES
 from bakeoff.dataset.sources.dataset import Dataset, Item, SplitSettings, find_side
+from bakeoff.dataset.sources.parsing import read_lines
 from bakeoff.dataset.sources.paths import HEAD, format_of, make_printable, what_instead
 from bakeoff.foundation.errors import BakeoffError, DataError
 from bakeoff.importing.datasets.detect_class_folders import find_clips, find_image_folders
@@ -19,6 +21,7 @@ from bakeoff.learning.run_file.parse import Problems, parse_kind
 
 UNSAID = "no side"
 MOST_PROBLEMS = 5  # that are repeated
+FIRST_LINES = 5  # of a file, by which it is taken for a list
 FEWEST_DATES = 4  # that can be parted into sides
 FINDERS: dict[str, Callable[[Tree], Layout | None]] = {  # by the kind of source; of equals the first is taken
     "coco": find_coco,
@@ -100,8 +103,8 @@ def survey_folder(root: Path, kind: str | None = None) -> tuple[Survey, list[Sur
 def _is_list(tree: Tree, path: PurePosixPath) -> bool:
     """Return whether the first words of a text are names of pictures or films."""
     try:
-        lines = (tree.root / path).read_text(encoding="utf-8").split("\n", MOST_PROBLEMS)[:MOST_PROBLEMS]
-    except (OSError, UnicodeDecodeError):
+        lines = [*islice(read_lines(tree.root / path), FIRST_LINES)]
+    except ValueError:
         return False
     stems = {one.name for one in tree.image_stems} | {one.stem for one in tree.videos}
     words = [line.split()[0] for line in lines if line.split()]

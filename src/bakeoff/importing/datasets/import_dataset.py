@@ -5,16 +5,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from bakeoff.config.compose.option_lookup import PRESET
 from bakeoff.dataset.sources.dataset import find_side
-from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, list_files
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.foundation.files import building
 from bakeoff.importing.datasets.copying import copy_whole, is_of_system
 from bakeoff.importing.datasets.detect_format import OF_BOXES, Survey, survey_folder
+from bakeoff.importing.datasets.tree import Tree
 from bakeoff.learning.run_file.yaml_file import write_mapping
 
 UNPACKED = ".unpacked"
@@ -96,17 +96,23 @@ def find_dataset(root: Path, kind: str | None) -> tuple[Path, Survey, list[Surve
 
 
 def _descend(root: Path) -> Iterator[Path]:
-    """Yield a folder, then the one in it that has nearly all pictures and films, and so on."""
-    files = [PurePosixPath(name) for name, problem in list_files(root) if problem is None]
-    media = [path for path in files if path.suffix.lower() in IMAGE_SUFFIXES | VIDEO_SUFFIXES]
+    """Yield a folder, then the one in it that has nearly all pictures and films, and so on.
+
+    A folder that holds nothing but another one is passed over.
+    """
+    tree = Tree(root)
+    media = [*tree.images, *tree.videos]
     inside: tuple[str, ...] = ()
     while True:
-        yield root.joinpath(*inside)
         depth = len(inside)
         below = [path for path in media if path.parts[:depth] == inside]
         tops = Counter(path.parts[depth] for path in below if len(path.parts) > depth + 2)
         top, count = max(tops.items(), key=lambda item: item[1], default=("", 0))
-        if not count or count < MOST_OF_MEDIA * len(below) or find_side(top) or top.lower() in STRUCTURE:
+        is_last = count <= MOST_OF_MEDIA * len(below) or find_side(top) or top.lower() in STRUCTURE
+        folder = root.joinpath(*inside)
+        if is_last or any(one.name != top and not is_of_system(one.name) for one in folder.iterdir()):
+            yield folder
+        if is_last:
             return
         inside = (*inside, top)
 
@@ -122,24 +128,9 @@ def list_beside(root: Path, inner: Path) -> tuple[str, ...]:
     return tuple(name for name in beside if not is_of_system(name))
 
 
-def find_inner(root: Path) -> Path:
-    """Return the folder below others that hold nothing else: field.zip -> field/ -> train/, valid/, data.yaml."""
-    while True:
-        entries = [entry for entry in root.iterdir() if not is_of_system(entry.name)]
-        folders = [entry for entry in entries if entry.is_dir()]
-        if len(entries) != 1 or len(folders) != 1 or not _is_wrapper(folders[0]):
-            return root
-        root = folders[0]
-
-
-def _is_wrapper(folder: Path) -> bool:
-    """Return whether a folder only holds a dataset: others are in it, and its own name means nothing."""
-    return any(entry.is_dir() for entry in folder.iterdir()) and folder.name.lower() not in ("train", "images")
-
-
 def _lift(partial: Path) -> None:
-    """Move what lies in an only folder up to where the dataset begins."""
-    inner = find_inner(partial)
+    """Move up what lies in a folder beside which there is nothing, as zips of a whole folder have it."""
+    inner = next(_descend(partial))
     if inner == partial:
         return
     outermost = partial / inner.relative_to(partial).parts[0]

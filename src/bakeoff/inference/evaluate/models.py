@@ -11,7 +11,7 @@ from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.select_runs import select_named
 from bakeoff.foundation import git, workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.files import read_json, read_text
+from bakeoff.foundation.files import read_text
 from bakeoff.inference.predict.select_model import (
     WEIGHTS,
     WEIGHTS_SUFFIX,
@@ -72,7 +72,7 @@ def _find_file(name: str) -> EvaluatedModel | None:
         return None
     source, records = find_model(path), None
     if isinstance(source, Trained):  # the labels of its training, whatever the workspace's records have now
-        state = TrainedState.from_tree(read_json(source.weights.with_name(STATE)))
+        state = TrainedState.at(source.weights.with_name(STATE))
         source = replace(source, labels=state.classes or tuple(source.labels))
         records = _records_of(state)
     return EvaluatedModel(path.as_posix(), source, records=records)

@@ -9,7 +9,6 @@ from bakeoff.config.track_settings import Mlflow
 from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
-from bakeoff.foundation.files import read_json
 from bakeoff.learning.checkpoints.trained_state import STATE as STATE_FILE
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.networks.network import Network
@@ -111,7 +110,7 @@ def trained_at(revision: str) -> Trained | None:
         return None
     weights = _find_cached(revision, lock, "train", workspace.TRAINED / WEIGHTS)
     labels = _find_cached(revision, lock, "build_records", workspace.RECORDS / LABELS)
-    state = TrainedState.from_tree(read_json(_find_cached(revision, lock, "train", workspace.TRAINED / STATE_FILE)))
+    state = TrainedState.at(_find_cached(revision, lock, "train", workspace.TRAINED / STATE_FILE))
     return build_trained(revision, run_yaml, weights, labels.read_text("utf-8"), state.files.get(WEIGHTS))
 
 
@@ -148,7 +147,7 @@ def find_run_or_own(name: str | None) -> tuple[Trained, str]:
 def state_in_mlflow(run: Names, target: Target) -> TrainedState:
     """Return how a run ended; an unknown end if the store does not give it."""
     place = fetch_artifacts.fetch_file(target.address, run.mlflow_id, STATE) if run.mlflow_id else None
-    return TrainedState.from_tree(read_json(place) if place else {})
+    return TrainedState.at(place) if place else TrainedState()
 
 
 def labels_of(state: TrainedState) -> str:
@@ -174,7 +173,7 @@ def _of_workspace(folder: Path, weights: Path | None = None) -> Trained:
         raise WorkspaceError(f"{run}: missing, so nothing is known of the network; run `dvc repro`")
     texts = run.read_text(encoding="utf-8"), labels_file.read_text("utf-8")
     weights = weights or folder / workspace.TRAINED / WEIGHTS
-    state = TrainedState.from_tree(read_json(weights.with_name(STATE_FILE)))
+    state = TrainedState.at(weights.with_name(STATE_FILE))
     return build_trained(str(folder), texts[0], weights, texts[1], state.files.get(weights.name))
 
 

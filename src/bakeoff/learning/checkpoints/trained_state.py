@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.foundation.errors import DataError
-from bakeoff.foundation.files import load_json
+from bakeoff.foundation.files import load_json, read_json
 from bakeoff.foundation.plain_values import load_fields
 
 STATE = "state.json"
@@ -81,6 +81,11 @@ class TrainedState:
         return load_fields(
             cls, tree, strict=False, measured={key: value for key, value in tree.items() if key not in own}
         )
+
+    @classmethod
+    def at(cls, path: Path) -> "TrainedState":
+        """Return how a training ended, by its file; an unknown end if that is not there, or damaged."""
+        return cls.from_tree(read_json(path))
 
     @property
     def is_known(self) -> bool:

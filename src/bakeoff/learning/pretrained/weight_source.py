@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.foundation.errors import ConfigError, show
-from bakeoff.foundation.files import hash_file, read_json, require_whole
+from bakeoff.foundation.files import hash_file, require_whole
 from bakeoff.foundation.workspace import WEIGHTS
 from bakeoff.learning.checkpoints.trained_state import STATE as RUN_STATE
 from bakeoff.learning.checkpoints.trained_state import TrainedState
@@ -59,7 +59,7 @@ def _origin_of_file(init: Init, fetch: Callable[[str], Path]) -> WeightSource:
     tables = [Path(init.names)] if init.names is not None else []
     if path.is_file() and path.suffix != ".index":
         _require_weights(path)
-        state = TrainedState.from_tree(read_json(path.with_name(RUN_STATE)))  # of another run, if it stands beside
+        state = TrainedState.at(path.with_name(RUN_STATE))  # of another run, if it stands beside
         require_whole(path, state.files.get(path.name))
         if _is_old_checkpoint(path):
             return WeightSource(path, _digest([path, *tables]), is_tf_checkpoint=True)
