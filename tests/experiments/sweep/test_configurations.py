@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff.config.compose.overrides import parse_overrides
 from bakeoff.experiments.sweep.configurations import (
     SplitOverrides,
     load_overrides,
@@ -93,3 +94,9 @@ def test_a_file_that_says_no_sweep_is_refused(text: str, parts: tuple[str, ...],
 def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^--from: no such file.* conf/sweep/x\.yaml"):
         load_overrides(Path("conf/sweep/x.yaml"))
+
+
+def test_a_sweep_is_checked_without_listing_its_values() -> None:
+    """A million million values, shuffled, would fill the memory."""
+    [override] = parse_overrides(["seed=shuffle(range(0,1000000000000))"])
+    assert override.is_sweep_override()
