@@ -292,7 +292,7 @@ async def walk(address: str, folder: Path, pictures: Path | None = None) -> tupl
 @contextmanager
 def serve(folder: Path) -> Iterator[str]:
     """Run `bakeoff web` in a workspace; yield its address."""
-    command = [sys.executable, "-m", "bakeoff", "web"]
+    command = [sys.executable, "-m", "bakeoff", "web", "--no-token"]
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout

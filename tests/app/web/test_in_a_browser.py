@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 from bakeoff.app.web import background_commands
+from bakeoff.app.web.security import ServerAddress, write_entry
 from bakeoff.experiments.runs.run_status import State, read_status, write_status
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
@@ -147,6 +148,23 @@ def test_a_page_that_is_left_open_over_a_restart_continues(workspace: Path) -> N
         port = page.port
     run = workspace / ".bakeoff/runs" / ("a" * 16)
     asyncio.run(leave_open(f"http://127.0.0.1:{port}", run, lambda: served(port=port)))
+
+
+async def follow(entry: Path) -> None:
+    """Open the file that leads to the page, as `bakeoff web --open` does, and come back later without the token."""
+    async with load("browser").chromium(WIDTHS[0], HEIGHT) as page:
+        await page.call("Page.navigate", url=entry.as_uri())
+        await page.wait_for("document.querySelector('h1')?.innerText === 'Models'")
+        assert await page.see("location.search") == ""
+        await page.click("document.querySelector('nav a[href=\"/train\"]')")
+        await page.wait_for("document.querySelector('h1')?.innerText === 'Train'")
+
+
+def test_a_link_on_another_page_leads_in(workspace: Path) -> None:
+    """A browser keeps the cookie to itself while it follows a redirection from elsewhere."""
+    with served(token="t" * 32) as page:
+        write_entry(ServerAddress("127.0.0.1", page.port, "t" * 32))
+        asyncio.run(follow(workspace / ".bakeoff/web/open.html"))
 
 
 async def press_often(address: str) -> None:

@@ -1,12 +1,18 @@
 """Who may ask the page: each request of the list in docs/web.md, sent to a real server, and its answer."""
 
+import re
 import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from bakeoff.app.web.security import ServerAddress, read_token
 from support.asking import Page, served
+from support.messages import missing_in
 
 TOKEN = "s3cret-of-this-workspace"
 
@@ -50,31 +56,92 @@ def test_every_answer_forbids_foreign_scripts_frames_and_guesses(page: Page) -> 
         assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_other_machines_need_the_token_once_and_then_the_cookie(folder: Path) -> None:
+def test_the_token_is_needed_once_and_then_the_cookie(folder: Path) -> None:
     with served(token=TOKEN) as page:
         assert page.get("/").code == 403
         assert page.get("/?token=another").code == 403
         assert page.get("/", Cookie=f"bakeoff-{page.port}=another").code == 403
         answer = page.get(f"/activity?of=1&token={TOKEN}")
-        assert (answer.code, answer.headers["location"]) == (303, "/activity?of=1")
+        assert answer.code == 200 and 'content="0;url=/activity?of=1"' in answer.text
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie and "SameSite=strict" in cookie
         assert page.get("/", Cookie=cookie.partition(";")[0]).code == 200
         assert page.ask("POST", f"/runs/any/act?token={TOKEN}", b"{}", X_Bakeoff="page").code == 403
         assert page.get("/", Host=f"192.168.1.7:{page.port}").code == 403  # known, and asked for the token
-        assert "token" in page.get("/", Host=f"192.168.1.7:{page.port}").text
+        assert not missing_in(page.get("/", Host=f"192.168.1.7:{page.port}").text, "token", ".bakeoff/web/token")
         assert "printed" in page.get("/", Host=f"evil.example:{page.port}").text
 
 
-def test_the_token_leads_to_no_other_machine(folder: Path) -> None:
+@pytest.mark.parametrize("path", ["//evil.example/", "/%5cevil.example/", "/%2fevil.example/"])
+def test_the_token_leads_to_no_other_machine(folder: Path, path: str) -> None:
     with served(token=TOKEN) as page:
-        assert page.get(f"//evil.example/?token={TOKEN}").headers["location"] == "/evil.example/"
+        assert re.search(r'content="0;url=/(evil|%5Cevil)\.example/"', page.get(f"{path}?token={TOKEN}").text)
 
 
-def test_the_token_stays_over_a_restart_and_is_its_user_s_alone(tmp_path: Path) -> None:
-    token = read_token(tmp_path / "web/token")
-    assert len(token) >= 32 and read_token(tmp_path / "web/token") == token
-    assert (tmp_path / "web/token").stat().st_mode & 0o077 == 0
+def test_the_token_stays_over_a_restart_and_is_its_user_s_alone(folder: Path) -> None:
+    token, file = read_token(), folder / ".bakeoff/web/token"
+    assert len(token) >= 32 and read_token() == token == file.read_text(encoding="ascii")
+    assert file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"cut", b"\xff\xfe", b" " * 40])
+def test_a_token_that_is_not_whole_is_made_anew(folder: Path, content: bytes) -> None:
+    """An empty one would be the cookie of whoever sends none."""
+    read_token()
+    (folder / ".bakeoff/web/token").write_bytes(content)
+    token = read_token()
+    assert len(token) >= 32 and read_token() == token
+
+
+def test_a_token_that_others_could_read_is_made_anew(folder: Path) -> None:
+    token, file = read_token(), folder / ".bakeoff/web/token"
+    file.chmod(0o644)
+    assert read_token() != token
+    assert file.stat().st_mode & 0o077 == 0
+
+
+@contextmanager
+def command(*options: str) -> Iterator[tuple[Page, str]]:
+    """Run `bakeoff web`; yield its page and the address that it prints."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "bakeoff", "web", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        assert server.stdout
+        with server.stdout:
+            line = server.stdout.readline()
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/\S*", line)
+            assert found, line
+            yield Page(int(found[1])), found[0]
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def test_the_command_asks_for_a_token_on_this_machine_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "dvc.yaml").touch()
+    browser, opened = folder / "browser", folder / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {opened}\n', encoding="utf-8")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    with command("--open") as (page, address):
+        assert page.get("/").code == 403
+        query = address.partition("/?")[2]
+        cookie = page.get(f"/?{query}").headers["set-cookie"].partition(";")[0]
+        assert page.get("/", Cookie=cookie).code == 200
+    entry = folder / ".bakeoff/web/open.html"
+    assert opened.read_text(encoding="utf-8").strip() == entry.as_uri()  # other people see how a browser is started
+    assert address in entry.read_text(encoding="utf-8") and entry.stat().st_mode & 0o077 == 0
+
+
+def test_the_command_asks_for_no_token_if_that_is_wanted(folder: Path) -> None:
+    (folder / "dvc.yaml").touch()
+    with command("--no-token") as (page, address):
+        assert page.get("/").code == 200 and "token" not in address
+    argv = [sys.executable, "-m", "bakeoff", "web", "--no-token", "--host", "0.0.0.0"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert not missing_in(done.stderr, "--no-token", "--host", "0.0.0.0")
 
 
 def test_the_printed_address_has_the_token_where_it_is_asked_for() -> None:

@@ -3,27 +3,34 @@
 - The Host header must be an address of this machine: a foreign name that points here (DNS rebinding) is refused.
 - An Origin header must be the page's own. What changes anything also needs the header `X-Bakeoff: page`, which no
   form and no other site can send.
-- Where other machines can reach the page, a cookie must hold the token. The printed address brings it once.
+- A cookie must hold the token, for other people may have accounts on this machine. The printed address brings it once.
 """
 
 import hmac
 import ipaddress
 import os
+import re
 import secrets
 import socket
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bakeoff.app.web.safe_paths import own_folder
+from bakeoff.foundation import workspace
+from bakeoff.foundation.html import template
 
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 SAFE = ("GET", "HEAD")
 MARK, MARKED = "x-bakeoff", "page"
 TOKEN = "token"  # in the address
+WHOLE_TOKEN = re.compile(r"[\w-]{32,}", re.ASCII)
 POLICY = (
     "default-src 'none'; img-src 'self' blob: data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
@@ -37,7 +44,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where the page is reached, and by what token; without one it is for this machine alone."""
+    """Where the page is reached, and by what token; without one it is for everybody who can log in to this machine."""
 
     host: str
     port: int
@@ -65,16 +72,48 @@ class ServerAddress:
         return self.token is not None and (_is_ip(name.strip("[]")) or name.lower() == socket.gethostname().lower())
 
 
-def read_token(file: Path) -> str:
-    """Return the token of this workspace, which only its user can read, so that a restart leaves pages open."""
+def read_token() -> str:
+    """Return the token of this workspace, which stays the same over a restart, so that pages stay open.
+
+    A token that is not whole, or that other people can read, is made anew.
+    """
+    file = own_folder(TOKEN)
     try:
-        return file.read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as made:
-            made.write(secrets.token_urlsafe(24))
-        return file.read_text(encoding="ascii")
+        token = file.read_text(encoding="ascii").strip()
+        is_private = os.name == "nt" or not file.stat().st_mode & 0o077
+    except (FileNotFoundError, UnicodeDecodeError):
+        token, is_private = "", False
+    if is_private and WHOLE_TOKEN.fullmatch(token):
+        return token
+    token = secrets.token_urlsafe(24)
+    _write_private(file, token)
+    return token
+
+
+def write_entry(door: ServerAddress) -> str:
+    """Return the address of a file that leads a browser to the page.
+
+    What a browser is started with is in the list of processes, which other people can read. So is no token.
+    """
+    file = own_folder("open.html")
+    _write_private(file, _make_entry(door.address))
+    return file.absolute().as_uri()
+
+
+def _make_entry(address: str) -> str:
+    """Return a page that leads on. A redirection would not do.
+
+    If a link on another page leads here, a browser keeps the cookie to itself until a page of this server asks.
+    """
+    return str(template.render("web_entry.html.jinja", address=address))
+
+
+def _write_private(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=file.parent)  # for this user alone
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        out.write(text)
+    Path(name).replace(file)
 
 
 class Guard:
@@ -107,14 +146,18 @@ class Guard:
         given = dict(query).get(TOKEN)
         if given is not None and scope["method"] in SAFE and _same(given, self._door.token):
             rest = urlencode([pair for pair in query if pair[0] != TOKEN])
-            path = "/" + scope["path"].lstrip("/")  # `//evil` would be another machine
-            answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+            path = "/" + quote(scope["path"].lstrip("/"), errors="replace")  # `//evil` would be another machine
+            answer = HTMLResponse(_make_entry(f"{path}?{rest}" if rest else path))
             answer.set_cookie(self._door.cookie, self._door.token, httponly=True, samesite="strict", max_age=30 * 86400)
             return answer
         held = cookie_parser(headers.get("cookie", "")).get(self._door.cookie, "")
         if _same(held, self._door.token):
             return None
-        return _make_refusal(403, "This page asks for a token; open the whole address that `bakeoff web` printed.")
+        return _make_refusal(
+            403,
+            "This page asks for a token; open the whole address that `bakeoff web` printed, or add ?token= and what "
+            f"{own_folder(TOKEN).relative_to(workspace.main_workspace()).as_posix()} in its workspace holds.",
+        )
 
 
 def _same(one: str, other: str) -> bool:
