@@ -2,7 +2,11 @@
 
 import io
 import json
+import logging
 import shutil
+import socket
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -141,6 +145,48 @@ def test_more_than_was_announced_and_more_than_is_taken_are_refused(
     code, tree = send(page, "a.zip", b"1", 0, 1)
     assert code == 400 and missing_in(tree["problem"], "no space", "a.zip") == []
     assert not [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_piece_that_is_sent_again_ends_the_request_before_it(page: Page, folder: Path) -> None:
+    """A browser that lost its connection resumes, and the server may not know yet that the old one is dead."""
+    head = f"PUT /uploads/{KEY}/a.zip?offset=0&size=10 HTTP/1.1\r\nHost: {page.own}\r\nX-Bakeoff: page\r\n"
+    with socket.create_connection(("127.0.0.1", page.port), timeout=20) as old:
+        old.sendall(f"{head}Content-Length: 10\r\n\r\n12345".encode())
+        wait_for(lambda: page.get(f"/uploads/{KEY}/a.zip").tree == {"offset": 5})
+        assert send(page, "a.zip", b"67", 5, 10) == (200, {"offset": 7, "whole": False})
+        old.sendall(b"xxxxx")
+        assert old.recv(100).startswith(b"HTTP/1.1 409")
+    assert send(page, "a.zip", b"890", 7, 10) == (200, {"offset": 10, "whole": True})
+    assert (folder / f".bakeoff/web/uploads/{KEY}/a.zip").read_bytes() == b"1234567890"
+
+
+def test_an_upload_that_grows_behind_its_first_piece_is_refused(page: Page, folder: Path) -> None:
+    assert send(page, "a.zip", b"12345", 0, 10)[0] == 200
+    code, tree = send(page, "a.zip", b"1", 5, 11_000_000_000)
+    assert code == 400 and "11.0 GB, more than the 10 GB" in tree["problem"]
+
+
+@pytest.mark.parametrize("path", [f"/uploads/{KEY}/a.zip?offset=0&size=10", "/data-import", "/labels/match/frame"])
+def test_a_browser_that_goes_away_is_no_fault_of_the_server(
+    page: Page, folder: Path, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "data/raw/match").mkdir()
+    logging.getLogger("uvicorn.error").addHandler(caplog.handler)
+    head = f"PUT {path} HTTP/1.1\r\nHost: {page.own}\r\nX-Bakeoff: page\r\nContent-Length: 10\r\n\r\n12345"
+    head = head.replace("PUT", "POST") if path == "/data-import" else head
+    with socket.create_connection(("127.0.0.1", page.port), timeout=20) as connection:
+        connection.sendall(head.encode())
+    for _ in range(5):  # the server notices before it has answered these
+        page.get("/activity")
+    logging.getLogger("uvicorn.error").removeHandler(caplog.handler)
+    assert not caplog.records
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_a_disk_that_fills_up_meanwhile_is_reported_and_leaves_nothing(page: Page, folder: Path) -> None:

@@ -8,13 +8,13 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bakeoff.app.web import activity, comparing, dataset_pages, label_pages, runs, train_form, uploads
-from bakeoff.app.web.responses import BadRequest, show_fault, show_missing, show_problem, show_static
+from bakeoff.app.web.responses import BadRequest, end_quietly, show_fault, show_missing, show_problem, show_static
 from bakeoff.app.web.security import Guard, ServerAddress
 from bakeoff.foundation.errors import BakeoffError
 
@@ -33,7 +33,10 @@ def make_app(door: ServerAddress) -> Starlette:
         *label_pages.ROUTES, *activity.ROUTES,
         Route("/events", send_events), Route("/static/{name}", show_static),
     ]  # fmt: skip
-    handlers = {BakeoffError: show_problem, OSError: show_fault, 404: show_missing, 405: show_missing}
+    handlers = {
+        BakeoffError: show_problem, OSError: show_fault, ClientDisconnect: end_quietly, 404: show_missing,
+        405: show_missing,
+    }  # fmt: skip
     return Starlette(routes=routes, middleware=[Middleware(Guard, door=door)], exception_handlers=handlers)
 
 

@@ -107,10 +107,17 @@ async def show_problem(request: Request, error: Exception) -> Response:
 
 async def show_fault(request: Request, error: Exception) -> Response:
     """Return a message about what the machine lacks, such as room on its disk. Other errors are bugs and are logged."""
+    if isinstance(error, FileNotFoundError):
+        return _tell(request, f"{error.filename}: was removed meanwhile; reload the page", 404)
     fault = name_fault(error)
     if fault is None:
         raise error
     return _tell(request, fault, 507)
+
+
+async def end_quietly(request: Request, error: Exception) -> Response:
+    """Return an answer that nobody reads, for the browser went away before it had sent everything."""
+    return Response(status_code=400)
 
 
 async def show_missing(request: Request, error: Exception) -> Response:

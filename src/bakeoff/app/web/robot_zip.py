@@ -1,11 +1,11 @@
 """A run -> a zip to carry to a robot: model.tflite, SavedModel, labels, the report, and a README on how to use it."""
 
 import json
-import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.experiments.runs.cleanup import named_by
@@ -19,8 +19,11 @@ from bakeoff.tracking.results.results import output_digest, parse_yaml, result_h
 LOCK, FACTS, LABELS, LITE = "dvc.lock", "export.json", "labels.txt", "model.tflite"
 
 
-def pack(run: KnownRun) -> tuple[Path, str]:
-    """Write the zip, and return it and what to call it. Raises WorkspaceError where nothing was exported."""
+def pack(run: KnownRun) -> tuple[IO[bytes], str]:
+    """Return the zip as an open file, and what to call it. Raises WorkspaceError where nothing was exported.
+
+    The file has no name on the disk, so that nothing of it stays, however the download ends.
+    """
     short = (run.run_id or run.fingerprint)[:8]
     files = find_exported(run)
     if not files:
@@ -30,17 +33,17 @@ def pack(run: KnownRun) -> tuple[Path, str]:
         )
     folder = own_folder("downloads")
     folder.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(suffix=".zip", dir=folder)
+    file = tempfile.TemporaryFile(dir=folder)
     try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for inside, path in sorted(files.items()):
                 archive.write(path, f"{short}/{inside}")
             for inside, text in _list_texts(run, files):
                 archive.writestr(f"{short}/{inside}", text)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        file.close()
         raise
-    return Path(name), f"bakeoff-{short}.zip"
+    return file, f"bakeoff-{short}.zip"
 
 
 def find_exported(run: KnownRun) -> dict[str, Path]:

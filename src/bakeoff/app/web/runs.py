@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
@@ -31,6 +31,7 @@ from bakeoff.tracking.store.ui_server import HOST, read_first_address
 SAMPLES = "samples"  # a folder of the run, with a sheet for each validation pass
 SHEET = re.compile(r"\d{8,}\.jpg")
 ENDS = {"max_minutes": "ended by its longest time", "early_stopping": "ended early, for it got no better"}
+PIECE = 1 << 20  # bytes of a download that are read at once
 MLFLOW_PORTS = range(5000, 5020)
 
 
@@ -161,7 +162,7 @@ def show_sheet(request: Request) -> Response:
     if not SHEET.fullmatch(name):
         raise NotFound(f"{name}: no such sheet of pictures")
     path = require_file(run.folder / SAMPLES, name)
-    return FileResponse(path, media_type="image/jpeg", headers={"cache-control": "max-age=86400"})
+    return Response(path.read_bytes(), media_type="image/jpeg", headers={"cache-control": "max-age=86400"})
 
 
 @plain
@@ -175,8 +176,13 @@ def show_evaluation(request: Request) -> Response:
 @plain
 def download(request: Request) -> Response:
     run = find_run(request.path_params["name"])
-    path, called = pack(run)
-    return FileResponse(path, media_type="application/zip", filename=called, background=BackgroundTask(path.unlink))
+    file, called = pack(run)
+    headers = {"content-length": str(file.tell()), "content-disposition": f'attachment; filename="{called}"'}
+    file.seek(0)
+    pieces = iter(lambda: file.read(PIECE), b"")
+    return StreamingResponse(
+        pieces, media_type="application/zip", headers=headers, background=BackgroundTask(file.close)
+    )
 
 
 @plain

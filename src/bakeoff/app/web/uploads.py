@@ -8,6 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -23,6 +24,7 @@ MOST_BYTES = 10_000_000_000  # of an upload
 MOST_FILES = 100_000
 MOST_OF_A_PIECE = 64 << 20
 SECONDS_KEPT = 86_400.0
+_writers: dict[Path, Request] = {}  # the last request that sends a piece of a file
 
 
 def folder_of(key: str) -> Path:
@@ -50,33 +52,42 @@ def _number(request: Request, name: str) -> int:
 def send_offset(request: Request) -> Response:
     """Return how much of a file is here already."""
     _, file = _place(request)
-    partial = file.with_name(file.name + PARTIAL)
-    sizes = [path.stat().st_size for path in (file, partial) if path.is_file()]
-    return JSONResponse({"offset": sizes[0] if sizes else 0})
+    return JSONResponse({"offset": _size_here(file)})
+
+
+def _size_here(file: Path) -> int:
+    """Return how many bytes of a file have come."""
+    return next((path.stat().st_size for path in (file, _partial(file)) if path.is_file()), 0)
+
+
+def _partial(file: Path) -> Path:
+    return file.with_name(file.name + PARTIAL)
 
 
 async def take_piece(request: Request) -> Response:
     """Append a piece to a file; the last one makes it whole."""
     folder, file = _place(request)
     offset, size = _number(request, "offset"), _number(request, "size")
-    partial = file.with_name(file.name + PARTIAL)
-    here = file.stat().st_size if file.is_file() else partial.stat().st_size if partial.is_file() else 0
+    await run_in_threadpool(_require_room, folder, file, size, is_first=offset == 0)
+    partial, here = _partial(file), _size_here(file)
     if here != offset:
         raise Conflict(f"{file.name}: {here:,} bytes are here, and the piece begins at {offset:,}", {"offset": here})
     if file.is_file():
         return JSONResponse({"offset": here, "whole": True})
-    if offset == 0:
-        _require_room(folder, file.name, size)
     file.parent.mkdir(parents=True, exist_ok=True)
+    _writers[file] = request  # a browser may send a piece again while the server still waits for the rest of it
     try:
         with partial.open("ab") as out:
             async for data in request.stream():
+                if _writers.get(file) is not request:
+                    raise Conflict(f"{file.name}: another request sends this file", {"offset": _size_here(file)})
                 here += len(data)
                 if here > size or here - offset > MOST_OF_A_PIECE:
                     raise DataError(
                         f"{file.name}: more came than the {size:,} bytes that were announced; send it again"
                     )
                 out.write(data)
+                out.flush()
     except OSError as error:
         if is_disk_full(error):
             partial.unlink(missing_ok=True)
@@ -84,14 +95,19 @@ async def take_piece(request: Request) -> Response:
     except DataError:
         partial.unlink(missing_ok=True)
         raise
+    finally:
+        if _writers.get(file) is request:
+            del _writers[file]
     if here == size:
         partial.replace(file)
     return JSONResponse({"offset": here, "whole": here == size})
 
 
-def _require_room(folder: Path, name: str, size: int) -> None:
-    tidy()
-    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+def _require_room(folder: Path, file: Path, size: int, *, is_first: bool) -> None:
+    if is_first:
+        tidy()
+    name = file.name
+    files = [path for path in folder.rglob("*") if path.is_file() and path not in (file, _partial(file))]
     if len(files) >= MOST_FILES:
         raise DataError(f"an upload must have at most {MOST_FILES:,} files; pack a zip, or divide it")
     held = sum(path.stat().st_size for path in files)
@@ -103,7 +119,7 @@ def _require_room(folder: Path, name: str, size: int) -> None:
     root = own_folder("uploads")
     root.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(root).free
-    if size + KEPT_FREE > free:
+    if size - _size_here(file) + KEPT_FREE > free:
         raise WorkspaceError(
             f"no space left on the disk: {name} needs {size / 1e9:,.2f} GB, {free / 1e9:,.2f} GB are free; free some"
         )
