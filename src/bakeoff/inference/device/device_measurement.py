@@ -2,7 +2,9 @@
 
 import io
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +17,9 @@ from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.records.record import VALIDATION
 from bakeoff.dataset.records.shards import locate_examples, read_frame
 from bakeoff.dataset.records.wire import decode_features, frames_in
+from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.export.nms_numpy import Predictions
-from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.errors import DataError, WorkspaceError, one_line, show
 from bakeoff.foundation.workspace import RECORDS
 from bakeoff.inference.device.host import ANSWERS, BUNDLE, MEASURED, Host
 from bakeoff.inference.predict.light_runtime import small_model, view_of
@@ -30,6 +33,13 @@ MODULES = (
     "export/nms_numpy", "inference/__init__", "inference/device/__init__", "inference/device/benchmark",
 )  # fmt: skip
 IMAGES = "images.npy"
+OF_TIMES, OF_TEXT = ("p50", "p90", "p99", "most"), ("runtime", "machine", "system", "python")
+LONGEST_TEXT = 200
+MOST_TIMES, MOST_HEADERS = 10, 1_000_000  # of the bytes of this machine's answers, and of names and headers beside them
+UNREADABLE = (
+    KeyError, ValueError, IndexError, TypeError, OverflowError, RecursionError, NotImplementedError, EOFError,
+    zipfile.BadZipFile, zlib.error, MemoryError, OSError, RuntimeError, SyntaxError, struct.error,
+)  # fmt: skip
 NO_DATE = (1980, 1, 1, 0, 0, 0)
 NEAR = 0.01  # of a score, and of a share of the image; farther apart are other answers
 
@@ -63,12 +73,47 @@ def measure_on(
     arguments = [name, IMAGES, ANSWERS, "--calls", str(calls), "--threads", str(threads)]
     made = host.run(files, arguments)
     try:
-        measured = json.loads(made[MEASURED].decode().splitlines()[-1])
-        with np.load(io.BytesIO(made[ANSWERS])) as answers:
-            there = [{key: answers[f"{at}.{key}"] for key in detections} for at, detections in enumerate(own)]
-    except (KeyError, ValueError, IndexError, zipfile.BadZipFile) as error:
-        raise WorkspaceError(f"{host.name}: its answer cannot be read ({error!r}); measure again") from None
+        measured = parse_measured(made[MEASURED].decode().splitlines()[-1])
+        there = read_answers(made[ANSWERS], own)
+    except UNREADABLE as error:
+        reason = make_printable(f"{type(error).__name__}: {one_line(error)}")
+        raise WorkspaceError(f"{host.name}: its answer cannot be read ({reason}); measure again") from None
     return measured, compare_answers(own, there)
+
+
+def parse_measured(text: str) -> dict[str, Any]:
+    """Return what a machine measured, if all of it is there. Raises ValueError or KeyError."""
+    tree = json.loads(text)
+    if not isinstance(tree, dict):
+        raise ValueError(f"{MEASURED}: must be an object")
+    times = {name: {key: _number(tree[name], key) for key in OF_TIMES} for name in ("answer_ms", "network_ms")}
+    if not all(value > 0 for value in times["answer_ms"].values()):
+        raise ValueError("answer_ms: must be above 0")
+    numbers = {name: _number(tree, name) for name in ("load_s", "memory_mb")}
+    counts = {name: int(_number(tree, name)) for name in ("calls", "threads", "cores") if tree[name] is not None}
+    texts = {name: make_printable(str(tree[name])[:LONGEST_TEXT]) for name in OF_TEXT}
+    return {"cores": None, **times, **numbers, **counts, **texts}
+
+
+def _number(tree: Any, key: str) -> float:
+    value = tree[key]
+    if type(value) not in (int, float) or not 0 <= value < 1e12:
+        raise ValueError(f"{key}: must be a number from 0, got {show(value)}")
+    return float(value)
+
+
+def read_answers(data: bytes, own: Sequence[Predictions]) -> list[Predictions]:
+    """Return the answers of a machine. Raises ValueError if there are far more numbers than this one answers with."""
+    size = sum(array.nbytes for detections in own for array in detections.values())
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > MOST_TIMES * size + MOST_HEADERS:
+        raise ValueError(f"{ANSWERS}: unpacks to {unpacked:,} bytes, and the answers here have {size:,}")
+    with np.load(io.BytesIO(data)) as answers:
+        there = [{key: answers[f"{at}.{key}"] for key in detections} for at, detections in enumerate(own)]
+    if not all(array.dtype.kind in "fiu" for detections in there for array in detections.values()):
+        raise ValueError(f"{ANSWERS}: must hold numbers")
+    return there
 
 
 def make_bundle() -> bytes:
