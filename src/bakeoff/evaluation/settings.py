@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bakeoff.foundation.errors import require, require_at_most, require_one_group
+from bakeoff.foundation.errors import require, require_at_most, require_between, require_one_group
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,7 @@ class Evaluate:
         require(samples == 0 or 100 <= samples <= 100_000, "interval_samples", samples, "0 or between 100 and 100,000")
         if self.group is not None:
             require_one_group("group", self.group)
-        require(0 <= self.report_examples <= 100, "report_examples", self.report_examples, "between 0 and 100")
-        require(0 <= self.pictures <= 200, "pictures", self.pictures, "between 0 and 200")
-        require(0 <= self.picture_min_score <= 1, "picture_min_score", self.picture_min_score, "between 0 and 1")
+        require_between(self, report_examples=(0, 100), pictures=(0, 200), picture_min_score=(0, 1))
 
     def group_of(self, name: str) -> str:
         """Return the group of an example; a name in which the pattern finds nothing is a group of its own."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bakeoff.export.devices import DEVICES, OWN_LAYOUT, DeviceName, Layout
-from bakeoff.foundation.errors import require, require_at_most
+from bakeoff.foundation.errors import require, require_at_most, require_between
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx", "rknn"]
 SAVED_MODEL: Format = "saved_model"
@@ -39,14 +39,11 @@ class Export:
         require(bool(set(needed) & set(self.formats)), "formats", list(self.formats), rule)
         fits = self.layout == OWN_LAYOUT or set(self.formats) != {SAVED_MODEL}
         require(fits, "layout", self.layout, f"{OWN_LAYOUT} for a SavedModel alone; add onnx or a .tflite to formats")
-        require(1 <= self.max_detections <= 1000, "max_detections", self.max_detections, "between 1 and 1000")
+        require_between(self, max_detections=(1, 1000), max_drop=(0, 1), latency_calls=(1, 10_000), threads=(1, 256))
         examples = self.representative_examples
         require(1 <= examples <= 100_000, "representative_examples", examples, "between 1 and 100,000")
         require(self.sample >= 0, "sample", self.sample, "0 or more")
         require_at_most(self, sample=10**9)
-        require(0 <= self.max_drop <= 1, "max_drop", self.max_drop, "between 0 and 1")
-        require(1 <= self.latency_calls <= 10_000, "latency_calls", self.latency_calls, "between 1 and 10,000")
-        require(1 <= self.threads <= 256, "threads", self.threads, "between 1 and 256")
         loses = self.per_class_suppression and self.threads > SAFE_THREADS
         rule = f"at most {SAFE_THREADS} with per_class_suppression, for there TensorFlow Lite loses a class with more"
         require(not loses, "threads", self.threads, rule)

@@ -97,6 +97,14 @@ def require(condition: bool, key: str, value: object, rule: str) -> None:
         raise OutOfRange(key, value, rule)
 
 
+def require_between(settings: object, **limits: tuple[float, float]) -> None:
+    """Refuse numbers outside of their limits, which are allowed themselves."""
+    for key, ends in limits.items():
+        value, (least, most) = getattr(settings, key), ends
+        shown = [f"{end:,}" if end >= 10_000 else str(end) for end in ends]
+        require(least <= value <= most, key, value, f"between {' and '.join(shown)}")
+
+
 def require_one_group(key: str, pattern: str) -> None:
     """Refuse a pattern that finds no group, or several."""
     try:

@@ -7,7 +7,7 @@ images 0..255 (batch, size, size, 3) a graph that answers {"classes": logits (ba
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bakeoff.foundation.errors import require
+from bakeoff.foundation.errors import require_between
 from bakeoff.learning.networks.network import Parts, Sampling, require_classifier, require_width
 
 if TYPE_CHECKING:
@@ -124,8 +124,7 @@ class InceptionV3(Application):
 
     def __post_init__(self) -> None:
         require_classifier(self)
-        require(0 <= self.auxiliary_weight <= 1, "auxiliary_weight", self.auxiliary_weight, "between 0 and 1")
-        require(0 <= self.l2_weight <= 1, "l2_weight", self.l2_weight, "between 0 and 1")
+        require_between(self, auxiliary_weight=(0, 1), l2_weight=(0, 1))
 
     @property
     def parts(self) -> Parts:

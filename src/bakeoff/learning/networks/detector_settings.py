@@ -6,7 +6,7 @@ Layers of a backbone keep the names that keras.applications gives them, so that 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-from bakeoff.foundation.errors import require, require_at_most
+from bakeoff.foundation.errors import require, require_at_most, require_between
 from bakeoff.learning.networks.network import Network, Sampling, require_width
 
 if TYPE_CHECKING:
@@ -102,14 +102,13 @@ class DetectionLoss:
         require(fits, "background_logit", self.background_logit, "false for softmax, which has a number for it anyway")
         fits = self.background_logit or not self.background_is_class
         require(fits, "background_is_class", self.background_is_class, "false without background_logit")
-        require(0 <= self.focal_alpha <= 1, "focal_alpha", self.focal_alpha, "between 0 and 1")
+        require_between(self, focal_alpha=(0, 1), background_weight=(0, 1))
         require(self.focal_gamma >= 0, "focal_gamma", self.focal_gamma, "0 or more")
         require(self.smooth_l1_delta > 0, "smooth_l1_delta", self.smooth_l1_delta, "above 0")
         require(0 < self.matched_from < 1, "matched_from", self.matched_from, "between 0 and 1")
         below = self.background_below
         in_order = below is None or 0 <= below <= self.matched_from
         require(in_order, "background_below", below, f"between 0 and matched_from ({self.matched_from:g}), or null")
-        require(0 <= self.background_weight <= 1, "background_weight", self.background_weight, "between 0 and 1")
         for key in ("class_weight", "box_weight"):
             require(getattr(self, key) >= 0, key, getattr(self, key), "0 or more")
         require_at_most(self, focal_gamma=20, smooth_l1_delta=1000, class_weight=1000, box_weight=1000)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from bakeoff.foundation.errors import require, require_at_most
+from bakeoff.foundation.errors import require, require_at_most, require_between
 from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.networks.network import MOST_PIXELS, Parts, Sampling, require_width
 from bakeoff.learning.networks.tiles import Tiles
@@ -37,9 +37,7 @@ class Assignment:
     overlap_power: float = 3.0
 
     def __post_init__(self) -> None:
-        require(1 <= self.points <= 1000, "points", self.points, "between 1 and 1000")
-        for key in ("score_power", "overlap_power"):
-            require(0 <= getattr(self, key) <= 20, key, getattr(self, key), "between 0 and 20")
+        require_between(self, points=(1, 1000), score_power=(0, 20), overlap_power=(0, 20))
 
 
 @dataclass(frozen=True)
@@ -95,10 +93,7 @@ class PointDetector:
         require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
         require_at_most(self, input_size=MOST_PIXELS)
         require_width("width", self.width)
-        require(64 <= self.most_channels <= 4096, "most_channels", self.most_channels, "between 64 and 4096")
-        require(1 <= self.depth <= 12, "depth", self.depth, "between 1 and 12")
-        require(0 <= self.head_convolutions <= 8, "head_convolutions", self.head_convolutions, "between 0 and 8")
-        require(2 <= self.bins <= 64, "bins", self.bins, "between 2 and 64")
+        require_between(self, most_channels=(64, 4096), depth=(1, 12), head_convolutions=(0, 8), bins=(2, 64))
         momentum = self.batch_norm_momentum
         require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from bakeoff.foundation.errors import require
+from bakeoff.foundation.errors import require, require_between
 from bakeoff.learning.networks.network import Parts, Sampling, require_classifier, require_width
 
 if TYPE_CHECKING:
@@ -33,9 +33,8 @@ class S3dG:
     central_crop: float = 1.0  # share of each side that is looked at outside training
 
     def __post_init__(self) -> None:
-        require(1 <= self.frames <= 512, "frames", self.frames, "between 1 and 512")
+        require_between(self, frames=(1, 512), min_depth=(1, 64))
         require_width("depth_multiplier", self.depth_multiplier)
-        require(1 <= self.min_depth <= 64, "min_depth", self.min_depth, "between 1 and 64")
         kernel = self.first_temporal_kernel
         require(kernel in (1, 3, 5, 7), "first_temporal_kernel", kernel, "1, 3, 5 or 7")
         epsilon = self.batch_norm_epsilon

@@ -6,7 +6,7 @@ Plain 3x3 convolutions: on CPUs they train faster than depthwise ones of the sam
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from bakeoff.foundation.errors import require, require_at_most
+from bakeoff.foundation.errors import require, require_at_most, require_between
 from bakeoff.learning.networks.anchors import Anchors
 from bakeoff.learning.networks.detector_settings import (
     BOX_SCALES,
@@ -56,8 +56,7 @@ class Ssd(AnchorDetector):
         require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
         require_width("width", self.width)
         require_at_most(self, input_size=MOST_PIXELS)
-        require(8 <= self.pyramid_channels <= 1024, "pyramid_channels", self.pyramid_channels, "between 8 and 1024")
-        require(0 <= self.head_convolutions <= 8, "head_convolutions", self.head_convolutions, "between 0 and 8")
+        require_between(self, pyramid_channels=(8, 1024), head_convolutions=(0, 8))
         momentum = self.batch_norm_momentum
         require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bakeoff.foundation.errors import require, require_at_most
+from bakeoff.foundation.errors import require, require_at_most, require_between
 from bakeoff.learning.networks.anchors import PyramidAnchors
 from bakeoff.learning.networks.detector_settings import (
     BOX_SCALES,
@@ -36,9 +36,7 @@ class Pyramid:
     depthwise: bool = False
 
     def __post_init__(self) -> None:
-        require(2 <= self.min_level <= DEEPEST_LEVEL, "min_level", self.min_level, f"between 2 and {DEEPEST_LEVEL}")
-        require(DEEPEST_LEVEL <= self.max_level <= 9, "max_level", self.max_level, f"between {DEEPEST_LEVEL} and 9")
-        require(1 <= self.depth <= 1024, "depth", self.depth, "between 1 and 1024")
+        require_between(self, min_level=(2, DEEPEST_LEVEL), max_level=(DEEPEST_LEVEL, 9), depth=(1, 1024))
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -58,9 +56,7 @@ class SharedBoxPredictor:
     class_bias: float = -4.6  # at the start: every class scores 0.01
 
     def __post_init__(self) -> None:
-        require(1 <= self.depth <= 1024, "depth", self.depth, "between 1 and 1024")
-        require(0 <= self.layers_before <= 8, "layers_before", self.layers_before, "between 0 and 8")
-        require(1 <= self.kernel <= 7, "kernel", self.kernel, "between 1 and 7")
+        require_between(self, depth=(1, 1024), layers_before=(0, 8), kernel=(1, 7))
         require(not (self.depthwise and self.kernel == 1), "depthwise", self.depthwise, "false for kernel 1")
         require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and under 1")
         require(abs(self.class_bias) <= 100, "class_bias", self.class_bias, "between -100 and 100")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bakeoff.foundation.errors import require, require_at_most
+from bakeoff.foundation.errors import require, require_at_most, require_between
 from bakeoff.learning.networks.anchors import MultiboxAnchors
 from bakeoff.learning.networks.detector_settings import (
     BOX_SCALES,
@@ -41,9 +41,8 @@ class BoxPredictor:
     class_bias: float = -4.6  # at the start: every class scores 0.01
 
     def __post_init__(self) -> None:
-        require(1 <= self.kernel <= 7, "kernel", self.kernel, "between 1 and 7")
+        require_between(self, kernel=(1, 7), layers_before=(0, 8))
         require(not (self.depthwise and self.kernel == 1), "depthwise", self.depthwise, "false for kernel 1")
-        require(0 <= self.layers_before <= 8, "layers_before", self.layers_before, "between 0 and 8")
         require(self.min_depth >= 0, "min_depth", self.min_depth, "0 or more")
         require(self.max_depth >= self.min_depth, "max_depth", self.max_depth, f"at least min_depth ({self.min_depth})")
         require_at_most(self, max_depth=4096)

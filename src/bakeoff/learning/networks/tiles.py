@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.foundation.errors import require
+from bakeoff.foundation.errors import require, require_between
 
 MOST_PARTS, LARGEST_TILE = 64, 65_536
 PARTS_OF_OVERLAP = 1000  # of a tile's side: so fine is the overlap of a grid
@@ -38,11 +38,10 @@ class Tiles:
         is_grid = len(self.grid) == 2 and all(1 <= parts <= MOST_PARTS for parts in self.grid)
         several = is_grid and self.grid != (1, 1)
         require(not self.grid or several, "grid", list(self.grid), f"rows and columns, up to {MOST_PARTS}, not both 1")
-        require(0 <= self.overlap <= 0.8, "overlap", self.overlap, "between 0 and 0.8")
+        require_between(
+            self, overlap=(0, 0.8), max_detections=(1, 10_000), min_seen=(0, 1), object_share=(0, 1), whole_share=(0, 1)
+        )
         require(0 < self.max_overlap < 1, "max_overlap", self.max_overlap, "above 0 and under 1")
-        require(1 <= self.max_detections <= 10_000, "max_detections", self.max_detections, "between 1 and 10,000")
-        for key in ("min_seen", "object_share", "whole_share"):
-            require(0 <= getattr(self, key) <= 1, key, getattr(self, key), "between 0 and 1")
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "Tiles":

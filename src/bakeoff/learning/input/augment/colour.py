@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from bakeoff.foundation.errors import require
+from bakeoff.foundation.errors import require, require_between
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -34,9 +34,7 @@ class Colour:
     orders: tuple[tuple[Step, ...], ...] = ()  # of the four steps; one order is drawn
 
     def __post_init__(self) -> None:
-        require(0 <= self.hue <= 0.5, "hue", self.hue, "between 0 and 0.5")
-        for key in ("brightness", "grey"):
-            require(0 <= getattr(self, key) <= 1, key, getattr(self, key), "between 0 and 1")
+        require_between(self, hue=(0, 0.5), brightness=(0, 1), grey=(0, 1))
         for key in ("contrast", "saturation"):
             require(0 <= getattr(self, key) < 1, key, getattr(self, key), "at least 0 and under 1")
         whole = all(len(order) == len(STEPS) and set(order) == STEPS for order in self.orders)

@@ -7,7 +7,7 @@ paste where the object was and drop what it hides. Here the place is drawn, of t
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from bakeoff.foundation.errors import require
+from bakeoff.foundation.errors import require, require_between
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -27,8 +27,7 @@ class CopyPaste:
 
     def __post_init__(self) -> None:
         require(0 < self.probability <= 1, "probability", self.probability, "above 0, at most 1")
-        require(1 <= self.most <= 10, "most", self.most, "between 1 and 10")
-        require(0 <= self.most_hidden <= 0.9, "most_hidden", self.most_hidden, "between 0 and 0.9")
+        require_between(self, most=(1, 10), most_hidden=(0, 0.9))
 
     def mix(self, picture: "DecodedExample", other: "DecodedExample", key: "tf.Tensor") -> "DecodedExample":
         import tensorflow as tf

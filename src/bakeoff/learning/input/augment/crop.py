@@ -7,7 +7,7 @@ ways to crop for each example; its own seven are those of the Object Detection A
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bakeoff.foundation.errors import require
+from bakeoff.foundation.errors import require, require_between
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -37,8 +37,7 @@ class Crop:
     when_empty: Literal["undo", "keep"] = "undo"  # a crop that no box is left in, of an image that has some
 
     def __post_init__(self) -> None:
-        for key in ("min_object_covered", "min_seen", "untouched"):
-            require(0 <= getattr(self, key) <= 1, key, getattr(self, key), "between 0 and 1")
+        require_between(self, min_object_covered=(0, 1), min_seen=(0, 1), untouched=(0, 1))
         _require_range(self.min_aspect_ratio, "min_aspect_ratio", self.max_aspect_ratio, "max_aspect_ratio", most=100)
         _require_range(self.min_area, "min_area", self.max_area, "max_area", most=1)
 

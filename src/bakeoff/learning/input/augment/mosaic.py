@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from bakeoff.foundation.errors import require
+from bakeoff.foundation.errors import require, require_between
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -26,11 +26,9 @@ class Mosaic:
 
     def __post_init__(self) -> None:
         require(0 < self.probability <= 1, "probability", self.probability, "above 0, at most 1")
-        require(0.1 <= self.smallest <= 2, "smallest", self.smallest, "between 0.1 and 2")
+        require_between(self, smallest=(0.1, 2), min_tile=(0.1, 0.5), min_seen=(0, 1))
         least = self.smallest
         require(least <= self.largest <= 2, "largest", self.largest, f"between smallest ({least:g}) and 2")
-        require(0.1 <= self.min_tile <= 0.5, "min_tile", self.min_tile, "between 0.1 and 0.5")
-        require(0 <= self.min_seen <= 1, "min_seen", self.min_seen, "between 0 and 1")
 
     def compose(self, layers: "Sequence[LazyExample]", side: int, key: "tf.Tensor") -> "DecodedExample":
         """Return a picture of four: above left, above right, below left, below right."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bakeoff.foundation.errors import require
+from bakeoff.foundation.errors import require_between
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -20,9 +20,7 @@ class Zoom:
     stretch: float = 1.0  # the largest change of the aspect ratio, either way
 
     def __post_init__(self) -> None:
-        require(0.1 <= self.smallest <= 1, "smallest", self.smallest, "between 0.1 and 1")
-        require(1 <= self.largest <= 8, "largest", self.largest, "between 1 and 8")
-        require(1 <= self.stretch <= 4, "stretch", self.stretch, "between 1 and 4")
+        require_between(self, smallest=(0.1, 1), largest=(1, 8), stretch=(1, 4))
 
     @property
     def is_on(self) -> bool:
