@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from bakeoff.foundation.formatting import format_count
+
 Colour = tuple[int, int, int]
 Line = tuple[str, Colour]
 
@@ -59,7 +61,7 @@ def _true_cell(pixels: np.ndarray, values: dict[str, Any], classes: Sequence[str
         marks = [(corners, classes[label - 1], TRUTH) for corners, label in boxes]
         return _join_panels(
             [_draw_marks(_image(pixels, SIDE), marks)],
-            [[(f"{len(boxes)} {'box' if len(boxes) == 1 else 'boxes'}", TRUTH)]],
+            [[(format_count(len(boxes), "box"), TRUTH)]],
         )
     ids = (np.flatnonzero(values["labels"]) + 1).tolist() if "labels" in values else [int(values["label"])]
     names = ", ".join(classes[number - 1] for number in ids)

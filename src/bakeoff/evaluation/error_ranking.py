@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.evaluation.metric_meanings import ERROR_MEANINGS
+from bakeoff.foundation.formatting import format_count
 
 MOST = 12  # rows of a table
 TERMS = {  # what TIDE calls the kinds
@@ -48,7 +49,7 @@ def describe_costliest(mistakes: Sequence[Mistake], metric: str, value: float | 
     worst = mistakes[0] if mistakes else None
     if worst is None or not worst.count:
         return ""
-    often = f"{worst.count:,} {'time' if worst.count == 1 else 'times'}, {worst.share:.0%} of all errors"
+    often = f"{format_count(worst.count, 'time')}, {worst.share:.0%} of all errors"
     meaning = f": {worst.meaning}" if worst.meaning else ""
     sentence = f"The mistake that costs most is {worst.name} ({often}){meaning}."
     if value is not None:

@@ -9,6 +9,7 @@ from bakeoff.export.device_guides import GUIDES
 from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, Layout
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.export.tflite_metadata import DEVIATION, LABELS, MEAN
+from bakeoff.foundation.formatting import format_count
 from bakeoff.learning.input.view import View
 
 README = "README.md"
@@ -54,7 +55,7 @@ def write_readme(name: str, task: str, classes: Sequence[str], view: View, setti
 
 
 def _describe(name: str, task: str, classes: Sequence[str], settings: Export) -> Iterator[str]:
-    count = f"{len(classes)} {'class' if len(classes) == 1 else 'classes'}"
+    count = format_count(len(classes), "class")
     yield from (f"# Exported files of {name}", "")
     yield from (f"The network is for {task}, with {count}; these are its {settings.weights} weights.", "")
     yield from ("`export.json` says what each file is worth.", "", "| file | is | takes |", "|---|---|---|")

@@ -42,6 +42,11 @@ def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def format_count(count: int, noun: str) -> str:
+    """Return `1 box`, `2 boxes` or `1,000 runs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith(('s', 'x')) else 's'}"
+
+
 def format_names(names: Sequence[str], most: int, between: str = ", ") -> str:
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 

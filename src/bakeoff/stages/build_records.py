@@ -9,6 +9,7 @@ from bakeoff.dataset.building import worker_pool as processes
 from bakeoff.experiments.cluster.ray_connection import ON_VARIABLE
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import errors_in_one_line
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.machine import cores
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.timings import keep_duration, seconds_here
@@ -62,8 +63,6 @@ def main() -> None:
 
         workspace.require_own_code()
         chosen = choose_source(workspace.PARAMS, workspace.CONF)
-        from bakeoff.dataset.building.records_report import counted
-
         make_pool = None
         if options.on and isinstance(chosen.source, (Dataset, list)):
             from bakeoff.experiments.cluster.ray_building import open_pools
@@ -73,9 +72,9 @@ def main() -> None:
             chosen.source, workspace.RECORDS, source_digest=chosen.digest, workers=options.workers, make_pool=make_pool
         )
         counts = ", ".join(f"{content.examples:,} {split}" for split, content in manifest.splits.items())
-        shards = counted(sum(len(content.shards) for content in manifest.splits.values()), "shard")
-        others = "".join(f", {counted(count, 'file')} {kind}" for kind, count in findings.counts.items() if count)
-        classes = counted(len(manifest.classes), "class")
+        shards = format_count(sum(len(content.shards) for content in manifest.splits.values()), "shard")
+        others = "".join(f", {format_count(count, 'file')} {kind}" for kind, count in findings.counts.items() if count)
+        classes = format_count(len(manifest.classes), "class")
         print_line(f"build_records: {counts} examples of {classes} for {manifest.task}{others}")
         for line in (*findings.split, *findings.warnings, *findings.reasons):
             print_line(f"  {line}")

@@ -14,6 +14,7 @@ from bakeoff.experiments.planning.time_estimate import keep_stage
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.files import sync, write_whole
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.plan.phases import plan_phases
 from bakeoff.stages import begin_stage
@@ -46,7 +47,7 @@ def main() -> None:
         numbers, batch = run.derived, run.train.batch
         length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"
         memory = f"{numbers.memory_estimate_bytes / 1e9:.1f} of {numbers.memory_budget_bytes / 1e9:.1f} GB"
-        classes = f"{numbers.num_classes} {'class' if numbers.num_classes == 1 else 'classes'}"
+        classes = format_count(numbers.num_classes, "class")
         print_line(f"render_config: {run.name}: {length}, {classes}; memory about {memory}")
         if device := run.export.device:
             print_line(f"  {device} takes this network; `bakeoff plan` measures the file it will get")

@@ -9,7 +9,7 @@ from bakeoff.app.cli.terminal import confirm, print_columns
 from bakeoff.app.cli.terminal_table import print_fitted, print_wrapped
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
-from bakeoff.foundation.formatting import format_duration, format_size
+from bakeoff.foundation.formatting import format_count, format_duration, format_size
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def show_jobs(jobs: Sequence["PlannedJob"], configurations: int) -> None:
     print_fitted(rows, less=("variant",), narrow="configuration")
     _show_warnings(jobs)
     merged = f" of {configurations} configurations" if len(jobs) != configurations else ""
-    print_line(f"{len(jobs)} {'job' if len(jobs) == 1 else 'jobs'}{merged}")
+    print_line(f"{format_count(len(jobs), 'job')}{merged}")
 
 
 def _show_warnings(jobs: Iterable["PlannedJob"]) -> None:

@@ -11,6 +11,7 @@ from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 
 if TYPE_CHECKING:
     from bakeoff.tracking.sync.sync_status import SyncStatus
+from bakeoff.foundation.formatting import format_count
 
 NOT_ALL_SENT = 1
 
@@ -54,4 +55,4 @@ def _row(standing: "SyncStatus") -> tuple[str, ...]:
 
 def _count(known: list["SyncStatus"]) -> str:
     whole = sum(standing.is_sent for standing in known)
-    return f"{len(known)} {'run' if len(known) == 1 else 'runs'}, {whole} sent whole"
+    return f"{format_count(len(known), 'run')}, {whole} sent whole"

@@ -21,7 +21,6 @@ from filelock import FileLock, Timeout
 
 from bakeoff.dataset.building import write_shards
 from bakeoff.dataset.building.catalogue import Catalogue, PackedItem, PackedVerdict, pack_verdict, unpack_item
-from bakeoff.dataset.building.records_report import counted
 from bakeoff.dataset.building.report_data import BuildFindings, write_report
 from bakeoff.dataset.building.scratch_folder import Beside
 from bakeoff.dataset.building.shard_assignment import choose_classes, choose_shards, fill_examples, find_odd_classes
@@ -39,6 +38,7 @@ from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.files import building, link_or_copy, sync_file
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.progress import progress
 from bakeoff.foundation.result_code import deciding_digest
 
@@ -120,9 +120,9 @@ def _settle_drawings(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part
             catalogue.add_verdicts(verdicts)
         [name] = catalogue.table.execute(f"SELECT MIN(name) {rows} = ?", [source, UNSAID]).fetchone()
         warnings.append(
-            f"{counted(counts[UNSAID], 'image')} with an EXIF orientation where no size tells whether boxes were drawn "
-            f"on the image as stored or as shown, {name} for one; taken as {drawn}, as on {others[drawn]:,} others "
-            "(data.boxes_drawn_on)"
+            f"{format_count(counts[UNSAID], 'image')} with an EXIF orientation where no size tells whether boxes were "
+            f"drawn on the image as stored or as shown, {name} for one; taken as {drawn}, as on "
+            f"{others[drawn]:,} others (data.boxes_drawn_on)"
         )
     return warnings
 

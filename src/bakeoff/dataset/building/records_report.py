@@ -13,6 +13,7 @@ from bakeoff.dataset.building.survey import (
     ExamplePreview,
     SplitCounts,
 )
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.html import template
 
 FILE, TEMPLATE = "report.html", "records.html.jinja"
@@ -30,10 +31,6 @@ class RecordsReport:
     files: Mapping[str, Sequence[tuple[str, str]]]  # (name, reason), the first of them
 
 
-def counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith(('s', 'x')) else 's'}"
-
-
 def load_template() -> None:
     """Compile the page's template, which takes longer than to fill it in."""
     template.load(TEMPLATE)
@@ -43,7 +40,7 @@ def write_page(folder: Path, page: RecordsReport, pictures: Sequence[ExamplePrev
     counts = ", ".join(f"{tally.examples:,} {split}" for split, tally in page.tallies.items())
     template.write_page(
         folder / FILE, TEMPLATE, title="Records", page=page, pictures=pictures,
-        heading=f"Records: {counts} examples of {counted(len(page.classes), 'class')}",
+        heading=f"Records: {counts} examples of {format_count(len(page.classes), 'class')}",
         cards=[(f"{split} examples", tally.examples) for split, tally in page.tallies.items()]
         + [("classes", len(page.classes))] + [(f"files {kind}", count) for kind, count in page.counts.items()],
         classes=page.classes[:MOST_CLASSES],

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from bakeoff.dataset.building.catalogue import Catalogue
-from bakeoff.dataset.building.records_report import RecordsReport, counted, write_page
+from bakeoff.dataset.building.records_report import RecordsReport, write_page
 from bakeoff.dataset.building.survey import ExamplePreview, SplitCounts
 from bakeoff.dataset.building.validate import DROPPED
+from bakeoff.foundation.formatting import format_count
 
 FILE = "report.json"
 ON_SCREEN, ON_PAGE = 5, 500
@@ -49,10 +50,12 @@ def write_report(
     changed, dropped, first_dropped = _count_changed(catalogue)
     warnings = [*warnings, *_describe_copies(catalogue)]
     if dropped:
-        warnings.append(f"{counted(dropped, 'bad box')} left out of images (data.on_bad_box), {first_dropped} for one")
+        warnings.append(
+            f"{format_count(dropped, 'bad box')} left out of images (data.on_bad_box), {first_dropped} for one"
+        )
     if pairs:
         many = "" if are_all else "at least "
-        pair = f"{many}{counted(len(pairs), 'pair')} of images across the split"
+        pair = f"{many}{format_count(len(pairs), 'pair')} of images across the split"
         warnings.append(f"{pair} looking alike, {' and '.join(pairs[0])} for one")
     counts = {kind: catalogue.count(table, where) for kind, (table, where, _) in KINDS.items()}
     with (folder / FILE).open("w", encoding="utf-8") as file:
@@ -150,7 +153,7 @@ def _describe_copies(catalogue: Catalogue) -> list[str]:
     count, name = catalogue.table.execute(copies).fetchone()
     if not count:
         return []
-    files = counted(count, "file")
+    files = format_count(count, "file")
     warnings = [f"{files} there more than once with the same bytes, {name} for one; all on the same side"]
     differing = (
         "SELECT COUNT(*), MIN(name) FROM (SELECT MIN(name) AS name FROM (SELECT name, sha256, "

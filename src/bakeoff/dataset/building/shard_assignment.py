@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 
 from bakeoff.dataset.building.catalogue import Catalogue
 from bakeoff.dataset.building.class_filter import order_classes
-from bakeoff.dataset.building.records_report import counted
 from bakeoff.dataset.building.write_shards import EXAMPLES_PER_SHARD
 from bakeoff.dataset.records.record import SEEN, SPLITS
 from bakeoff.dataset.sources.dataset import Dataset, Part, hash_place
@@ -21,6 +20,7 @@ from bakeoff.dataset.sources.labels import find_nearest
 from bakeoff.dataset.sources.parsing import quote
 from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.formatting import format_count
 
 MOST_BYTES = 200_000_000  # of a shard
 MOST_NAMED = 10  # classes in a warning
@@ -106,12 +106,12 @@ def find_odd_classes(catalogue: Catalogue, known_warnings: Sequence[str]) -> lis
     warnings = []
     if single and several:
         names = _name_some(single, several)
-        warnings.append(f"{counted(len(single), 'class')} with one example only, maybe mistyped: {names}")
+        warnings.append(f"{format_count(len(single), 'class')} with one example only, maybe mistyped: {names}")
     several = [label for label in several if not any(f"class {label!r} is in" in line for line in known_warnings)]
     there = SPLITS if any(sides[-1] for sides in counts.values()) else SEEN
     for place, side in enumerate(there):
         if lacking := [label for label in several if not counts[label][place]]:
-            warnings.append(f"{counted(len(lacking), 'class')} without a {side} example: {_name_some(lacking)}")
+            warnings.append(f"{format_count(len(lacking), 'class')} without a {side} example: {_name_some(lacking)}")
     return warnings
 
 

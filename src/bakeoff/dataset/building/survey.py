@@ -13,6 +13,7 @@ from bakeoff.dataset.building.catalogue import Catalogue, unpack_item, unpack_ve
 from bakeoff.dataset.building.validate import make_record
 from bakeoff.dataset.records.record import SPLITS, Record
 from bakeoff.dataset.sources.dataset import Dataset
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.html.template import embed_jpeg
 from bakeoff.foundation.tf_loading import quiet_pillow
 
@@ -85,7 +86,7 @@ class ExamplePreview:
     def alt(self) -> str:
         """What those hear who do not see the picture."""
         labels = ", ".join(self.labels) or "nothing"
-        return f"{self.boxes} {'box' if self.boxes == 1 else 'boxes'} of {labels}" if self.boxes else labels
+        return f"{format_count(self.boxes, 'box')} of {labels}" if self.boxes else labels
 
 
 def draw_samples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> Iterator[ExamplePreview]:

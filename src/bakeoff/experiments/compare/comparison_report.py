@@ -11,6 +11,7 @@ from bakeoff.experiments.compare.run_row import SUCCEEDED, Contender, Number
 from bakeoff.experiments.importance.describe import format_figure
 from bakeoff.experiments.importance.html_section import draw_section
 from bakeoff.experiments.importance.trial import Question, Trial
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.html import template
 
 REPORT = "evaluation/report.html"  # among a run's artifacts
@@ -35,7 +36,7 @@ def write_page(file: Path, table: ComparisonTable, setbacks: Sequence[str] = ())
     question = question_of(table)
     template.write_page(
         file, "comparison.html.jinja",
-        title=f"{number} {'run' if number == 1 else 'runs'} compared",
+        title=f"{format_count(number, 'run')} compared",
         keys=[column.name for column in table.columns if column.kind == KEY],
         has_ranges=any(
             cell.number and cell.number.low is not None for column in table.metrics for cell in column.cells

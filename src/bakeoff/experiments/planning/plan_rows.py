@@ -5,7 +5,7 @@ from typing import Any
 
 from bakeoff.experiments.planning.plan import Plan, PlannedPhase
 from bakeoff.experiments.planning.time_estimate import NAMES, TRAIN
-from bakeoff.foundation.formatting import format_duration, format_names, format_size
+from bakeoff.foundation.formatting import format_count, format_duration, format_names, format_size
 
 CLASSES_SHOWN = 12
 
@@ -41,7 +41,7 @@ def list_rows(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _device_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     size, threads = format_size(facts["bytes"]), facts["threads"]
-    pace = f"{facts['latency_ms']:.1f} ms an answer with {threads} {'thread' if threads == 1 else 'threads'}"
+    pace = f"{facts['latency_ms']:.1f} ms an answer with {format_count(threads, 'thread')}"
     measured = "on this machine, with random weights"
     yield "device", f"{facts['device']} takes this network; as {facts['form']} about {size}, {pace} {measured}"
     if facts["edge_tpu"]:

@@ -5,6 +5,7 @@ from collections import Counter
 from importlib.util import find_spec
 from typing import Any
 
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.machine import cores, gpu_names, list_gpus
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.tf_loading import load_tensorflow
@@ -38,9 +39,7 @@ def print_device(replicas: int) -> None:
     if details := _details(replicas):
         print_line(f"train: computes on {name_gpus([one.get('device_name', 'unnamed') for one in details])}")
         return
-    print_line(
-        f"train: computes on the CPU, {cores()} {'core' if cores() == 1 else 'cores'} of {processor().split('; ')[1]}"
-    )
+    print_line(f"train: computes on the CPU, {format_count(cores(), 'core')} of {processor().split('; ')[1]}")
     if not tf.config.list_physical_devices("GPU") and (unused := gpu_names()):
         print(f"warning: {describe_unused(unused)}", file=sys.stderr)
 
@@ -68,7 +67,7 @@ def _details(replicas: int) -> list[dict[str, Any]]:
 def name_gpus(names: list[str]) -> str:
     """Return "2 GPUs: 2 x NVIDIA A10"."""
     counted = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in Counter(names).items())
-    return f"{len(names)} {'GPU' if len(names) == 1 else 'GPUs'}: {counted}"
+    return f"{format_count(len(names), 'GPU')}: {counted}"
 
 
 def _name_remedy(package: str) -> str:

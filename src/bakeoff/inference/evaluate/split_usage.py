@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.foundation.files import append_line, read_json_lines
+from bakeoff.foundation.formatting import format_count
 
 FILE = "looks.jsonl"
 SHOWN = 5  # runs in a sentence
@@ -43,7 +44,7 @@ def describe_uses(uses: list[dict[str, Any]]) -> str:
     """Say how often a split was looked at, and by how many models: by each further one it is less of a test."""
     models = {use["weights"]: use for use in uses}
     times = "once" if len(uses) == 1 else f"{len(uses):,} times"
-    text = f"looked at {times}, by {len(models):,} {'model' if len(models) == 1 else 'models'}"
+    text = f"looked at {times}, by {format_count(len(models), 'model')}"
     if len(models) == 1:
         return text
     best = [f"{use['name']} {_number(use.get('value'))}" for use in list(models.values())[-SHOWN:]]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 import numpy as np
 from PIL import Image
 
-from bakeoff.dataset.building.records_report import counted
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.progress import Bar
 from bakeoff.inference.predict.object_tracker import Tracks
 from bakeoff.inference.predict.output_formats import Row, draw_answers, film, image_row, rows_of
@@ -131,7 +131,7 @@ class FilePredictor:
 def format_tally(model: "Model", tally: PredictionCounts) -> str:
     one, several = ("clip", "clips") if model.task == "video" else ("image", "images and frames")
     seen = f"{tally.images:,} {one if tally.images == 1 else several}"
-    return f"{model.task} of {counted(len(model.labels), 'class')}: {seen}, {counted(tally.rows, 'answer')}"
+    return f"{model.task} of {format_count(len(model.labels), 'class')}: {seen}, {format_count(tally.rows, 'answer')}"
 
 
 def require_own_folder(out: Path) -> None:

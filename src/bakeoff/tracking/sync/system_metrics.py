@@ -10,6 +10,7 @@ import psutil
 
 from bakeoff.foundation import git, machine
 from bakeoff.foundation.files import read_text
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.versions import library_version
 from bakeoff.foundation.workspace import DVC_EXPERIMENT, main_workspace
 
@@ -77,7 +78,7 @@ def processor() -> str:
     known = {*core.get("flags", "").split(), *core.get("Features", "").split()}
     cores = machine.cores()
     flags = " ".join(name for name in CHOSEN_BY if name in known)
-    return f"{platform.machine()}; {model}; {cores} {'core' if cores == 1 else 'cores'}; {flags or 'unknown'}"
+    return f"{platform.machine()}; {model}; {format_count(cores, 'core')}; {flags or 'unknown'}"
 
 
 def source_tags(records_digest: str, fingerprint: str, parent: str | None = None) -> dict[str, str]:
