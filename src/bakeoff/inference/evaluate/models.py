@@ -10,18 +10,17 @@ from bakeoff.experiments.compare.load_runs import Gathered, gather
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.select_runs import select_named
 from bakeoff.foundation import git, workspace
-from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import read_text
 from bakeoff.inference.predict.select_model import (
     WEIGHTS,
     WEIGHTS_SUFFIX,
     Trained,
     build_trained,
+    fetch_run,
     find_model,
     labels_of,
+    nothing_trained,
     state_in_mlflow,
-    trained_at,
-    trained_in_mlflow,
 )
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
 from bakeoff.tracking.results.results import parse_yaml, result_here, result_of
@@ -81,7 +80,7 @@ def _find_file(name: str) -> EvaluatedModel | None:
 def _find_own(folder: Path) -> EvaluatedModel:
     result, trained = result_here(folder), folder / workspace.TRAINED
     if not result.run_id or not (trained / WEIGHTS).is_file():
-        raise WorkspaceError(f"{trained.as_posix()}: nothing has been trained here; run `dvc repro`, or name a run")
+        raise nothing_trained(trained)
     settings = result.variant.get("evaluate") or {}
     weights = trained / f"{settings.get('weights', 'best')}.weights.h5"
     source = build_trained(
@@ -101,9 +100,9 @@ def _convert_contender(contender: Contender, gathered: Gathered) -> EvaluatedMod
     if revision := contender.revision or contender.experiment:
         result, lock = result_of(revision), git.file_at(revision, "dvc.lock")
         state = result.state if result.run_id == contender.run_id else TrainedState()
-    called = contender.experiment or contender.name
-    run = Names(contender.run_id, mlflow_id=contender.mlflow_id or "", variant=called)
-    source = (trained_at(str(revision)) if state.is_known else None) or trained_in_mlflow(run, gathered.target)
+    called, revision = contender.experiment or contender.name, revision if state.is_known else None
+    run = Names(contender.run_id, mlflow_id=contender.mlflow_id or "", variant=called, revision=revision or "")
+    source = fetch_run(run, gathered.target)
     if not state.is_known:
         state = state_in_mlflow(run, gathered.target)
     is_stored = any(run.run_id == contender.run_id for run in gathered.runs)

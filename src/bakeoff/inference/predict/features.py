@@ -5,16 +5,13 @@ extractor.extract([pixels, ...])   # of uint8 (h, w, 3) of any size: as the netw
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.foundation.tf_graph import compile_graph
-from bakeoff.inference.predict.model_interface import restore_network
+from bakeoff.inference.predict.model_interface import make_fit, restore_network
 from bakeoff.inference.predict.select_model import Trained
-from bakeoff.learning.input import augment_and_resize
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.network import Network, select
 
@@ -42,13 +39,7 @@ class FeatureExtractor:
 
     def __init__(self, trained: Trained) -> None:
         self._network = feature_network(trained.model, restore_network(trained))
-        view = View.of(trained.model)
-
-        @partial(compile_graph, input_signature=[tf.TensorSpec([None, None, 3], tf.uint8)])
-        def fit(image: tf.Tensor) -> tf.Tensor:
-            return augment_and_resize.fit({"image": image}, view)["image"]
-
-        self._fit = fit
+        self._fit = make_fit(View.of(trained.model), trained.model.task)
 
     def extract(self, pictures: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return what the network sees, (n, size, size, 3), and its features, (n, channels)."""

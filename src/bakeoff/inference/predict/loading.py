@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.foundation import workspace
-from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.tf_loading import load_tensorflow
-from bakeoff.inference.predict.select_model import WEIGHTS, Trained, find_model, find_run
+from bakeoff.inference.predict.select_model import Trained, find_model, find_run, find_run_or_own
 
 if TYPE_CHECKING:
     import keras
@@ -36,10 +36,5 @@ def _find(run: str | os.PathLike[str] | None) -> Trained:
         )
     with chdir(Path.cwd()):  # what was the current folder is so again afterwards
         workspace.enter()
-        if run is not None:
-            trained, _ = find_run(os.fspath(run))
-        elif (workspace.TRAINED / WEIGHTS).is_file():
-            trained, _ = find_run(str(Path.cwd()))
-        else:
-            raise WorkspaceError(f"{workspace.TRAINED}: nothing has been trained here; run `dvc repro`, or name a run")
+        trained, _ = find_run_or_own(None if run is None else os.fspath(run))
         return replace(trained, weights=trained.weights.absolute())

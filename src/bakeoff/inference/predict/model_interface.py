@@ -47,7 +47,7 @@ class TrainedModel:
     def __init__(self, trained: Trained) -> None:
         model, network = trained.model, restore_network(trained)
         self.task, self.labels = model.task, trained.labels
-        task, fit = make_task(model, self.labels, multi_label=trained.multi_label), _fitting(View.of(model), self.task)
+        task, fit = make_task(model, self.labels, multi_label=trained.multi_label), make_fit(View.of(model), self.task)
         self._answer = compile_graph(
             lambda image: task.predict(network(fit(image)[None], training=False)),
             input_signature=[_any_size(self.task)],
@@ -84,7 +84,9 @@ def opened(source: Path | Trained) -> Model:
     return TiledModel(model, model.tiles) if model.tiles else model
 
 
-def _fitting(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
+def make_fit(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Return a function that brings an image or a clip of any size to what the network sees."""
+
     @partial(compile_graph, input_signature=[_any_size(task)])
     def fit(image: tf.Tensor) -> tf.Tensor:
         return augment_and_resize.fit({"image": image}, view)["image"]

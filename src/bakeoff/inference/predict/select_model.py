@@ -43,8 +43,7 @@ def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
     if model and run:
         raise WorkspaceError("predict: must be given either --model or --run, got both")
     if run:
-        trained, called = find_run(run)
-        return trained, f"run {called}"
+        return find_run_or_own(run)
     if model:
         return find_model(model), str(model)
     exported = workspace.EXPORTED
@@ -138,10 +137,13 @@ def find_run_or_own(name: str | None) -> tuple[Trained, str]:
         trained, label = find_run(name)
         return trained, f"run {label}"
     if not (workspace.TRAINED / WEIGHTS).is_file():
-        raise WorkspaceError(
-            f"{workspace.TRAINED.as_posix()}: nothing has been trained here; run `dvc repro`, or say --run"
-        )
-    return find_run(".")[0], "this workspace's run"
+        raise nothing_trained(workspace.TRAINED)
+    return _of_workspace(Path()), "this workspace's run"
+
+
+def nothing_trained(folder: Path) -> WorkspaceError:
+    """Return the error for a folder such as models/train without weights."""
+    return WorkspaceError(f"{folder.as_posix()}: nothing has been trained here; run `dvc repro`, or name a run")
 
 
 def state_in_mlflow(run: Names, target: Target) -> TrainedState:
