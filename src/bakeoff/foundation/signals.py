@@ -9,9 +9,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.foundation.errors import INTERRUPTED, TRY_AGAIN_LATER, Canceled
 
@@ -25,6 +25,20 @@ TAKES_AWAY = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGUSR2") if h
 STAGE = "bakeoff.stages."  # in the command line of a stage
 SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_UNTIL_AGAIN = 0.05  # from an interrupt that was dropped to the same signal again
+
+
+@contextmanager
+def handling(numbers: Iterable[int], handler: Any) -> Iterator[dict[int, Any]]:
+    """Handle signals by this in the block, if it is the main thread, which alone can. Yields the handlers from before,
+    which return at its end.
+    """
+    is_able = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, handler) for number in numbers if is_able}
+    try:
+        yield before
+    finally:
+        for number, one in before.items():
+            signal.signal(number, one)
 
 
 class Relay:
@@ -43,18 +57,15 @@ class Relay:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """At the end of the block after a signal, no process is left that was there."""
-        is_able = os.name == "posix" and threading.current_thread() is threading.main_thread()
-        heard = [number for number in TAKES_AWAY if is_able and signal.getsignal(number) != signal.SIG_IGN]
-        before = {number: signal.signal(number, self._on_signal) for number in heard}
-        try:
-            yield
-        finally:
-            if self.name is not None:
-                self._is_over.set()
-                self._thread.join()
-                self._wait()
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        heard = [number for number in TAKES_AWAY if os.name == "posix" and signal.getsignal(number) != signal.SIG_IGN]
+        with handling(heard, self._on_signal):
+            try:
+                yield
+            finally:
+                if self.name is not None:
+                    self._is_over.set()
+                    self._thread.join()
+                    self._wait()
 
     def exit_code(self, code: int) -> int:
         """Return the exit code of a command that ended with `code`."""
@@ -107,28 +118,21 @@ def no_interrupt_lost() -> Iterator[list[BaseException]]:
     Python's import system calls back as modules load, and drops what is raised in such a call. Libraries drop it by
     `except:`. Then Ctrl-C would print a traceback, and the process would go on.
     """
-    is_able = threading.current_thread() is threading.main_thread()
-    handlers = {number: signal.getsignal(number) for number in ENDS} if is_able else {}
     raised: list[BaseException] = []
+    handlers: dict[int, Any] = {number: signal.getsignal(number) for number in ENDS}
 
     def remember(number: int, frame: "FrameType | None") -> None:
-        handler = handlers[number]
-        assert callable(handler)
         try:
-            handler(number, frame)
+            handlers[number](number, frame)
         except BaseException as error:
             raised.append(error)
             raise
 
-    # What the system itself does, and a signal that is ignored, has no handler of Python's.
-    kept = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in kept:
-        signal.signal(number, remember)
     try:
-        yield raised
+        # What the system itself does, and a signal that is ignored, has no handler of Python's.
+        with handling([number for number in ENDS if callable(handlers[number])], remember):
+            yield raised
     finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
         if raised:
             raise raised[0]
 

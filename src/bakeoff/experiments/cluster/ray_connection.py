@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 from bakeoff.foundation.errors import ConfigError, TakenAway, WorkspaceError, one_line
+from bakeoff.foundation.signals import handling
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -103,7 +103,7 @@ def connect(address: RayAddress) -> Iterator[Any]:
     require_ray(str(address))
     ray = _load_ray(SETTINGS | TRIES if address.text else SETTINGS)
     require_answer(address, address.host if address.host not in LOOPBACK else _find_own_address(ray, address))
-    with _keep_signals():
+    with handling((signal.SIGTERM,), signal.getsignal(signal.SIGTERM)):  # which Ray replaces
         try:
             ray.init(address.text or None, logging_level="ERROR", log_to_driver=False, include_dashboard=False)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
@@ -112,7 +112,7 @@ def connect(address: RayAddress) -> Iterator[Any]:
         with _end_by_signal():
             yield ray
     finally:
-        with _keep_signals():
+        with handling((signal.SIGTERM,), signal.getsignal(signal.SIGTERM)):
             ray.shutdown()
 
 
@@ -140,31 +140,12 @@ def _refuse(address: RayAddress, error: Exception) -> NoReturn:
 
 
 @contextmanager
-def _keep_signals() -> Iterator[None]:
-    """Restore this process's own handler of SIGTERM after the block, in which Ray replaces it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
 def _end_by_signal() -> Iterator[None]:
     """Let SIGTERM leave the block, so that tasks elsewhere end, unless the process has a handler already."""
 
     def leave(number: int, frame: "FrameType | None") -> NoReturn:
         raise TakenAway(signal.Signals(number).name)
 
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+    numbers = [signal.SIGTERM] if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL else []
+    with handling(numbers, leave):
         yield
-        return
-    signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)

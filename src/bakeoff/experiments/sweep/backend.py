@@ -5,9 +5,7 @@ fetches results, and stopped by `ask` and `end`. The backends are `LocalBackend`
 `SlurmBackend`. Log, outcome and lock of a job are always found beside the manifest, in the main workspace: `JobFiles`.
 """
 
-import signal
 import subprocess
-import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
@@ -51,16 +49,8 @@ class JobProcess(ABC):
 
         Elsewhere they get one signal after the other.
         """
-        if self.is_over():
-            return
-        for number in (process_group.INTERRUPT, signal.SIGTERM, process_group.KILL):
-            if not (asked and number == process_group.INTERRUPT):
-                self.ask(number)
-            until = time.monotonic() + process_group.SECONDS_TO_END
-            while not (over := self.is_over()) and time.monotonic() < until:
-                time.sleep(process_group.SECONDS_BETWEEN_CHECKS)
-            if over:
-                return
+        if not self.is_over():
+            process_group.end_by_signals(self.ask, self.is_over, asked=asked)
 
     def gpus(self) -> tuple[str, ...]:
         """Return the GPUs of this machine that it holds."""

@@ -8,8 +8,10 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -57,7 +59,7 @@ def follow_parent() -> None:
         while os.getppid() == parent:
             time.sleep(SECONDS_BETWEEN_CHECKS)
         ask(os.getpid(), signal.SIGTERM)
-        if not wait(os.getpid(), SECONDS_TO_END):
+        if not wait(lambda: not list_members(os.getpid()), SECONDS_TO_END):
             ask(os.getpid(), KILL)
 
     threading.Thread(target=follow, name="parent", daemon=True).start()
@@ -74,14 +76,19 @@ def list_members(session: int) -> list[psutil.Process]:
 
 
 def end(session: int, *, asked: bool = False) -> None:
-    """End all processes of a session. They are asked first, as Ctrl-C does, so that training saves, and then killed."""
-    for number in (INTERRUPT, signal.SIGTERM):
+    """End all processes of a session."""
+    end_by_signals(partial(ask, session), lambda: not list_members(session), asked=asked)
+
+
+def end_by_signals(ask: Callable[[int], None], is_over: Callable[[], bool], *, asked: bool = False) -> None:
+    """End processes: they are asked first, as Ctrl-C does, so that training saves, and killed in the end. If they were
+    `asked` to end, wait first.
+    """
+    for number in (INTERRUPT, signal.SIGTERM, KILL):
         if not (asked and number == INTERRUPT):
-            ask(session, number)
-        if wait(session, SECONDS_TO_END):
+            ask(number)
+        if wait(is_over, SECONDS_TO_END):
             return
-    ask(session, KILL)
-    wait(session, SECONDS_TO_END)
 
 
 def ask(session: int, number: int) -> None:
@@ -91,11 +98,11 @@ def ask(session: int, number: int) -> None:
             process.send_signal(number)
 
 
-def wait(session: int, seconds: float) -> bool:
-    """Wait until a session has ended, and return whether it did in time."""
+def wait(is_over: Callable[[], bool], seconds: float) -> bool:
+    """Wait until processes have ended, and return whether they did in time."""
     until = time.monotonic() + seconds
     # Members may start others meanwhile, and psutil.wait_procs would take a child's exit code from its Popen.
-    while list_members(session):
+    while not is_over():
         if time.monotonic() > until:
             return False
         time.sleep(SECONDS_BETWEEN_CHECKS)

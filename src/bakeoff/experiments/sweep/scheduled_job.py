@@ -7,12 +7,12 @@ workspace is there under the same path. The launcher of the sweep knows the job 
 import os
 import signal
 import subprocess
-import threading
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from bakeoff.experiments.runs.run_status import is_wanted
 from bakeoff.experiments.sweep import job as jobs
@@ -23,7 +23,7 @@ from bakeoff.experiments.sweep.job_process import KILLED, TAKEN_AWAY
 from bakeoff.experiments.sweep.sweep_manifest import load_manifest
 from bakeoff.foundation.errors import TRY_AGAIN_LATER
 from bakeoff.foundation.files import write_whole
-from bakeoff.foundation.signals import TAKES_AWAY
+from bakeoff.foundation.signals import TAKES_AWAY, handling
 from bakeoff.tracking.journal.journal_folder import is_held
 
 SECONDS_BETWEEN_CHECKS = 0.2
@@ -104,13 +104,11 @@ def _pass_signals_on(leader: int) -> Iterator[None]:
         came.append(number)
         process_group.ask(leader, signal.SIGTERM)
 
-    is_main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, pass_on) for number in TAKES_AWAY if is_main}
+    before: dict[int, Any] = {}
     try:
-        yield
+        with handling(TAKES_AWAY, pass_on) as before:
+            yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
         handler = before.get(REQUEUES) if came else None
         if callable(handler):
             handler(REQUEUES, None)

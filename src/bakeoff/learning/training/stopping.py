@@ -7,7 +7,6 @@ again stops at once. SIGTERM and SIGUSR2 take the machine away: the step is fini
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from bakeoff.foundation.errors import INTERRUPTED, TRY_AGAIN_LATER, Canceled
-from bakeoff.foundation.signals import TAKES_AWAY
+from bakeoff.foundation.signals import TAKES_AWAY, handling
 from bakeoff.learning.checkpoints.run_state import End
 from bakeoff.learning.plan.train_settings import EarlyStopping, Patience
 
@@ -41,13 +40,10 @@ class Stop:
     def listening(self) -> Iterator[None]:
         """A request from before the block was to a process that is gone; one from within is answered by its end."""
         self._consume()
-        numbers = (signal.SIGINT, *TAKES_AWAY) if threading.current_thread() is threading.main_thread() else ()
-        before = {number: signal.signal(number, self._on_signal) for number in numbers}
         try:
-            yield
+            with handling((signal.SIGINT, *TAKES_AWAY), self._on_signal):
+                yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
             self._consume()
 
     @property
