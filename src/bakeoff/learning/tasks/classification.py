@@ -107,24 +107,16 @@ class LabelJudge:
         return zip(batch["image"].numpy(), self.labels.iterate_answers(batch, predictions), strict=True)
 
 
-class Classification:
+class Classification(LabelJudge):
     def __init__(self, model: Classifier, classes: Sequence[str], multi_label: bool = False) -> None:
         if multi_label and model.background:
             raise ConfigError(
                 "model.background: must be false for records with several labels an example, got True; "
                 "there, an example without any label is background"
             )
-        self.model, self.classes = model, tuple(classes)
-        self.labels = SeveralLabels(self.classes) if multi_label else OneLabel(self.classes, model.background)
-        self.judgement = LabelJudge(self.labels)
-
-    @property
-    def headline(self) -> str:
-        return self.labels.headline
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        return self.labels.measures
+        names = tuple(classes)
+        super().__init__(SeveralLabels(names) if multi_label else OneLabel(names, model.background))
+        self.model, self.classes = model, names
 
     def encode(self, example: Tensors) -> Tensors:
         return {self.labels.key: example[self.labels.key]}
@@ -143,12 +135,3 @@ class Classification:
 
     def predict(self, outputs: Tensors) -> Tensors:
         return self.labels.predict(outputs["classes"])
-
-    def score(self) -> ClassificationScore | MultiLabelScore:
-        return self.judgement.score()
-
-    def judge(self, batch: Tensors, predictions: Tensors) -> ClassificationScore | MultiLabelScore:
-        return self.judgement.judge(batch, predictions)
-
-    def iterate_pictures(self, batch: Tensors, predictions: Tensors) -> Iterator[tuple[np.ndarray, dict]]:
-        return self.judgement.iterate_pictures(batch, predictions)

@@ -44,13 +44,10 @@ class BoxJudge:
             yield image, {f"true_{key}": value for key, value in truth.items()} | given
 
 
-class Detection:
-    headline: ClassVar[str] = names.DETECTION.headline
-    measures: ClassVar[tuple[str, ...]] = names.DETECTION.measures
-
+class Detection(BoxJudge):
     def __init__(self, model: Detector, classes: Sequence[str]) -> None:
-        self.model, self.classes, self.head = model, tuple(classes), model.head()
-        self.judgement = BoxJudge(self.classes)
+        super().__init__(tuple(classes))
+        self.model, self.head = model, model.head()
 
     def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return what the network's head compares its outputs with."""
@@ -78,17 +75,6 @@ class Detection:
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return a batch's detections, best first, as `suppress` does."""
         return suppress(self.head.boxes(outputs), self.head.scores(outputs), self.model.suppression)
-
-    def score(self) -> DetectionScore:
-        return self.judgement.score()
-
-    def judge(self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> DetectionScore:
-        return self.judgement.judge(batch, predictions)
-
-    def iterate_pictures(
-        self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]
-    ) -> Iterator[tuple[np.ndarray, dict]]:
-        return self.judgement.iterate_pictures(batch, predictions)
 
 
 def _examples(batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> Iterator[tuple[dict, dict]]:
