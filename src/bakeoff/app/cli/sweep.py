@@ -57,11 +57,11 @@ class SweepRules:
     retries: int = option("try a job again if it was killed, or had too little memory or disk", "N", default=0, least=0)
 
     def launch_options(self, **more: bool) -> "LaunchOptions":
-        from bakeoff.experiments.sweep.launch import LaunchOptions
+        from bakeoff.experiments.sweep.launcher_settings import Settings
 
-        is_one = self.jobs == 1 or (self.jobs is None and self.on in HERE)
-        follow = self.follow or (is_one and not self.quiet)
-        return LaunchOptions(self.jobs, follow, self.fail_fast, self.retries, **more)
+        follow = self.follow or (False if self.quiet else None)
+        settings = Settings(self.jobs, follow, self.fail_fast, self.retries, on=self.on)
+        return replace(settings.rules(), **more)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _resume(asked: SweepCommand) -> None:
 
 
 def _launch(manifest: "SweepManifest", rules: "LaunchOptions", on: str | None) -> None:
-    from bakeoff.experiments.sweep.launch import launch_of
+    from bakeoff.experiments.sweep.launch import Launch
     from bakeoff.experiments.sweep.mlflow_parent import report_to_mlflow
     from bakeoff.experiments.sweep.sweep_manifest import load_manifest, one_launcher
 
@@ -183,5 +183,5 @@ def _launch(manifest: "SweepManifest", rules: "LaunchOptions", on: str | None) -
         manifest = load_manifest(manifest.folder)  # another may have launched it until now
         print_line(f"{manifest.id}: logs in {os.path.relpath(manifest.folder)}{os.sep}")
         with report_to_mlflow(manifest):
-            manifest = launch_of(manifest, print_while_heard, rules, place=place).run()
+            manifest = Launch(manifest, print_while_heard, rules, place=place).run()
     sweep_commands.finish(manifest)

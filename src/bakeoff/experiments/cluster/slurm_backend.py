@@ -71,7 +71,6 @@ class SlurmBackend(Backend):
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         """Submit a job, unless Slurm itself starts it again."""
         files.forget_outcome()
-        files.signal.unlink(missing_ok=True)
         seats.take(job)
         if self.is_alive(number := _read_number(files)):
             return SlurmJob(self, files, number)

@@ -51,7 +51,6 @@ class HydraBackend(Backend):
     def start(self, job: SweepJob, files: JobFiles, cache: Path, seats: Seats) -> JobProcess:
         """Keep a job for the next batch, unless the launcher itself starts it again."""
         files.forget_outcome()
-        files.signal.unlink(missing_ok=True)
         seats.take(job)
         if job.why != TAKEN_AWAY or job.number not in self._batch:
             entry = {"folder": str(files.folder.resolve()), "job": job.number, "cache": str(cache.resolve())}

@@ -67,7 +67,9 @@ class JobFiles:
         return self.folder / f"{self.number}.outcome.json"
 
     def forget_outcome(self) -> None:
-        self._outcome.unlink(missing_ok=True)
+        """Forget how the last attempt ended, and what it was asked."""
+        for file in (self._outcome, self.signal):
+            file.unlink(missing_ok=True)
 
     def write_outcome(self, code: int) -> None:
         write_whole(self._outcome, json.dumps({"code": code, "ended": time.time()}))

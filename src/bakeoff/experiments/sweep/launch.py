@@ -58,7 +58,7 @@ class Launch:
         self.manifest, self._print_line, self._rules = manifest, print_line, rules
         self._place = place or LocalBackend()
         self._seats = seats or self._place.seats(rules.side_by_side)
-        self._source = source or JobSource()
+        self._source = source or _make_source(manifest)
         self._running: dict[int, Running] = {}
         self._retried: dict[int, int] = {}
         self._lost: dict[int, int] = {}  # by number: how often its node was lost
@@ -330,19 +330,13 @@ def end_all(launches: Sequence[Launch], number: int = process_group.INTERRUPT) -
         launch.settle_interrupted()
 
 
-def launch_of(
-    manifest: SweepManifest,
-    print_line: PrintLine,
-    rules: LaunchOptions,
-    seats: Seats | None = None,
-    place: Backend | None = None,
-) -> Launch:
-    """Return the launch of a sweep. Its jobs come from the manifest or from a search."""
+def _make_source(manifest: SweepManifest) -> JobSource:
+    """Return where the jobs of a sweep come from: its manifest, or a search."""
     if manifest.search is None:
-        return Launch(manifest, print_line, rules, seats, place=place)
+        return JobSource()
     from bakeoff.experiments.sweep.search.searching import Searching
 
-    return Launch(manifest, print_line, rules, seats, Searching(manifest), place)
+    return Searching(manifest)
 
 
 def _format_reason(job: SweepJob) -> str:

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from bakeoff.experiments.runs.run_status import dequeue, enqueue
 from bakeoff.experiments.sweep.backend import Backend, LocalBackend
-from bakeoff.experiments.sweep.launch import SECONDS_BETWEEN_CHECKS, Launch, LaunchOptions, end_all, launch_of
+from bakeoff.experiments.sweep.launch import SECONDS_BETWEEN_CHECKS, Launch, LaunchOptions, end_all
 from bakeoff.experiments.sweep.resources import Seats
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest, load_manifest, one_launcher
 from bakeoff.foundation import workspace
@@ -145,9 +145,10 @@ class QueueRun:
                 manifest = load_manifest(workspace.sweeps() / sweep)
                 self._print_line(f"{sweep}: {' '.join(manifest.overrides) or 'params.yaml'}")
                 stack.enter_context(report_to_mlflow(manifest))
-                launch = launch_of(
-                    manifest, lambda text: self._print_line(f"{sweep}: {text}"), self._rules, self._seats, self._place
-                )
+                launch = Launch(
+                    manifest, lambda text: self._print_line(f"{sweep}: {text}"), self._rules, self._seats,
+                    place=self._place,
+                )  # fmt: skip
                 launch.take_up()
                 self._open[sweep] = launch, stack.pop_all()
         except WorkspaceError as error:
