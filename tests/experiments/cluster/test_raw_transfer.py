@@ -15,8 +15,8 @@ from bakeoff.dataset.sources.clips import Clips
 from bakeoff.dataset.sources.dataset import Dataset, Item
 from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.experiments.cluster import raw_transfer
-from bakeoff.experiments.cluster.building_tasks import PackedRow, examine_far, examine_near, write_far, write_near
 from bakeoff.experiments.cluster.raw_transfer import Excerpt, lay_out, take_excerpts
+from bakeoff.experiments.cluster.ray_building import PackedRow, examine_far, examine_near, write_far, write_near
 from support.drawing import encoded, write, write_images
 
 

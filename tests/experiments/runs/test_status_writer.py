@@ -14,8 +14,7 @@ import pytest
 
 from bakeoff.experiments.runs import status_writer as module
 from bakeoff.experiments.runs.run_status import FILE, State, Status, read_status
-from bakeoff.experiments.runs.status_writer import StatusReport, failure_of
-from bakeoff.experiments.runs.time_left import Stretch
+from bakeoff.experiments.runs.status_writer import StatusReport, Stretch, failure_of
 from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater, WorkspaceError
 from bakeoff.learning.checkpoints.checkpoint import Damaged
 from bakeoff.learning.checkpoints.history import LogLine

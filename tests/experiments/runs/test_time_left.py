@@ -2,7 +2,7 @@
 
 import pytest
 
-from bakeoff.experiments.runs.time_left import Stretch, TimeLeft
+from bakeoff.experiments.runs.status_writer import Stretch, TimeLeft
 
 
 def test_the_first_line_of_a_phase_is_no_measure_for_it_holds_the_compilation() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from bakeoff.experiments.sweep.configurations import Configuration
 from bakeoff.experiments.sweep.dvc_experiment import needed_files
-from bakeoff.experiments.sweep.folds import find_fold, is_same_data, make_overrides
-from bakeoff.experiments.sweep.plan_jobs import preflight, stages_of, sweep_job
+from bakeoff.experiments.sweep.plan_jobs import find_fold, is_same_data, make_overrides, preflight, stages_of, sweep_job
 from bakeoff.foundation.errors import WorkspaceError
 from support.commands import run_bakeoff
 from support.drawing import encoded, write

@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from bakeoff.dataset.building.image_check import check_image
-from bakeoff.inference.active_learning.known_images import KnownImages
+from bakeoff.inference.active_learning.unlabelled_pool import KnownImages
 
 
 def make_jpeg(seed: int, side: int = 288, quality: int = 90) -> bytes:

@@ -48,7 +48,7 @@ COMMANDS = {
     ),
     "compare": ListedCommand("show runs side by side: settings that differ, metrics, cost", "compare:CompareCommand"),
     "better": ListedCommand(
-        "tell whether run B is better than run A, on the examples that both were evaluated on", "better:BetterCommand"
+        "tell whether run B is better than run A, on the examples that both were evaluated on", "compare:BetterCommand"
     ),
     "reproduce": ListedCommand(
         "run a run again from its commit, and tell whether the result is the same", "reproduce:ReproduceCommand"

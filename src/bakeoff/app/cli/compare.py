@@ -1,4 +1,4 @@
-"""`bakeoff compare`: runs side by side, by what they differ in and how good they are."""
+"""`bakeoff compare`: runs side by side, by what they differ in and how good they are; `bakeoff better`: two of them."""
 
 import json
 import sys
@@ -168,3 +168,34 @@ def _list_configurations(sweep: str) -> tuple[list["Contender"], str | None]:
             )
         )  # fmt: skip
     return configurations, manifest.search.metric if manifest.search else None
+
+
+@dataclass(frozen=True)
+class BetterCommand(Command):
+    a: str = argument(RUN, "A")
+    b: str = argument(RUN, "B")
+    on: str | None = option("use the numbers of `bakeoff evaluate`: test, or OPTION_test for other data", "NAME")
+    metric: str | None = option("judge by this metric (default: the metric of the task)", "NAME")
+    group: str | None = option(
+        "sample examples together whose names match in (brackets); default: evaluate.group", "PATTERN"
+    )
+    samples: int | None = option("number of bootstrap samples (2,000)", "N", least=100, most=100_000)
+    json: bool = flag("print JSON, for scripts")
+    uri: str | None = option("read this MLflow store")
+    experiment: str | None = option("read this MLflow experiment", "NAME")
+
+    def run(self) -> None:
+        from bakeoff.experiments.compare.load_runs import gather
+        from bakeoff.experiments.compare.verdict_text import describe_verdict, judge_named
+
+        gathered = gather(self.uri, self.experiment)
+        for remark in gathered.remarks:
+            print(f"warning: {remark}", file=sys.stderr)
+        verdict = judge_named(
+            gathered, (self.a, self.b), self.on, metric=self.metric, group=self.group, samples=self.samples
+        )
+        if self.json:
+            print(json.dumps(verdict.tree, indent=1, ensure_ascii=False))
+            return
+        for line in describe_verdict(verdict, self.on):
+            print_line(line)

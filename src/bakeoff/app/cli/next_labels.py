@@ -16,8 +16,7 @@ from bakeoff.foundation.tf_loading import load_tensorflow
 if TYPE_CHECKING:
     import numpy as np
 
-    from bakeoff.inference.active_learning.known_images import KnownImages
-    from bakeoff.inference.active_learning.unlabelled_pool import Watcher
+    from bakeoff.inference.active_learning.unlabelled_pool import KnownImages, Watcher
 
 COUNT, MIN_SCORE = 50, 0.5
 FORMATS = ("voc", "coco")
@@ -61,8 +60,7 @@ class NextCommand(Command):
         import numpy as np
 
         from bakeoff.inference.active_learning.choose import choose_pictures
-        from bakeoff.inference.active_learning.known_images import KnownImages
-        from bakeoff.inference.active_learning.unlabelled_pool import Watcher, read_pool
+        from bakeoff.inference.active_learning.unlabelled_pool import KnownImages, Watcher, read_pool
 
         watcher, known = Watcher(trained), KnownImages()
         features = _read_training(watcher, known)

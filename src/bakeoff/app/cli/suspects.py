@@ -76,7 +76,7 @@ def _require_sense(asked: SuspectsCommand) -> None:
 
 def _make_overrides(asked: SuspectsCommand) -> list[str]:
     from bakeoff.config.compose.variant import read_variant
-    from bakeoff.experiments.sweep.folds import make_overrides
+    from bakeoff.experiments.sweep.plan_jobs import make_overrides
 
     words = make_overrides(asked.folds or 0)
     variant = read_variant(overrides=asked.which)
@@ -90,7 +90,7 @@ def _find_runs(asked: SuspectsCommand) -> list[str]:
     """Return the runs that the user names, or those of a sweep over folds."""
     if asked.folds is None and asked.own.resume is None and asked.sweep is None:
         return list(asked.which)
-    from bakeoff.experiments.sweep.folds import FOLD
+    from bakeoff.experiments.sweep.plan_jobs import FOLD
     from bakeoff.experiments.sweep.sweep_manifest import find_manifest
 
     manifest = find_manifest(asked.sweep or asked.own.resume or None)

@@ -1,7 +1,7 @@
 """A build of records -> tasks on the nodes of a Ray cluster, which examine items and write whole shards.
 
 The catalogue stays at home. It settles which example is in which shard, and in what order, before a shard is written.
-So the files are the same whichever node writes them.
+So the files are the same whichever node writes them. A node reads raw files, or gets their bytes and returns shards.
 """
 
 import secrets
@@ -13,24 +13,24 @@ from pathlib import Path
 from typing import Any, Self
 
 from bakeoff.dataset.building.build import HomePool
-from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict, unpack_item
-from bakeoff.dataset.building.records_report import counted
-from bakeoff.dataset.building.worker_tasks import BuildPool, MakePool, Piece
-from bakeoff.dataset.building.write_shards import Seal, ShardOrder, hash_content, keep_seal, read_seal
+from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict, unpack_item, unpack_verdict
+from bakeoff.dataset.building.worker_tasks import BuildPool, MakePool, Piece, examine_piece
+from bakeoff.dataset.building.write_shards import Seal, ShardOrder, hash_content, keep_seal, make_shard, read_seal
 from bakeoff.dataset.sources.dataset import Dataset
-from bakeoff.experiments.cluster import building_tasks
-from bakeoff.experiments.cluster.building_tasks import PackedRow
-from bakeoff.experiments.cluster.raw_transfer import take_excerpts
+from bakeoff.experiments.cluster.raw_transfer import Excerpt, lay_out, take_excerpts
 from bakeoff.experiments.cluster.ray_connection import connect, parse_address
 from bakeoff.experiments.cluster.ray_nodes import ask_nodes, require_fitting
 from bakeoff.experiments.cluster.ray_tasks import Call, Tasks
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.workspace import main_workspace
 
 TITLE = "build_records"
 HOME_PROCESSES = 2  # with one, the work would run in this process, which a damaged file may kill
 OpenHome = Callable[[], BuildPool]
+
+PackedRow = tuple[int, str, str]  # dataset, item, verdict, as the catalogue keeps them
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def open_pools(on: str) -> Iterator[MakePool]:
         far = sum(not node.sees_workspace for node in nodes)
         cpus = sum(int(node.cpus) for node in nodes)
         more = f", {far} of which {'gets' if far == 1 else 'get'} files over the network" if far else ""
-        print_line(f"{TITLE}: on Ray, {counted(len(nodes), 'node')} with {counted(cpus, 'CPU')}{more}")
+        print_line(f"{TITLE}: on Ray, {format_count(len(nodes), 'node')} with {format_count(cpus, 'CPU')}{more}")
         yield partial(RayPool, Tasks(ray, nodes, Path.cwd(), TITLE))
 
 
@@ -65,7 +65,7 @@ class RayPool:
         self._open.close()
 
     def warm_up(self) -> None:
-        self._tasks.warm_up(building_tasks.load)
+        self._tasks.warm_up(load)
 
     def examine(self, pieces: Iterable[Piece]) -> Iterator[list[PackedVerdict]]:
         return self._tasks.run(Examining(self._datasets, piece, self._open_home) for piece in pieces)
@@ -101,11 +101,11 @@ class Examining:
     open_home: OpenHome
 
     def near(self) -> Call:
-        return building_tasks.examine_near, (self.datasets, self.piece)
+        return examine_near, (self.datasets, self.piece)
 
     def far(self) -> Call | None:
         excerpts = take_excerpts(self.datasets, ((source, unpack_item(content)) for source, content in self.piece))
-        return None if excerpts is None else (building_tasks.examine_far, (self.datasets, self.piece, excerpts))
+        return None if excerpts is None else (examine_far, (self.datasets, self.piece, excerpts))
 
     def split(self) -> "list[Examining]":
         return [Examining(self.datasets, [element], self.open_home) for element in self.piece]
@@ -130,14 +130,14 @@ class Writing:
     open_home: OpenHome
 
     def near(self) -> Call:
-        return building_tasks.write_near, (self.datasets, self._read_rows(), *self._list_arguments(), self.folder)
+        return write_near, (self.datasets, self._read_rows(), *self._list_arguments(), self.folder)
 
     def far(self) -> Call | None:
         rows = self._read_rows()
         excerpts = take_excerpts(self.datasets, ((source, unpack_item(item)) for source, item, _ in rows))
         if excerpts is None:
             return None
-        return building_tasks.write_far, (self.datasets, rows, *self._list_arguments(), excerpts)
+        return write_far, (self.datasets, rows, *self._list_arguments(), excerpts)
 
     def split(self) -> "list[Writing]":
         return [self]
@@ -162,3 +162,39 @@ class Writing:
 
     def _list_arguments(self) -> tuple[Any, ...]:
         return self.order, self.recipe, self.classes
+
+
+def load() -> None:
+    """Import this module, so that the first task need not."""
+
+
+def examine_near(datasets: Sequence[Dataset], piece: Piece) -> list[PackedVerdict]:
+    """Return the verdicts on items whose files this node sees."""
+    return examine_piece(datasets, [dataset.folder() for dataset in datasets], piece)
+
+
+def examine_far(datasets: Sequence[Dataset], piece: Piece, excerpts: list[Excerpt]) -> list[PackedVerdict]:
+    """Return the verdicts on items whose bytes came along."""
+    with lay_out(datasets, excerpts) as inside:
+        return examine_near(inside, piece)
+
+
+def write_near(
+    datasets: Sequence[Dataset], rows: list[PackedRow], order: ShardOrder, recipe: str, classes: list[str], folder: Path
+) -> Seal:
+    unpacked = ((source, unpack_item(item), unpack_verdict(verdict)) for source, item, verdict in rows)
+    return make_shard(unpacked, order, recipe, datasets, classes, folder)
+
+
+def write_far(
+    datasets: Sequence[Dataset],
+    rows: list[PackedRow],
+    order: ShardOrder,
+    recipe: str,
+    classes: list[str],
+    excerpts: list[Excerpt],
+) -> tuple[Seal, dict[str, bytes]]:
+    """Return the seal, and the content of the files that it names."""
+    with lay_out(datasets, excerpts) as inside:
+        seal = write_near(inside, rows, order, recipe, classes, Path())
+        return seal, {name: Path(name).read_bytes() for name in seal.sha256}

@@ -1,16 +1,25 @@
-"""`train.workers: N` on a Ray cluster: this process leads, and each other worker is a task on a node of its own."""
+"""`train.workers: N` on a Ray cluster: this process leads, and each other worker is a task on a node of its own.
 
+`find_address` and `run_worker` run on the nodes.
+"""
+
+import ctypes
+import os
 import pickle
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from bakeoff.experiments.cluster import node_probe, training_tasks
+from bakeoff.experiments.cluster import node_probe
 from bakeoff.experiments.cluster.ray_connection import SCHEME, connect, parse_address
 from bakeoff.experiments.cluster.ray_nodes import Node, ask_nodes, require_fitting
 from bakeoff.experiments.cluster.ray_tasks import Call
-from bakeoff.experiments.runs.worker_processes import gather
+from bakeoff.experiments.runs.worker_processes import STAGE, gather
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.workspace import main_workspace
@@ -18,6 +27,8 @@ from bakeoff.learning.training.workers import WorkerAddress
 
 SECONDS_FOR_ROOM = 60.0
 SECONDS_TO_END = 5.0  # workers have so long, once the training has ended
+
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux' prctl
 
 
 def gather_workers(
@@ -54,14 +65,12 @@ class _Workers:
         self._running: list[Any] = []
 
     def start(self) -> WorkerAddress:
-        finding = [self._submit(rank, (training_tasks.find_address, ()), cpus=0) for rank in range(self._count)]
+        finding = [self._submit(rank, (find_address, ()), cpus=0) for rank in range(self._count)]
         place = WorkerAddress(0, tuple(self._ray.get(finding)))
         hosts = {address.rpartition(":")[0] for address in place.addresses}
         fewer = "" if len(hosts) == self._count else f", several on one: there are {len(hosts)}"
         print_line(f"train: {self._count} workers on nodes of Ray{fewer}: {', '.join(place.addresses)}")
-        self._running = [
-            self._submit(rank, (training_tasks.run_worker, (place, rank)), cpus=1) for rank in range(1, self._count)
-        ]
+        self._running = [self._submit(rank, (run_worker, (place, rank)), cpus=1) for rank in range(1, self._count)]
         return place
 
     def end(self) -> None:
@@ -95,3 +104,24 @@ class _Workers:
         strategy = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=rank)
         remote = self._ray.remote(node_probe.call).options(num_cpus=cpus, max_retries=0, scheduling_strategy=strategy)
         return remote.remote(str(Path.cwd()), pickle.dumps(call))
+
+
+def find_address() -> str:
+    """Return this node's address with a port that is free."""
+    import ray
+
+    host = ray.util.get_node_ip_address()
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as one:
+        one.bind((host, 0))
+        return f"[{host}]:{one.getsockname()[1]}" if ":" in host else f"{host}:{one.getsockname()[1]}"
+
+
+def run_worker(place: WorkerAddress, rank: int) -> int:
+    """Train as one of the workers, in the current folder, and return the exit code. It dies with Ray's task."""
+    variables = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}  # which Ray has set
+    die = _die_with_parent if sys.platform == "linux" else None
+    return subprocess.run(STAGE, env=variables | place.environment(rank), preexec_fn=die, check=False).returncode
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)

@@ -9,8 +9,7 @@ from bakeoff.experiments.planning.require_resources import require_gpu_room_for
 from bakeoff.experiments.planning.time_estimate import step_seconds
 from bakeoff.experiments.runs.device import count_devices, print_device
 from bakeoff.experiments.runs.memory_use import BUILT, MemoryUse, explain_shortage
-from bakeoff.experiments.runs.status_writer import StatusReport
-from bakeoff.experiments.runs.time_left import Stretch
+from bakeoff.experiments.runs.status_writer import StatusReport, Stretch
 from bakeoff.experiments.runs.worker_processes import crew_of
 from bakeoff.learning.checkpoints.run_folder import RunFolder
 from bakeoff.learning.run_file.settings import LearningRun

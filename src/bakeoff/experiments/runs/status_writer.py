@@ -9,9 +9,10 @@ import math
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -27,7 +28,6 @@ from bakeoff.experiments.runs.run_status import (
     read_status,
     write_status,
 )
-from bakeoff.experiments.runs.time_left import Stretch, TimeLeft
 from bakeoff.foundation import machine
 from bakeoff.foundation.errors import TryAgainLater, is_disk_full, is_out_of_memory, one_line
 from bakeoff.foundation.workspace import DVC_EXPERIMENT
@@ -36,6 +36,8 @@ from bakeoff.learning.training.callbacks import Callback
 
 if TYPE_CHECKING:
     from bakeoff.learning.training.training import Training, TrainingResult
+
+LAST_LINES = 50
 
 SECONDS_BETWEEN_WRITES = 1.0
 SECONDS_OF_SILENCE = 10.0
@@ -53,6 +55,39 @@ KIND_OF = {
 }
 
 Tags = Callable[[Mapping[str, str]], object]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Steps that take equally long: those of a phase."""
+
+    end_step: int  # of the run
+    seconds_per_step: float | None = None  # as such steps took here before
+
+
+class TimeLeft:
+    def __init__(self, stretches: Sequence[Stretch]) -> None:
+        self._stretches = stretches
+        self._number = -1  # of the stretch
+        # Steps and times of its last lines; of the first the time before it is left out, which holds compilation.
+        self._lines: deque[tuple[int, float]] = deque(maxlen=LAST_LINES + 1)
+
+    def after(self, step: int, now: float) -> float | None:
+        """Return the seconds from a step on, the end of which was at `now`; None where a pace is not known yet."""
+        number = sum(step > one.end_step for one in self._stretches)
+        if self._number != number:
+            self._number = number
+            self._lines.clear()
+        self._lines.append((step, now))
+        first_step, since = self._lines[0]
+        own, left = (now - since) / (step - first_step) if step > first_step else None, 0.0
+        for one in self._stretches[number:]:
+            pace, own = own or one.seconds_per_step, None
+            if pace is None:
+                return None
+            left += pace * (one.end_step - step)
+            step = one.end_step
+        return left
 
 
 class StatusReport(Callback):

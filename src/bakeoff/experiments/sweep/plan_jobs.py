@@ -1,6 +1,7 @@
 """Configurations -> jobs -> a sweep that has started: its id, its snapshot, its manifest.
 
-Every configuration is read and resolved before the first runs, and all mistakes are reported in one list.
+Every configuration is read and resolved before the first runs, and all mistakes are reported in one list. Folds are
+configurations that differ in which part of the data is validation: each of them builds records of its own.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from typing import Any
 
 from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import Run, as_tree
+from bakeoff.dataset.sources.dataset import MOST_FOLDS
 from bakeoff.experiments.planning.estimate import Estimate
 from bakeoff.experiments.planning.plan import check_best_by
 from bakeoff.experiments.planning.stage_status import (
@@ -26,7 +28,6 @@ from bakeoff.experiments.planning.stage_status import (
 )
 from bakeoff.experiments.planning.time_estimate import TRAIN
 from bakeoff.experiments.sweep.configurations import Configuration
-from bakeoff.experiments.sweep.folds import find_fold, is_same_data
 from bakeoff.experiments.sweep.git_snapshot import require_capturable, take_snapshot
 from bakeoff.experiments.sweep.params_diff import list_options
 from bakeoff.experiments.sweep.search.search_settings import Search
@@ -42,6 +43,9 @@ RECORDS_STAGE = "build_records"
 BY_PARAMS = (RECORDS_STAGE, "render_config")  # stages that depend on params.yaml, not on run.yaml
 NOTHING = Estimate(0.0, 0, 0)
 NOT_OF_TRAINING = ("evaluate", "export", "note", "track", "variant")  # groups of run.yaml
+
+FOLD, TEST = "data.split.fold", "data.split.test"
+OF_FOLDS = ("fold", "test")  # keys of data.split that folds may set, for a test split would be in no fold
 
 
 @dataclass(frozen=True)
@@ -226,3 +230,30 @@ def digest_of(tree: Mapping[str, Any]) -> str:
 
 def headline_name(derived: Derived) -> str:
     return choose_judgement(derived.task, multi_label=derived.multi_label).headline
+
+
+def make_overrides(folds: int) -> list[str]:
+    """Return the overrides of a sweep that trains every fold."""
+    if not 2 <= folds <= MOST_FOLDS:
+        raise WorkspaceError(f"--folds: must be 2 to {MOST_FOLDS}, got {folds}")
+    return [f"+{FOLD}={','.join(f'{number}/{folds}' for number in range(1, folds + 1))}", f"+{TEST}=0"]
+
+
+def find_fold(data: Any) -> str | None:
+    """Return the fold that params.yaml's group `data` names."""
+    split = data.get("split") if isinstance(data, Mapping) else None
+    return split.get("fold") if isinstance(split, Mapping) else None
+
+
+def is_same_data(one: Any, other: Any) -> bool:
+    """Return whether two groups `data` name the same data, whatever their folds are."""
+    return _without_fold(one) == _without_fold(other)
+
+
+def _without_fold(data: Any) -> Any:
+    if isinstance(data, str):
+        return {"use": data}
+    if not isinstance(data, Mapping) or not isinstance(data.get("split"), Mapping):
+        return data
+    split = {key: value for key, value in data["split"].items() if key not in OF_FOLDS}
+    return {key: value for key, value in data.items() if key != "split"} | ({"split": split} if split else {})

@@ -1,4 +1,8 @@
-"""A folder of pictures and a run -> the network's answer and features of each picture that is new."""
+"""A folder of pictures and a run -> the network's answer and features of each picture that is new.
+
+A known picture may have been saved again, resized or made lighter. Hashes find candidates, and pixels decide, because
+most hashes of photographs of one kind are near by chance.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from bakeoff.dataset.building import image_check
+from bakeoff.dataset.building.image_check import FLAT, NEAR, check_image
+from bakeoff.dataset.building.near_duplicates import GreyImage, look_alike, open_picture
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.records.wire import decode_features
 from bakeoff.foundation.errors import DataError, one_line
+from bakeoff.foundation.tf_loading import quiet_pillow
 from bakeoff.importing.datasets.pre_annotate import ImageProposals, boxes_of_answer
 from bakeoff.inference.active_learning.choose import measure_uncertainty
-from bakeoff.inference.active_learning.known_images import KnownImages
 from bakeoff.inference.predict.features import FeatureExtractor
 from bakeoff.inference.predict.model_interface import opened
 from bakeoff.inference.predict.output_formats import image_row, rows_of
@@ -25,6 +31,38 @@ from bakeoff.learning.input.record_reader import RecordReader
 MOST_TRAINED = 5000  # training examples that distances are measured to, evenly spread
 NAMED = 3  # best answers
 Advance = Callable[[], None]
+
+
+class KnownImages:
+    """The known pictures, each with a name."""
+
+    def __init__(self) -> None:
+        self._hashes: list[int] = []
+        self._names: list[str] = []
+        self._encoded: list[bytes] = []
+
+    def add(self, name: str, encoded: bytes, likeness: int | None = None) -> None:
+        """Keep a picture. `likeness` is its hash, which is computed if it is not given."""
+        self._hashes.append(check_image(encoded, None).likeness if likeness is None else likeness)
+        self._names.append(name)
+        self._encoded.append(encoded)
+
+    def find(self, encoded: bytes, likeness: int) -> str | None:
+        """Return the name of a known picture that looks the same; None if there is none."""
+        if likeness in FLAT or not self._hashes:
+            return None
+        near = np.bitwise_count(np.array(self._hashes, np.uint64) ^ np.uint64(likeness)) <= NEAR
+        indices = np.flatnonzero(near)
+        picture = _open(encoded) if len(indices) else None
+        for index in indices:
+            if picture and look_alike(picture, _open(self._encoded[index])):
+                return self._names[index]
+        return None
+
+
+def _open(encoded: bytes) -> GreyImage:
+    with quiet_pillow():
+        return open_picture(encoded)
 
 
 @dataclass(frozen=True)
