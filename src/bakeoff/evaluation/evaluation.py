@@ -65,7 +65,7 @@ class Evaluation:
         score = judge(self.judge, {ANSWERS: self.answer}, batches, watch)[ANSWERS]
         origins = list(self.store.origins(np.array(judged, np.int64)))
         files = [one.file for one in origins]
-        groups = [settings.group_of(file) for file in files]
+        groups = settings.groups_of(files)
         intervals = score.intervals(groups, settings.interval_samples)
         numbers, tables = score.result(), score.plots()
         metrics = numbers | ({"interval": intervals} if intervals else {})
@@ -73,7 +73,7 @@ class Evaluation:
         kind = examples_parquet.choose_kind(self.manifest.task, self.manifest.multi_label)
         columns, group = score.columns(), settings.group or self.group
         facts = describe_examples(origins, measured, columns, group) | match_rows(rows, files)
-        together = [replace(settings, group=group).group_of(file) for file in files] if group else None
+        together = replace(settings, group=group).groups_of(files) if group else None
         side = next(name for name, split in self.manifest.splits.items() if split == self.split)
         slices = judge_slices(columns, score.count_weighted, facts, together, f"{side} examples")
         table = examples_parquet.add_facts(examples_parquet.make_table(columns, judged, files, kind, classes), facts)

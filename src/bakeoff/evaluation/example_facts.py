@@ -4,7 +4,6 @@ Numbers are float64, NaN where one is not known; texts are empty there.
 """
 
 import csv
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -13,6 +12,7 @@ import numpy as np
 
 from bakeoff.evaluation.settings import Slices
 from bakeoff.foundation.errors import DataError, choices
+from bakeoff.foundation.name_groups import find_groups
 from bakeoff.learning.input.record_reader import ExampleOrigin
 from bakeoff.learning.metrics.score import Column, Lists
 
@@ -69,7 +69,10 @@ def describe_examples(
     """Return all facts but those of a table; `columns` are a score's, `group` is a pattern on the names."""
     height, width = np.array([(one.height, one.width) for one in origins], np.float64).reshape(-1, 2).T
     brightness, sharpness = np.array(measured, np.float64).reshape(-1, 2).T
-    facts: dict[str, Fact] = {GROUP: np.array([_find_group(one.file, group) for one in origins], str)} if group else {}
+    facts: dict[str, Fact] = {}
+    if group:
+        found = find_groups("evaluate.group", group, [one.file for one in origins])
+        facts[GROUP] = np.array([one or "" for one in found], str)
     with np.errstate(divide="ignore", invalid="ignore"):
         facts |= {"brightness": brightness, "sharpness": sharpness, "aspect": _round(width / height)}
     facts["picture size"] = _round(np.sqrt(width * height))
@@ -130,11 +133,6 @@ def _as_fact(texts: Sequence[str]) -> Fact:
     except ValueError:
         return np.array(texts, str)
     return np.where(np.isfinite(numbers), numbers, np.nan)
-
-
-def _find_group(name: str, pattern: str) -> str:
-    match = re.search(pattern, name)
-    return (match[1] or "") if match else ""
 
 
 def _mean_sides(truth: Lists, picture: np.ndarray) -> Fact:

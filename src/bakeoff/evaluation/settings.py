@@ -1,10 +1,11 @@
 """`conf/evaluate/`: which weights are evaluated, how intervals are made, what the report shows."""
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bakeoff.foundation.errors import require, require_at_most, require_between, require_one_group
+from bakeoff.foundation.errors import require, require_at_most, require_between
+from bakeoff.foundation.name_groups import find_groups, require_one_group
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ class Evaluate:
             require_one_group("group", self.group)
         require_between(self, report_examples=(0, 100), pictures=(0, 200), picture_min_score=(0, 1))
 
-    def group_of(self, name: str) -> str:
-        """Return the group of an example; a name in which the pattern finds nothing is a group of its own."""
-        match = re.search(self.group, name) if self.group else None
-        return match[1] if match and match[1] is not None else name
+    def groups_of(self, names: Sequence[str]) -> list[str]:
+        """Return the groups of examples; a name in which the pattern finds nothing is a group of its own."""
+        if not self.group:
+            return list(names)
+        found = find_groups("evaluate.group", self.group, names)
+        return [name if group is None else group for name, group in zip(names, found, strict=True)]

@@ -105,15 +105,6 @@ def require_between(settings: object, **limits: tuple[float, float]) -> None:
         require(least <= value <= most, key, value, f"between {' and '.join(shown)}")
 
 
-def require_one_group(key: str, pattern: str) -> None:
-    """Refuse a pattern that finds no group, or several."""
-    try:
-        count = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError):
-        count = 0
-    require(count == 1, key, pattern, "a regular expression with one (group)")
-
-
 def require_at_most(settings: object, **limits: float) -> None:
     """Refuse numbers that are so large that they can only be a mistake."""
     for key, most in limits.items():

@@ -10,15 +10,15 @@ from bakeoff.foundation.errors import OutOfRange
 def test_examples_of_one_video_are_one_group_and_others_are_groups_of_their_own() -> None:
     settings = Evaluate(group=r"^(.+)_\d+\.png$")
     names = ["match one_00001.png", "match one_00002.png", "match two_00001.png", "drawn.jpg"]
-    assert [settings.group_of(name) for name in names] == ["match one", "match one", "match two", "drawn.jpg"]
+    assert settings.groups_of(names) == ["match one", "match one", "match two", "drawn.jpg"]
 
 
 def test_without_a_pattern_every_example_is_a_group() -> None:
-    assert Evaluate().group_of("a_1.png") == "a_1.png"
+    assert Evaluate().groups_of(["a_1.png"]) == ["a_1.png"]
 
 
 def test_pattern_whose_bracket_found_nothing_leaves_the_example_by_itself() -> None:
-    assert Evaluate(group=r"^x|(\d+)").group_of("x17") == "x17"
+    assert Evaluate(group=r"^x|(\d+)").groups_of(["x17"]) == ["x17"]
 
 
 @pytest.mark.parametrize(

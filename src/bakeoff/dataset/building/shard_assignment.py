@@ -24,6 +24,7 @@ from bakeoff.foundation.formatting import format_count
 
 MOST_BYTES = 200_000_000  # of a shard
 MOST_NAMED = 10  # classes in a warning
+AT_ONCE = 20_000  # examples
 BITS = 16  # of the hash; so many shards at most
 DIGITS = re.compile("[0-9]+")
 
@@ -37,22 +38,37 @@ def fill_examples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> None:
     with catalogue.changing() as table:
         table.execute("DELETE FROM examples")
         table.execute("DELETE FROM labels")
-        for source, packed_item, packed_verdict, sha256, likeness in table.execute(passed):
-            item, verdict = json.loads(packed_item), json.loads(packed_verdict)  # a few of their keys are enough
-            name, rule = item["name"], datasets[source].split
-            group = item.get("group") or rule.find_group(name)
-            if group is None:
-                group = str(PurePosixPath(name).parent) if rule.by == "blocks" else name
-            natural = DIGITS.sub(lambda digits: digits[0].zfill(20), name) if rule.by == "blocks" else name
-            table.execute(
-                "INSERT INTO examples VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, ?, ?)",
-                (
-                    name, source, f"{source}:{group}", item.get("split"), natural, hash_place(0, name),
-                    verdict["bytes"], sha256, likeness,
-                ),
-            )  # fmt: skip
-            labels = {*verdict.get("labels", ()), *(box[4] for box in verdict.get("boxes", ()))}
-            table.executemany("INSERT INTO labels VALUES (?, ?)", [(name, label) for label in sorted(labels)])
+        rows = table.execute(passed)
+        while some := rows.fetchmany(AT_ONCE):
+            items = [json.loads(packed_item) for _, packed_item, *_ in some]
+            found = _find_groups(
+                [(source, item["name"]) for (source, *_), item in zip(some, items, strict=True)], datasets
+            )
+            for (source, _, packed_verdict, sha256, likeness), item in zip(some, items, strict=True):
+                verdict = json.loads(packed_verdict)
+                name, rule = item["name"], datasets[source].split
+                group = item.get("group") or found.get((source, name))
+                if group is None:
+                    group = str(PurePosixPath(name).parent) if rule.by == "blocks" else name
+                natural = DIGITS.sub(lambda digits: digits[0].zfill(20), name) if rule.by == "blocks" else name
+                table.execute(
+                    "INSERT INTO examples VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, ?, ?)",
+                    (
+                        name, source, f"{source}:{group}", item.get("split"), natural, hash_place(0, name),
+                        verdict["bytes"], sha256, likeness,
+                    ),
+                )  # fmt: skip
+                labels = {*verdict.get("labels", ()), *(box[4] for box in verdict.get("boxes", ()))}
+                table.executemany("INSERT INTO labels VALUES (?, ?)", [(name, label) for label in sorted(labels)])
+
+
+def _find_groups(places: Sequence[tuple[int, str]], datasets: Sequence[Dataset]) -> dict[tuple[int, str], str | None]:
+    """Return the group that its dataset's pattern finds in the name of each (source, name)."""
+    found: dict[tuple[int, str], str | None] = {}
+    for source in {source for source, _ in places}:
+        own = [place for place in places if place[0] == source]
+        found |= zip(own, datasets[source].split.find_groups([name for _, name in own]), strict=True)
+    return found
 
 
 def choose_classes(

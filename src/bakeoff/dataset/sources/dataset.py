@@ -13,7 +13,8 @@ from typing import Literal
 
 from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources.paths import read_lines
-from bakeoff.foundation.errors import DataError, require, require_one_group
+from bakeoff.foundation.errors import DataError, require
+from bakeoff.foundation.name_groups import find_groups, require_one_group
 
 Media = Literal["image", "video", "frames", "example"]
 OnBadBox = Literal["drop_empty", "drop", "reject"]
@@ -96,9 +97,8 @@ class SplitSettings:
         number, parts = (int(match[1]), int(match[2])) if match else (0, 0)
         return (number, parts) if 1 <= number <= parts and 2 <= parts <= MOST_FOLDS else None
 
-    def find_group(self, name: str) -> str | None:
-        match = re.search(self.group, name) if self.group else None
-        return match[1] if match else None
+    def find_groups(self, names: Sequence[str]) -> list[str | None]:
+        return find_groups("data.split.group", self.group, names) if self.group else [None] * len(names)
 
     def read_lists(self, root: Path) -> Iterator[tuple[str, str, str]]:
         """Yield (file, name, side) of every name in the lists."""

@@ -57,7 +57,7 @@ def judge(
     one, other = (Judged.read(file) for file in files)
     names = match_examples(one, other, (a.label, b.label))
     grouped = _choose_groups(a, b, group)
-    groups = [grouped.group_of(file) for file, _ in names]
+    groups = grouped.groups_of([file for file, _ in names])
     if (number := len(set(groups))) < LEAST:
         least = f"{LEAST} groups of examples or more to be told apart"
         raise DataError(f"{a.label} and {b.label}: must be judged on {least}, got {number}")

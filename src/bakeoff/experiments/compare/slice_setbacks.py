@@ -70,7 +70,7 @@ def find_setbacks(better: Judged, other: Judged, names: Sequence[Name], grouped:
     if not slices:
         return Setbacks(metric, len(names), 0, [])
     members = np.stack([one.members for one in slices], axis=1)
-    groups = [grouped.group_of(file) for file, _ in names] if grouped.group else None
+    groups = grouped.groups_of([file for file, _ in names]) if grouped.group else None
     comparison = find_worse(tallies[1], tallies[0], members, *number_groups(groups, slices))
     shares = [tally.shares(members) for tally in tallies]
     rows = [

@@ -153,7 +153,7 @@ def _choose_split(tree: Tree, survey: Survey) -> Layout:
     layout, settings = survey.layout, survey.layout.settings
     if set(survey.images) not in ({UNSAID}, {TRAIN}) or "split" in settings:
         return layout
-    films = Counter(SplitSettings(group=FILM).find_group(path.as_posix()) for path in tree.images)
+    films = Counter(SplitSettings(group=FILM).find_groups([path.as_posix() for path in tree.images]))
     split: dict[str, Any] = {"by": "fraction"} if TRAIN in survey.images else {}
     if films and films[None] == 0:
         split |= {"group": FILM} if len(films) > 1 else {"by": "blocks"}
