@@ -1,4 +1,18 @@
-from bakeoff.learning.run_file.parse import ABSENT, Difference, differences, flat
+import pytest
+
+from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.run_file.parse import (
+    ABSENT,
+    MOST_KEYS,
+    MOST_LINES,
+    Difference,
+    Problems,
+    differences,
+    flat,
+    parse_kind,
+)
+from bakeoff.learning.run_file.settings import LEARNING_GROUPS
+from support.messages import missing_in
 
 
 def test_a_tree_is_flat_with_full_keys_and_lists_of_trees_by_number() -> None:
@@ -20,3 +34,23 @@ def test_only_what_differs_is_told_in_the_order_of_the_first() -> None:
 def test_a_number_and_a_truth_value_differ_though_python_takes_them_for_equal() -> None:
     assert differences({"a": 1}, {"a": True}) == [Difference("a", 1, True)]
     assert differences({"a": 1}, {"a": 1}) == []
+
+
+def test_of_thousands_of_unknown_keys_the_first_are_named_and_the_others_counted() -> None:
+    problems = Problems(lambda key: "params.yaml:3")
+    assert (
+        parse_kind(LEARNING_GROUPS["train"], {f"key{number}": 1 for number in range(15_000)}, "train", problems) is None
+    )
+    unknown = [line for line in problems.lines if "no such key" in line]
+    assert len(unknown) == MOST_KEYS + 1 and missing_in(unknown[0], "params.yaml:3: train.key0", "steps") == []
+    assert missing_in(unknown[-1], f"train.key{MOST_KEYS}", f"{15_000 - MOST_KEYS:,}") == []
+
+
+def test_of_thousands_of_mistakes_the_first_are_printed_and_the_others_counted() -> None:
+    problems = Problems(lambda key: "params.yaml")
+    for number in range(15_000):
+        problems.add(f"train.phases[{number}].name", "is missing")
+    with pytest.raises(ConfigError) as error:
+        problems.raise_any()
+    lines = str(error.value).splitlines()
+    assert len(lines) == MOST_LINES + 1 and missing_in(lines[-1], "params.yaml", f"{15_000 - MOST_LINES:,} more") == []

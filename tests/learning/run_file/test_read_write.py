@@ -8,7 +8,7 @@ import yaml
 
 from bakeoff.config.compose.whole_run import require_unedited
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.learning.run_file.read_write import is_whole, sealed, unsealed
+from bakeoff.learning.run_file.read_write import is_whole, load_learning, sealed, unsealed
 from support.messages import missing_in
 
 TREE: dict[str, Any] = {
@@ -92,3 +92,16 @@ def test_a_file_that_an_edit_broke_is_refused_too(tmp_path: Path) -> None:
     path.write_text("lr: [\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"run\.yaml:2: .*YAML.*render_config.*delete it"):
         require_unedited(path, TREE)
+
+
+@pytest.mark.parametrize("key", ["variant", "data", "derived", "lr", "train"])
+@pytest.mark.parametrize("value", [None, 3, [], "text"], ids=str)
+def test_a_sealed_file_in_which_a_group_is_no_mapping_is_refused_by_its_key(
+    key: str, value: Any, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "run.yaml", sealed(TREE | {"data": {}, key: value}))
+    with pytest.raises(ConfigError) as error:
+        load_learning(path)
+    assert any(
+        missing_in(line, f"{path.as_posix()}: {key}: ", "mapping") == [] for line in str(error.value).splitlines()
+    )

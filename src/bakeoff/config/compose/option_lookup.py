@@ -95,10 +95,7 @@ class Chooser:
         )
 
     def check_keys(self) -> None:
-        known = [*self._groups, EXPERIMENT, "seed", "note"]
-        for key in self.settings.values:
-            if key not in known:
-                self._problems.add(str(key), f"no such key; {choices(str(key), known)}")
+        self._problems.refuse_keys(self.settings.values, [*self._groups, EXPERIMENT, "seed", "note"])
 
     def preset(self) -> Preset | None:
         name = self.settings.values.get(EXPERIMENT)

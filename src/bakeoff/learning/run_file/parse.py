@@ -7,13 +7,14 @@ and nested dataclasses. Their `__post_init__` says what the types cannot.
 import dataclasses
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from bakeoff.foundation.errors import MOST_SHOWN, ConfigError, OutOfRange, choices, show
 
 ABSENT = "(absent)"  # the value of a key that only the other tree has
 MOST = 10**15  # the largest absolute value of a number: every smaller integer is exact as a float
+MOST_KEYS, MOST_LINES = 10, 50  # unknown keys of one mapping, mistakes altogether: more of them nobody reads
 Located = Callable[[str], str]  # a full key, "lr.peak" -> `file:line` where it is set
 
 
@@ -22,6 +23,7 @@ class Problems:
 
     def __init__(self, place_of: Located) -> None:
         self.lines: list[str] = []
+        self._noted: set[str] = set()
         self.warnings: list[str] = []
         self._place_of = place_of
 
@@ -30,8 +32,18 @@ class Problems:
 
     def note(self, line: str) -> None:
         line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
-        if line not in self.lines:
+        if line not in self._noted:
+            self._noted.add(line)
             self.lines.append(line)
+
+    def refuse_keys(self, names: Iterable[str], known: Collection[str], prefix: str = "") -> bool:
+        """Note the names that are none of the known ones; return whether there are any."""
+        unknown = [name for name in names if name not in known]
+        for name in unknown[:MOST_KEYS]:
+            self.add(f"{prefix}{name}", f"no such key; {choices(str(name), known)}")
+        if more := len(unknown[MOST_KEYS:]):
+            self.add(f"{prefix}{unknown[MOST_KEYS]}", f"no such key; unknown from here on: {more:,}")
+        return bool(unknown)
 
     def warn(self, key: str, text: str) -> None:
         self.warnings.append(f"{self._place_of(key)}: {key}: {text}")
@@ -40,6 +52,8 @@ class Problems:
         self.add(f"{prefix}{error.key}", error.reason)
 
     def raise_any(self) -> None:
+        if more := len(self.lines[MOST_LINES:]):
+            self.lines[MOST_LINES:] = [f"{self._place_of('')}: {more:,} more mistakes; correct these first"]
         if self.lines:
             raise ConfigError("\n".join(self.lines))
 
@@ -83,11 +97,7 @@ def _parse_object(cls: type, tree: Any, key: str, problems: Problems) -> Any:
         raise _Wrong
     fields = {field.name: field for field in dataclasses.fields(cls)}
     hints = get_type_hints(cls)
-    values, wrong = {}, False
-    for name in tree:
-        if name not in fields:
-            problems.add(f"{prefix}{name}", f"no such key; {choices(str(name), fields)}")
-            wrong = True
+    values, wrong = {}, problems.refuse_keys(tree, fields, prefix)
     for name, field in fields.items():
         if name not in tree:
             if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:

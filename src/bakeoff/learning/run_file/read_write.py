@@ -52,13 +52,15 @@ def _open(path: Path, groups: Groups) -> tuple[dict[str, Any], Problems]:
     for key in ("data", *groups, "variant", "derived"):
         if key not in tree:
             problems.add(key, "is missing; run `dvc repro --force render_config`")
+    for key in ("variant", "data"):
+        if not isinstance(tree.get(key, {}), dict):
+            problems.add(key, f"must be a mapping, got {show(tree[key])}")
     variant = tree.get("variant")
     for group in ("data", *groups):
         if isinstance(variant, dict) and not isinstance(name := variant.get(group), str):
             problems.add(f"variant.{group}", f"must be the name of an option, got {show(name)}")
     known = {*LEARNING_GROUPS, *OTHER_GROUPS, "data", "variant", "seed", "note", "derived", KEY}
-    for key in tree.keys() - known:
-        problems.add(key, "no such key")
+    problems.refuse_keys(tree, known)
     if not is_whole(tree):
         problems.note(f"{path.as_posix()}: was edited, but render_config writes it; delete it and run `dvc repro`")
     return tree, problems

@@ -54,17 +54,15 @@ class LearningRun:
 def parse_parts(tree: Mapping[str, Any], groups: Groups, problems: Problems) -> dict[str, Any]:
     """Return the checked parts of a variant by their names, with every mistake noted; a wrong part is None.
 
-    A group that the tree lacks has been noted already. `data` is taken as it stands.
+    A group that the tree lacks has been noted already. `variant` and `data` are taken as they stand.
     """
     parts = {
         group: parse_kind(kinds, tree[group], group, problems) if group in tree else None
         for group, kinds in groups.items()
     }
-    parts |= {"variant": tree.get("variant", {}), "data": tree.get("data")}
-    for key in ("variant", "data"):
-        if parts[key] is not None and not isinstance(parts[key], Mapping):
-            problems.add(key, f"must be a mapping, got {show(parts[key])}")
     return parts | {
+        "variant": tree.get("variant"),
+        "data": tree.get("data"),
         "seed": _parse_seed(tree.get("seed"), problems),
         "note": _parse_note(tree.get("note"), problems),
     }
