@@ -1,10 +1,11 @@
 """A sweep's overrides, on the command line or in a file, before Hydra makes configurations of them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bakeoff.config.compose.overrides import parse_overrides
+from bakeoff.config.compose.overrides import apply_overrides, parse_overrides, parse_values
 from bakeoff.experiments.sweep.configurations import (
     SplitOverrides,
     load_overrides,
@@ -12,7 +13,9 @@ from bakeoff.experiments.sweep.configurations import (
     select_fixed,
     set_or_add,
 )
+from bakeoff.experiments.sweep.search.space import parse_space
 from bakeoff.foundation.errors import ConfigError
+from support.imports import ROOT
 from support.messages import missing_in
 
 
@@ -24,6 +27,8 @@ from support.messages import missing_in
         (["seed=1,2", "lr.peak=interval(0,1)"], ("lr.peak=interval(0,1)", "no values")),
         (["seed=1,2", "seed=("], ("seed=(",)),
         (["seed"], ()),
+        (["lr.peak=range(nan,1)"], ("lr.peak=range(nan,1)", "finite")),
+        (["lr.peak=range(0,1,inf)"], ("lr.peak=range(0,1,inf)", "finite")),
     ],
 )
 def test_overrides_for_too_many_configurations_or_none_are_refused(
@@ -32,6 +37,21 @@ def test_overrides_for_too_many_configurations_or_none_are_refused(
     with pytest.raises(ConfigError, match=r"^command line: ") as caught:
         require_few(overrides)
     assert missing_in(str(caught.value), *parts) == []
+
+
+@pytest.mark.parametrize(
+    ("refuse", "word"),
+    [
+        (parse_values, f"lr.peak=1{',1' * 4000}"),
+        (lambda words: apply_overrides({}, words, ["lr"]), f"~lr.peak='{'a' * 8000}'"),
+        (lambda words: parse_space(words, ROOT / "conf"), f"nothing=glob('{'a' * 8000}')"),
+        (lambda words: parse_space(words, ROOT / "conf"), f"lr.peak='{'a' * 8000}'"),
+    ],
+)
+def test_of_a_long_override_a_message_has_the_beginning(refuse: Callable[[list[str]], object], word: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        refuse([word])
+    assert word[:20] in str(error.value) and len(str(error.value)) < 600
 
 
 def test_one_who_is_sure_may_have_more() -> None:

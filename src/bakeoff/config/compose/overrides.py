@@ -4,6 +4,7 @@
 {"lr": {"use": "cosine", "peak": 0.1}, "model": {"width": 0.5}}.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
@@ -35,9 +36,9 @@ def parse_values(overrides: Iterable[str]) -> "list[Override]":
     parsed = parse_overrides(overrides)
     for override in parsed:
         if override.is_sweep_override():
-            raise ConfigError(f"command line: {override.input_line}: several values at once are a sweep's")
+            raise ConfigError(f"{locate(override)}: several values at once are a sweep's")
         if not override.is_delete() and (odd := find_odd(override.value())):
-            raise ConfigError(f"command line: {show(override.input_line)[1:-1]}: {odd[1]}")
+            raise ConfigError(f"{locate(override)}: {odd[1]}")
     return parsed
 
 
@@ -51,7 +52,7 @@ def parse_overrides(texts: Iterable[str]) -> "list[Override]":
 
     parser = OverridesParser.create()
     for text in texts:
-        where = f"command line: {show(text)[1:-1]}"
+        where = _locate_text(text)
         if len(text) > MOST_LETTERS:
             raise ConfigError(f"{where}: must be at most {MOST_LETTERS:,} letters")
         try:
@@ -66,11 +67,23 @@ def _require_values(override: "Override") -> "Override":
     from hydra.core.override_parser.types import ChoiceSweep, RangeSweep, Sweep
 
     value = override.value()
-    if isinstance(value, RangeSweep) and value.step == 0:
-        raise ValueError("range() must have a step other than zero")
+    if isinstance(value, RangeSweep):
+        if value.step == 0:
+            raise ValueError("range() must have a step other than zero")
+        if not all(math.isfinite(number) for number in (value.start, value.stop, value.step) if number is not None):
+            raise ValueError("range() must have finite numbers")
     if isinstance(value, ChoiceSweep) and any(isinstance(one, Sweep) for one in value.list):
         raise ValueError("a sweep within a sweep; write all values with commas between")
     return override
+
+
+def locate(override: "Override") -> str:
+    """Return how a message names an override."""
+    return _locate_text(override.input_line or "")
+
+
+def _locate_text(text: str) -> str:
+    return f"command line: {show(text)[1:-1]}"
 
 
 def find_place(override: "Override", groups: Iterable[str]) -> tuple[str, ...]:
@@ -94,5 +107,5 @@ def _delete(tree: dict[str, Any], path: tuple[str, ...], override: "Override") -
         inner = tree.get(name)
         tree = inner if isinstance(inner, dict) else {}
     if path[-1] not in tree:
-        raise ConfigError(f"command line: {override.input_line}: params.yaml does not set it")
+        raise ConfigError(f"{locate(override)}: params.yaml does not set it")
     del tree[path[-1]]

@@ -12,9 +12,9 @@ from typing import Any
 
 from hydra.core.override_parser.types import Glob, Override
 
-from bakeoff.config.compose.overrides import parse_overrides
+from bakeoff.config.compose.overrides import locate, parse_overrides
 from bakeoff.experiments.sweep.params_diff import format_value
-from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.errors import ConfigError, show
 from bakeoff.learning.run_file.yaml_file import read_mapping
 
 SWEEPER = "hydra/sweeper"
@@ -54,13 +54,13 @@ def load_overrides(file: Path) -> list[str]:
 
 
 def _format_entry(file: Path, key: Any, value: Any) -> str:
-    where = f"{file.as_posix()}: {key}"
+    where = f"{file.as_posix()}: {show(key)[1:-1]}"
     if isinstance(key, str) and key.startswith("~"):
         if value is not None:
-            raise ConfigError(f"{where}: takes a value away, so nothing may stand behind it, got {value!r}")
+            raise ConfigError(f"{where}: takes a value away, so nothing may stand behind it, got {show(value)}")
         return key
     if isinstance(value, dict) or value == []:
-        raise ConfigError(f"{where}: must be values or in Hydra's notation, got {value!r}; write lr.peak: 0.1,0.2")
+        raise ConfigError(f"{where}: must be values or in Hydra's notation, got {show(value)}; write lr.peak: 0.1,0.2")
     if isinstance(value, list):
         return f"{key}={','.join(map(format_value, value))}"
     return f"{key}={value if isinstance(value, str) else format_value(value)}"
@@ -101,7 +101,7 @@ def require_few(overrides: Iterable[str], *, sure: bool = False) -> None:
     parsed = {override.get_key_element(): override for override in parse_overrides(overrides)}
     for override in parsed.values():
         if override.is_interval_sweep() and SWEEPER not in parsed:
-            where = f"command line: {get_text(override)}"
+            where = locate(override)
             raise ConfigError(
                 f"{where}: an interval has no values to run; write values or range(start,stop,step), or --search tpe"
             )
@@ -121,7 +121,7 @@ def _count_values(override: Override, most: int) -> int:
 
 def list_values(override: Override, conf: Path, most: int) -> list[str]:
     """Return an override for each value, and no more than `most` + 1 of them."""
-    where = f"command line: {get_text(override)}"
+    where = locate(override)
     if isinstance(override.value(), Glob):
         values = _match_options(override, conf, where)
     else:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
 
-from bakeoff.config.compose.overrides import parse_overrides
+from bakeoff.config.compose.overrides import locate, parse_overrides
 from bakeoff.experiments.sweep.configurations import MOST_AT_ALL, Configuration, SplitOverrides, get_text, list_values
 from bakeoff.experiments.sweep.sweep_manifest import SweepJob
-from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.errors import ConfigError, show
 
 LOG = "log"
 Value = str | int | float
@@ -169,14 +169,14 @@ def parse_space(overrides: Iterable[str], conf: Path) -> Space:
     space = Space(tuple(_parse_axis(one, conf) if one.is_sweep_override() else get_text(one) for one in parsed))
     if not space.axes:
         raise ConfigError(
-            f"--search: must be given what varies, got {' '.join(map(str, space.parts)) or 'nothing'}; "
+            f"--search: must be given what varies, got {show(' '.join(map(str, space.parts)))[1:-1] or 'nothing'}; "
             "write 'lr.peak=interval(0.001,0.3)' or lr=cosine,exponential"
         )
     return space
 
 
 def _parse_axis(override: Override, conf: Path) -> Axis:
-    value, key, where = override.value(), override.get_key_element(), f"command line: {get_text(override)}"
+    value, key, where = override.value(), override.get_key_element(), locate(override)
     tags: set[str] = getattr(value, "tags", set())
     is_log = tags == {LOG} and isinstance(value, IntervalSweep)
     if tags and not is_log:
@@ -199,7 +199,7 @@ def _parse_axis(override: Override, conf: Path) -> Axis:
 def _parse_interval(override: Override, value: IntervalSweep, is_log: bool) -> NumericRange:
     low, high = value.start, value.end
     assert low is not None and high is not None
-    where = f"command line: {get_text(override)}"
+    where = locate(override)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ConfigError(f"{where}: must have ends that are numbers, got {low} and {high}")
     if low >= high:
