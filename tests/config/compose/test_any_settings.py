@@ -1,57 +1,25 @@
 """Any text in params.yaml, conf/ or on the command line ends in a variant, or in lines that say what to mend."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
-from bakeoff.config.api_export.pipeline import format_pipeline
-from bakeoff.config.compose.checks import Records
-from bakeoff.config.compose.compose import compose
-from bakeoff.config.compose.derive import resolve
-from bakeoff.config.compose.lr_plot import lr_svg
-from bakeoff.config.compose.network_facts import Facts, Variable
-from bakeoff.config.compose.variant import parse_variant
 from bakeoff.config.compose.whole_run import Run, as_tree, load, write
-from bakeoff.dataset.records.manifest import Manifest, Shard, Split
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.learning.plan.phases import plan_phases
 from bakeoff.learning.run_file.parse import flat
 from bakeoff.learning.run_file.read_write import sealed
 from bakeoff.learning.run_file.yaml_file import write_mapping
+from support.any_variant import GROUPS, PARAMS, change, render, write_pairs
 from support.imports import ROOT
 from support.messages import missing_in
 from support.odd_inputs import edited, explore, few_or_many, values
 
-PARAMS, CONF = Path("params.yaml"), Path("conf")
-GROUPS = ("data", "model", "memory", "lr", "optimizer", "train", "evaluate", "export", "track")
 OPTIONS = ("variant", "experiment/demo", "lr/cosine", "model/ssd_small", "memory/medium", "train/demo", "data/digits")
-SPLIT = Split(600, 600 * 176 * 176 * 3, 1, {"0": 600}, (Shard("train-00000-of-00001", 600, 1, "0"),))
-MANIFEST = Manifest("detection", tuple("0123456789"), {"train": SPLIT, "validation": SPLIT}, False, None)
-FACTS = Facts((Variable("backbone.stem/kernel", (3, 3, 3, 8), True),), 10_000)  # building networks takes seconds
 PLACES = ("params.yaml", "command line", "conf")
-
-
-def render(overrides: Sequence[str] = ()) -> Run:
-    """Do what render_config does, but for looking at records and building the network."""
-    composed = compose(PARAMS, CONF, overrides=overrides)
-    problems = composed.problems
-    draft, records = parse_variant(composed.tree, problems), Records(MANIFEST)
-    run = resolve(
-        draft, records, problems, facts_of=lambda *_: FACTS, is_set=lambda key: composed.layer_of(key) is not None
-    )
-    problems.raise_any()
-    if run is None:  # a batch of `auto` takes a training to find
-        assert draft.train and draft.train.batch_size == "auto"
-        return render([*overrides, "train.batch_size=4"])
-    write(run, Path("run.yaml"))
-    Path("run.yaml").unlink()
-    lr_svg(run.name, plan_phases(run))
-    format_pipeline(run, MANIFEST)
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +52,7 @@ def keys(demo: Run) -> list[str]:
 @few_or_many
 def test_any_values_in_params_are_read_or_refused(number: int, clone: Path, keys: list[str]) -> None:
     def read(pairs: list[tuple[str, str]]) -> None:
-        lines = {group: f"{group}: {{use: preset}}" for group in GROUPS}
-        lines |= {"data": "data: {use: digits}", "seed": "seed: 0"}
-        for key, value in pairs:
-            group, *inner = key.split(".")
-            head = [f"{group}:", f"  use: {'digits' if group == 'data' else 'preset'}"] if inner else []
-            rest = [f"{'  ' * depth}{name}:" for depth, name in enumerate(inner, 1)] or [f"{group}:"]
-            lines[group] = "\n".join([*head, *rest]) + f" {value}"
-        text = "\n".join(["experiment: demo", *lines.values(), ""])
-        PARAMS.write_text(text, encoding="utf-8", errors="surrogatepass")
+        PARAMS.write_text(write_pairs(pairs), encoding="utf-8", errors="surrogatepass")
         render()
 
     explore(number, st.lists(st.tuples(st.sampled_from(keys), values), min_size=1, max_size=3), read, *PLACES)
@@ -149,12 +109,6 @@ def test_any_run_yaml_is_read_or_refused(number: int, tmp_path: Path, demo: Run)
 
     resealed = st.tuples(st.sampled_from([*flat(tree), *tree]), plain).map(seal)
     explore(number, st.one_of(edited(text), resealed), read, path.as_posix())
-
-
-def change(tree: Any, place: list[str], value: Any) -> Any:
-    if not place or not isinstance(tree, dict):
-        return value
-    return tree | {place[0]: change(tree.get(place[0]), place[1:], value)}
 
 
 REFUSALS = {  # once a traceback or a hang, or taken as it stands
