@@ -16,7 +16,7 @@ from bakeoff.learning.run_file.yaml_file import write_mapping
 from support.any_variant import GROUPS, PARAMS, change, render, write_pairs
 from support.imports import ROOT
 from support.messages import missing_in
-from support.odd_inputs import edited, explore, few_or_many, values
+from support.odd_inputs import LONGEST, edited, explore, few_or_many, values
 
 OPTIONS = ("variant", "experiment/demo", "lr/cosine", "model/ssd_small", "memory/medium", "train/demo", "data/digits")
 PLACES = ("params.yaml", "command line", "conf")
@@ -123,6 +123,11 @@ REFUSALS = {  # once a traceback or a hang, or taken as it stands
     "model.anchors.scale=1e6": ("command line: model.anchors.scale", "100", "1000000.0"),
     "evaluate.group='(a{99999999999})'": ("command line: evaluate.group", "(group)", "(a{99999999999})"),
     "lr={null: 1}": ("command line: ",),
+    f"train.init.warm_start=[{','.join(['backbone'] * 900)}]": (
+        "command line: train.init.warm_start",
+        "init.weights",
+        "['backbone',",
+    ),
     "lr": ("command line: lr", "missing EQUAL", "'<EOF>'"),
     "lr=[": ("command line: lr=[", "no viable alternative"),
     "track.experiment='a\0b'": ("command line: ",),
@@ -134,7 +139,7 @@ def test_what_was_found_on_the_command_line_is_refused_in_one_line(word: str, cl
     with pytest.raises(ConfigError) as error:
         render([word])
     assert str(error.value).startswith(REFUSALS[word][0]) and missing_in(str(error.value), *REFUSALS[word]) == []
-    assert len(str(error.value).splitlines()) == 1
+    assert len(str(error.value).splitlines()) == 1 and len(str(error.value)) < LONGEST
 
 
 def test_a_run_of_more_steps_than_anybody_waits_for_is_refused(clone: Path) -> None:

@@ -44,6 +44,7 @@ def test_a_label_map_is_read_by_its_ids(tmp_path: Path) -> None:
         ("a.pbtxt", "item { id: 0 name: 'a' } item { id: 1 name: 'b' }", r"ids .*\b1 to 2\b.*\[0, 1\]"),
         ("a.pbtxt", "item { id: 1 }", "item lacks.*'id: 1'"),
         ("a.pbtxt", "item { id: 1 name: 'a'\nitem { id: 2 }", r"a\.pbtxt:2: .*no label map"),
+        ("a.pbtxt", "item {\n id: \ufeff1 }", r"a\.pbtxt:2: no label map: [ -~]+$"),
     ],
 )
 def test_a_file_in_another_format_is_refused(file: str, text: str | bytes, message: str, tmp_path: Path) -> None:

@@ -54,3 +54,12 @@ def test_of_thousands_of_mistakes_the_first_are_printed_and_the_others_counted()
         problems.raise_any()
     lines = str(error.value).splitlines()
     assert len(lines) == MOST_LINES + 1 and missing_in(lines[-1], "params.yaml", f"{15_000 - MOST_LINES:,} more") == []
+
+
+def test_of_a_long_mistake_place_and_remedy_are_printed() -> None:
+    problems = Problems(lambda key: "params.yaml:7")
+    problems.add("train.init.weights", f"no such file data/weights/{'x' * 100_000}; write another")
+    [line] = problems.lines
+    assert (
+        len(line) < 2000 and line.startswith("params.yaml:7: train.init.weights: ") and line.endswith("write another")
+    )

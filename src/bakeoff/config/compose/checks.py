@@ -101,7 +101,9 @@ def _check_recipe(init: Init, problems: Problems, is_set: Callable[[str], bool])
     if init.weights != "none" or is_set("train.init.weights"):
         return
     if init.warm_start:
-        problems.add("train.init.warm_start", f"must be empty while init.weights is none, got {list(init.warm_start)}")
+        problems.add(
+            "train.init.warm_start", f"must be empty while init.weights is none, got {show(list(init.warm_start))}"
+        )
     if init.names is not None:
         problems.add("train.init.names", f"must be null while init.weights is none, got {show(init.names)}")
 
@@ -120,7 +122,7 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
     """Training may take days, and export comes after it."""
     lacking = getattr(model, "beyond_lite", ())
     if lacking and export.lite_formats:
-        rule = f"must be {SAVED_MODEL}, {ONNX} or both for {type(model).__name__}, got {list(export.formats)}"
+        rule = f"must be {SAVED_MODEL}, {ONNX} or both for {type(model).__name__}, got {show(list(export.formats))}"
         problems.add("export.formats", f"{rule}; TensorFlow Lite has no {', '.join(lacking)}")
     if RKNN in export.formats and model.task == VIDEO:
         problems.add("export.formats", f"must not hold {RKNN} for clips, which {type(model).__name__} takes")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff.dataset.sources.parsing import parse_json, quote
 from bakeoff.dataset.sources.paths import CONTROL, blaming, make_printable, read_text
-from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.errors import DataError, show
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -140,9 +140,7 @@ def _read_items(path: str, text: str) -> "Iterable[Message]":
         return text_format.Parse(text, _new_label_map(), allow_unknown_field=True).item
     except text_format.ParseError as error:
         reason = str(error).rpartition("': ")[2].rpartition(" : ")[2]  # without the line itself
-        raise DataError(
-            f"{path}:{error.GetLine()}: no label map: {make_printable(reason[:LONGEST])}; correct it"
-        ) from None
+        raise DataError(f"{path}:{error.GetLine()}: no label map: {show(reason[:LONGEST])[1:-1]}; correct it") from None
     except RecursionError:
         raise DataError(f"{path}: no label map: its blocks are nested too deep; correct it") from None
 

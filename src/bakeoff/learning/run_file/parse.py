@@ -15,6 +15,7 @@ from bakeoff.foundation.errors import MOST_SHOWN, ConfigError, OutOfRange, choic
 ABSENT = "(absent)"  # the value of a key that only the other tree has
 MOST = 10**15  # the largest absolute value of a number: every smaller integer is exact as a float
 MOST_KEYS, MOST_LINES = 10, 50  # unknown keys of one mapping, mistakes altogether: more of them nobody reads
+LONGEST_LINE = 1500  # letters; the place is at its beginning, the remedy at its end
 Located = Callable[[str], str]  # a full key, "lr.peak" -> `file:line` where it is set
 
 
@@ -32,6 +33,8 @@ class Problems:
 
     def note(self, line: str) -> None:
         line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
+        if len(line) > LONGEST_LINE:
+            line = f"{line[: LONGEST_LINE // 2]} … {line[-LONGEST_LINE // 2 :]}"
         if line not in self._noted:
             self._noted.add(line)
             self.lines.append(line)
