@@ -18,6 +18,7 @@ from urllib.request import url2pathname
 
 from filelock import FileLock
 
+from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import sync, sync_names
 from bakeoff.foundation.formatting import without_secrets
@@ -69,6 +70,7 @@ MEANINGS = (
     (r"error code 404\b|not in a valid JSON format", "what answers there is no MLflow server; see track.uri"),
     (r"too many (\d+) error responses|error code (5\d\d)\b", "the server fails (error {}); its own log says why"),
     (r"timed out", "the server does not answer in time"),
+    (r"(its list has no end|its answer has more than [\d,]+ bytes)", "{}; it is no sound MLflow server, see track.uri"),
     (r"(Failed to resolve '[^']+')", "{}; see track.uri"),
     (r"(Connection refused|Connection aborted|Connection reset|Remote end closed)", "no server answers ({})"),
     (r"(No space left on device|database or disk is full|Disk quota exceeded)", "the disk is full ({})"),
@@ -93,6 +95,9 @@ def load_mlflow() -> None:
         os.environ.setdefault(name, value)
     import mlflow  # noqa: F401  # it sets the levels of its loggers meanwhile
 
+    from bakeoff.tracking.store.bounded_answers import bound_answers
+
+    bound_answers()
     for name, level in LOG_LEVELS.items():
         logging.getLogger(name).setLevel(level)
 
@@ -174,7 +179,7 @@ def explain(error: BaseException) -> str:
         if match := re.search(pattern, text):
             return meaning.format(next(filter(None, match.groups()), ""))
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    return without_secrets(first)[:LONGEST]
+    return make_printable(without_secrets(first)[:LONGEST])
 
 
 def _open(target: Target) -> "tuple[MlflowClient, str]":

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import without_secrets
 from bakeoff.tracking.store.mlflow_names import metric_from_mlflow, name_from_mlflow, params_from_mlflow
@@ -75,7 +76,7 @@ def runs_in(target: Target) -> tuple[RunStore, list[StoredRun]] | None:
         server = Server(target.address)
         return server, server.runs()
     except Exception as error:  # whatever a store raises
-        reason = _shorten(without_secrets(" ".join((str(error) or type(error).__name__).split())))
+        reason = _shorten(make_printable(without_secrets(" ".join((str(error) or type(error).__name__).split()))))
         if schema is None:
             raise WorkspaceError(f"{target.shown}: must be a store that gives its runs, got {reason}") from error
         known = ", ".join(f"{name} of MLflow {version}" for name, version in KNOWN_SCHEMAS.items())

@@ -18,6 +18,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
+from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.files import link_or_copy, sync_file
 from bakeoff.foundation.formatting import without_secrets
 from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file
@@ -320,7 +321,7 @@ class Delivery:
             raise error
 
     def _refuse(self, what: str, reason: str) -> None:
-        refusal = f"{what}: {without_secrets(' '.join(reason.split()))[:200]}"
+        refusal = make_printable(f"{what}: {without_secrets(' '.join(reason.split()))[:200]}")
         if refusal not in self._place.refused and len(self._place.refused) < NAMED_REFUSALS:
             self._place = replace(self._place, refused=(*self._place.refused, refusal))
 

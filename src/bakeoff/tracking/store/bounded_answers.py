@@ -1,0 +1,67 @@
+"""What a server answers to MLflow's client, in bounded time and memory.
+
+`requests` waits for the next byte only, and keeps all that comes. So a server that sends a byte now and then, without
+an end, or the same page of a list for ever, would hold up whoever asks, or take the memory.
+"""
+
+import io
+import time
+from typing import Any
+
+import mlflow.utils.request_utils as request_utils
+from requests import ConnectionError, PreparedRequest, ReadTimeout, Response
+from requests.adapters import HTTPAdapter
+
+MOST_BYTES = 200_000_000
+MOST_SECONDS = 60.0  # for the answer behind its head
+MOST_REPEATED = 100  # times that one request in a row is answered by a page behind which there is another
+PIECE = 1 << 16
+MORE = b"next_page_token"
+ADAPTERS = ("TCPKeepAliveHTTPAdapter", "HTTPAdapter")  # the one that MLflow uses, by the names of its versions
+
+
+def bound_answers() -> None:
+    """Let MLflow's client, which has asked nothing yet, use bounded answers."""
+    name = next(name for name in ADAPTERS if hasattr(request_utils, name))
+    used = getattr(request_utils, name)
+    if not issubclass(used, Bounded):
+        setattr(request_utils, name, type(name, (Bounded, used), {}))
+
+
+class Bounded(HTTPAdapter):
+    """Reads the whole answer, unless it is asked for as a stream, such as a file."""
+
+    _last: tuple[object, ...] = ()
+    _times = 0
+
+    def send(self, request: PreparedRequest, stream: bool = False, **options: Any) -> Response:  # type: ignore[override]
+        response = super().send(request, stream=stream, **options)
+        if not stream:
+            data = _read(response)
+            self._refuse_repeated(request, data)
+            response.raw = io.BytesIO(data)
+        return response
+
+    def _refuse_repeated(self, request: PreparedRequest, data: bytes) -> None:
+        asked = request.method, request.url, request.body
+        self._times = self._times + 1 if asked == self._last and MORE in data else 0
+        self._last = asked
+        if self._times > MOST_REPEATED:
+            self._times = 0
+            raise ConnectionError("its list has no end")
+
+
+def _read(response: Response) -> bytes:
+    data, end = bytearray(), time.monotonic() + MOST_SECONDS
+    try:
+        while piece := response.raw.read1(PIECE, decode_content=True):
+            data += piece
+            if len(data) > MOST_BYTES:
+                raise ConnectionError(f"its answer has more than {MOST_BYTES:,} bytes")
+            if time.monotonic() > end:
+                raise ReadTimeout(f"timed out: its answer takes more than {MOST_SECONDS:g} s")
+    except BaseException:
+        response.close()
+        raise
+    response.raw.release_conn()
+    return bytes(data)
