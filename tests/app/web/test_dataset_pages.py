@@ -182,6 +182,20 @@ def test_a_browser_that_goes_away_is_no_fault_of_the_server(
     assert not caplog.records
 
 
+@pytest.mark.parametrize("path", ["/train/plan", "/nothing", "/runs/any/act"])
+def test_a_body_that_is_none_gets_one_answer(page: Page, path: str, caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("uvicorn.error").addHandler(caplog.handler)
+    head = f"POST {path} HTTP/1.1\r\nHost: {page.own}\r\nX-Bakeoff: page\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", page.port), timeout=20) as connection:
+        connection.sendall(head.encode() + b"zz\r\n")
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    for _ in range(3):
+        page.get("/activity")
+    logging.getLogger("uvicorn.error").removeHandler(caplog.handler)
+    assert answer.startswith(b"HTTP/1.1 400") and answer.count(b"HTTP/1.1") == 1
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
 def wait_for(is_so: Callable[[], bool]) -> None:
     end = time.monotonic() + 60
     while not is_so():

@@ -22,6 +22,7 @@ from proofs.attacks.watched import Ended, Limits, run_attempts
 
 CAMPAIGNS = {  # kind: the module that has its CAMPAIGN
     "configurations": "proofs.attacks.configurations",
+    "requests": "proofs.attacks.page_requests",
 }
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -59,6 +60,16 @@ class ImpatientProtocol(H11Protocol):
             self._deadline = None
         elif self._is_waiting and self._deadline is None:
             self._wait_for_request()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, such as a broken body behind a head; the head gets no other answer then."""
+        if not self._is_waiting:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # the answer has begun
+            self.transport.close()
 
     @property
     def _is_waiting(self) -> bool:
