@@ -1,6 +1,7 @@
 """Boxes on the page: saved at once as Pascal VOC, two browsers apart, proposals that are no truth by themselves."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -274,3 +275,35 @@ def test_the_tracker_says_what_it_needs(page: Page, raw: Path) -> None:
 def test_only_a_run_that_is_known_is_asked(page: Page, raw: Path) -> None:
     answer = page.send("/labels/match/propose", run="--help", key="123456")
     assert answer.code == 400 and missing_in(answer.tree["problem"], "'--help'", "no such run") == []
+
+
+def test_of_many_that_save_a_frame_at_once_one_is_in_time_and_its_label_is_whole(page: Page, raw: Path) -> None:
+    def draw_box(number: int) -> int:
+        return save(page, FIRST, BOX | {"label": f"class {number}"}).code
+
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(pool.map(draw_box, range(16)))
+    assert sorted(codes) == [200, *[409] * 15]
+    [box] = load(page, FIRST)["boxes"]
+    assert codes[int(box["label"].split()[1])] == 200
+
+
+def test_what_is_saved_of_other_frames_meanwhile_is_kept(page: Page, raw: Path) -> None:
+    """All frames of a folder share one file of proposals."""
+    write_proposals(raw)
+    waiting = page.get(f"/labels/match/frame?name={THIRD}").tree["proposals"]
+
+    def keep_saving(frame: str) -> list[int]:
+        codes, version = [], ""
+        for number in range(8):
+            proposals = [BOX | {"label": f"class {number}", "score": 0.5}]
+            answer = save(page, frame, BOX, version=version, proposals=proposals)
+            codes.append(answer.code)
+            version = answer.tree["version"]
+        return codes
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(keep_saving, (FIRST, SECOND))] == [[200] * 8, [200] * 8]
+    for frame in (FIRST, SECOND):
+        assert [box["label"] for box in load(page, frame)["proposals"]] == ["class 7"]
+    assert load(page, THIRD)["proposals"] == waiting
