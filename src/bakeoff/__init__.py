@@ -11,6 +11,7 @@ one; so a workspace with its own `src/bakeoff` takes its modules from there.
 from __future__ import annotations
 
 import os.path  # which Python has loaded by now; a Path takes long enough for a Ctrl-C to come in between
+import sys
 
 TYPE_CHECKING = False  # type checkers know this name; `typing` need not be loaded for it
 if TYPE_CHECKING:
@@ -18,6 +19,23 @@ if TYPE_CHECKING:
 
 if os.path.isfile("dvc.yaml") and os.path.isdir("src/bakeoff/stages"):
     __path__ = [os.path.realpath("src/bakeoff")]
+
+
+def _keep_whole_bytecode_only() -> None:
+    """Remove compiled code that did not fit on the disk. Python before 3.14 keeps a part, and then imports no more."""
+    importing = vars(sys.modules["_frozen_importlib_external"])
+    if (write := importing.get("_write_atomic")) is None:
+        return
+
+    def write_whole(path: str, data: bytes, mode: int = 0o666) -> None:
+        write(path, data, mode)
+        if os.stat(path).st_size != len(data):
+            os.unlink(path)
+
+    importing["_write_atomic"] = write_whole
+
+
+_keep_whole_bytecode_only()
 
 
 def load(run: str | os.PathLike[str] | None = None) -> keras.Model:

@@ -1,6 +1,7 @@
 """A run uses the code that it was started from, wherever the package is installed from."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,20 @@ def test_the_package_is_installed_from_another_workspace() -> None:
         cwd="/", env=environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert Path(done.stdout.strip()).is_relative_to(ROOT)
+
+
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="needs prlimit")
+def test_compiled_code_that_did_not_fit_on_the_disk_is_not_kept(tmp_path: Path) -> None:
+    """Python by itself keeps a part, and every later import of it ends in "marshal data too short"."""
+    (tmp_path / "large.py").write_text("\n".join(f"value_{number} = {number}.5" for number in range(9_000)))
+
+    def import_it(*words: str, limit: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        command = [*limit, sys.executable, "-c", "; ".join(f"import {word}" for word in words)]
+        return subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+
+    assert import_it("bakeoff", "large", limit=("prlimit", "--fsize=20000")).returncode == 0
+    assert list(tmp_path.rglob("*.pyc*")) == []
+    assert import_it("bakeoff", "large").returncode == 0 and len(list(tmp_path.rglob("*.pyc"))) == 1
 
 
 def test_a_stage_runs_the_code_of_the_workspace_that_it_stands_in(workspace: Workspace) -> None:
