@@ -1,25 +1,43 @@
 """A commit -> a clone of the user's repository, with its objects and DVC's cache, in which nothing ran yet."""
 
+import shutil
 from configparser import ConfigParser, Error
 from contextlib import suppress
 from pathlib import Path
 
+from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.git import git
 from bakeoff.foundation.workspace import main_workspace
 
 LINKS = "reflink,hardlink,symlink,copy"  # the first kind that the disk supports
 LOCAL = Path(".dvc/config.local")
+TRIES = 4  # of a clone
 
 
 def make_clone(place: Path, commit: str, *others: str) -> Path:
     """Check a commit out in a clone, which also has `others`, and return the folder of the workspace in it."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    # All objects come along as hard links, also those that are on no branch.
-    git("clone", "--quiet", "--local", "--no-checkout", "--no-tags", git("rev-parse", "--show-toplevel"), str(place))
+    _link_objects(git("rev-parse", "--show-toplevel"), place)
     if git("rev-parse", "--is-shallow-repository") == "true":  # then git copies no more than what branches lead to
         git("fetch", "--quiet", "--no-tags", "origin", commit, *others, folder=place)
     git("checkout", "--quiet", "--detach", commit, folder=place)
     return place / git("rev-parse", "--show-prefix")
+
+
+def _link_objects(repository: str, place: Path) -> None:
+    """Clone without files. All objects come along as hard links, also those that are on no branch.
+
+    Git lists the objects before it links them. If a `git gc` beside removes one meanwhile, the clone fails, and is made
+    again.
+    """
+    for tries_left in reversed(range(TRIES)):
+        try:
+            git("clone", "--quiet", "--local", "--no-checkout", "--no-tags", repository, str(place))
+            return
+        except WorkspaceError:
+            if not tries_left:
+                raise
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def share_cache(workspace: Path, cache: Path, **core: str) -> None:
