@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from bakeoff.app.web import background_commands, curve_drawings
 from bakeoff.app.web.curve_drawings import draw_curves
@@ -171,12 +172,19 @@ def test_a_command_that_fails_ends_an_errand_and_says_why(folder: Path) -> None:
     assert "$ bakeoff stop no-such-run" in failed.log and "bakeoff status" not in failed.log
 
 
-def test_an_errand_whose_process_was_killed_was_cut_short(folder: Path) -> None:
+@pytest.mark.parametrize("hours", [-10_000, -1, 1])
+def test_an_errand_whose_process_was_killed_was_cut_short_and_one_whose_lock_is_held_runs(
+    folder: Path, hours: int
+) -> None:
+    """Whatever the clock was when it began."""
     place = background_commands.folder_of("20260102-030405-abcdef")
     place.mkdir(parents=True)
-    tree = {"id": place.name, "title": "A", "commands": [["bakeoff"]], "began": 0.0, "state": "runs", "notes": []}
+    began = time.time() + 3600 * hours
+    tree = {"id": place.name, "title": "A", "commands": [["bakeoff"]], "began": began, "state": "runs", "notes": []}
     (place / "errand.json").write_text(json.dumps(tree), encoding="utf-8")
     assert background_commands.load(place.name).state == "cut short"
+    with FileLock(place / "lock"):
+        assert background_commands.load(place.name).state == "runs"
 
 
 def test_what_was_not_exported_cannot_be_downloaded(page: Page, folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.checkpoint_store.lease import EXPIRES, Claim, Lease, Lost, claims, take_lease
+from bakeoff.experiments.checkpoint_store.lease import EXPIRES, Claim, Lease, Lost, claims, holder_of, take_lease
 from bakeoff.experiments.checkpoint_store.store import FolderStore
 from bakeoff.foundation.errors import TryAgainLater, WorkspaceError
 from support.messages import missing_in
@@ -93,6 +93,21 @@ def test_a_dead_holder_is_waited_for_until_its_lease_has_expired(
     lines: list[str] = []
     assert take(store, "other", lines).epoch == 2
     assert len(lines) == 1 and missing_in(lines[0], "may still train", "waits 1 s", store.shown) == []
+
+
+@pytest.mark.parametrize(("hours", "waits"), [(-1, []), (1, ["waits 1 s"])])
+def test_a_lease_of_the_dead_is_not_waited_for_longer_after_the_store_s_clock_changed(
+    store: FolderStore, monkeypatch: pytest.MonkeyPatch, hours: int, waits: list[str]
+) -> None:
+    monkeypatch.setattr("bakeoff.experiments.checkpoint_store.lease.COARSE_S", 0.0)
+    monkeypatch.setenv(EXPIRES, "1")
+    take(store, "one")
+    stamp = time.time() + 3600 * hours
+    os.utime(Path(store.shown, RUN, "leases/00000001"), (stamp, stamp))
+    assert holder_of(store, RUN) is None  # so `bakeoff clean` removes its copies
+    lines: list[str] = []
+    assert take(store, "other", lines).epoch == 2
+    assert len(lines) == len(waits) and missing_in("".join(lines), *waits) == []
 
 
 def test_ages_are_those_of_the_store_s_clock(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:

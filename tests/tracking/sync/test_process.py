@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -93,10 +94,12 @@ def test_a_sender_makes_room_for_whoever_asks(store: type[Courier]) -> None:
     assert store.sent == []
 
 
-def test_a_request_that_a_killed_process_left_behind_keeps_no_sender_away(store: type[Courier]) -> None:
+@pytest.mark.parametrize("hours", [-10_000, -1, 1])
+def test_a_request_that_a_killed_process_left_behind_keeps_no_sender_away(store: type[Courier], hours: int) -> None:
+    """Also one that is ahead of a clock that went back."""
     journal_of("a").close()
     leave_request(TARGET.key).touch()
-    os.utime(leave_request(TARGET.key), (0, 0))
+    os.utime(leave_request(TARGET.key), (stamp := time.time() + 3600 * hours, stamp))
     process.main()
     assert list_unsent(TARGET) == []
 
