@@ -28,11 +28,13 @@ ON_DISK := 1.8 GB
 endif
 DEV := .venv/ready-dev
 DOCS ?= $(BIN)/zensical
+AUDIT ?= $(BIN)/pip-audit
+GET_AUDIT := $(if $(UV),uv pip install --group audit,$(BIN)/python -m pip install pip-audit)
 GET_DOCS := $(if $(UV),uv pip install --group docs,$(BIN)/python -m pip install zensical)
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup repro start test quick durations proofs attack bench bench-networks check format ui reference docs docs-serve lock
+.PHONY: help setup repro start test quick durations proofs attack bench bench-networks check format ui reference docs docs-serve lock audit
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
@@ -50,6 +52,7 @@ help:
 	@echo "make ui       MLflow's UI on this workspace's runs, http://127.0.0.1:5000"
 	@echo "make reference  write docs/reference/ anew, after an edit of settings, commands, files or texts"
 	@echo "make docs     build the site of docs/ into site/; make docs-serve shows it, http://127.0.0.1:8000"
+	@echo "make audit    ask for known weaknesses of the pinned packages; needs a network"
 	@echo "make format   format the code"
 	@echo "make lock     pin the newest dependencies that pyproject.toml allows (needs uv)"
 
@@ -107,6 +110,16 @@ docs:
 docs-serve:
 	@$(DOCS) --version > /dev/null 2>&1 || { echo 'make docs-serve: Zensical is not installed; get it with: $(GET_DOCS)' >&2; exit 2; }
 	$(DOCS) serve --dev-addr 127.0.0.1:8000
+
+# A package that the list does not know is a failure, too: an index without that list would pass everything.
+audit:
+	@$(AUDIT) --version > /dev/null 2>&1 || { echo 'make audit: pip-audit is not installed; get it with: $(GET_AUDIT)' >&2; exit 2; }
+	@for lock in requirements*.lock; do \
+	  echo "$$lock"; \
+	  $(AUDIT) --strict --disable-pip --require-hashes --progress-spinner off --requirement $$lock 2> .venv/audit.log || \
+	    { if grep -q '^Traceback' .venv/audit.log; then echo 'make audit: got no answer, and it needs a network; .venv/audit.log has more'; \
+	      else tail -n 1 .venv/audit.log; fi >&2; exit 1; }; \
+	done
 
 PINS := uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 lock:

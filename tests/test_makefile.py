@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from support.imports import ROOT
+from support.messages import missing_in
 
 SIZES = {"": "0.6 GB to download, 1.8 GB on disk", "1": "3.7 GB to download, 7.1 GB on disk"}
 LOCKS = {"": ("requirements.lock", ".venv/ready"), "1": ("requirements-gpu.lock", ".venv/ready-gpu")}
@@ -36,6 +37,31 @@ def test_setting_up_says_how_much_it_is_and_installs_the_lock(uv: str, gpu: str)
     assert install.startswith(".venv/") and install.endswith(f"/python environment.py {lock}")
     [make] = [line for line in lines if "venv --quiet" in line or "-m venv" in line]
     assert make.startswith("uv venv") == bool(uv)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_audit_names_the_command_for_a_missing_program_and_a_missing_network_in_one_line(tmp_path: Path) -> None:
+    own = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / "requirements.lock").touch()
+    make = ["make", "--silent", "-f", str(ROOT / "Makefile"), "audit"]
+    done = subprocess.run([*make, "AUDIT=nowhere/pip-audit"], cwd=tmp_path, env=own, capture_output=True, text=True)
+    assert missing_in(done.stderr.splitlines()[0], "make audit: ", "pip-audit is not installed", "install") == []
+    trace = f"{sys.executable} -c 'import sys; sys.argv[1:] == [\"--version\"] or sys.exit(1 / 0)'"
+    done = subprocess.run([*make, f"AUDIT={trace}"], cwd=tmp_path, env=own, capture_output=True, text=True)
+    assert missing_in(done.stderr.splitlines()[0], "make audit: ", "network", ".venv/audit.log") == []
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+
+
+def test_actions_of_the_workflows_are_pinned_by_commit_with_their_version_beside() -> None:
+    lines = [
+        line.partition("uses: ")[2]
+        for file in (ROOT / ".github/workflows").glob("*.yml")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if "uses: " in line
+    ]
+    pinned = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert lines and [line for line in lines if not pinned.fullmatch(line)] == []
 
 
 def test_the_readme_says_the_same_sizes() -> None:
