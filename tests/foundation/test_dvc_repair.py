@@ -234,6 +234,26 @@ def test_what_a_loss_of_power_left_of_dvc_s_objects_is_never_taken_for_whole(pla
     assert "repaired" not in done.stderr
 
 
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_half_copied_file_of_the_cache_is_cleared_once_no_process_can_be_writing_it(
+    place: Path, hours: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DVC by itself leaves it until a `dvc gc`."""
+    write_pipeline(place)
+    left = [dvc.cache() / dvc_repair.OBJECTS / name for name in ("ab/.half.tmp", ".half.tmp", "ab/0123.half.tmp")]
+    left[0].parent.mkdir(parents=True)
+    for path in (*left, young := left[0].with_name(".young.tmp"), whole := left[0].with_name("whole")):
+        path.write_text("1")
+    for path in (*left, whole):
+        os.utime(path, (stamp := time.time() + 3600 * hours, stamp))
+    assert run_plain_dvc("repro").returncode == 0
+    assert all(path.exists() for path in left)
+    done = run_dvc_command("repro")
+    assert [*map(Path.exists, (*left, young, whole))] == [False, False, False, True, True]
+    assert missing_in(done.stderr, "repaired: 3 half-copied files", "cache") == []
+    assert "half-copied" not in run_dvc_command("repro").stderr
+
+
 def test_objects_that_are_on_the_disk_are_not_read_again(place: Path) -> None:
     write_pipeline(place)
     assert run_plain_dvc("repro").returncode == 0

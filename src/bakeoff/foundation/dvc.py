@@ -7,6 +7,7 @@ power left of its writing; src/bakeoff/foundation/dvc_repair.py has more.
 import configparser
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from bakeoff.foundation.dvc_faults import DVC_FAILED, end_retries, run_reporting
 from bakeoff.foundation.dvc_repair import OBJECTS, keep_lock, repair, settle
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import NO_REGULAR_FILE, find_irregular
@@ -23,15 +25,16 @@ from bakeoff.foundation.tf_loading import collect_seldom
 from bakeoff.foundation.timings import DVC, begin_command, end_command
 from bakeoff.foundation.workspace import DATA, PARAMS, main_workspace
 
-DVC_FAILED = 255  # its exit code
 OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"  # the MD5 digest of an empty file
 STATUS = "from bakeoff.foundation.dvc import print_status; print_status()"
+HERE = "import sys; from bakeoff.foundation.dvc import run_here; sys.exit(run_here(*sys.argv[1:]))"
 READING = ("add", "commit", "data", "diff", "exp", "push", "repro", "status")  # commands that read the files of data/
 CONFIGS = (Path(".dvc/config.local"), Path(".dvc/config"))  # the first that has the setting decides
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "dvc", *arguments]
+    """Return a command of DVC that repairs nothing before, and reports faults of the machine in one line."""
+    return [sys.executable, "-c", HERE, *arguments]
 
 
 def environment(own: Mapping[str, str]) -> dict[str, str]:
@@ -75,6 +78,7 @@ def print_status() -> None:
     """Print what `dvc status --json` does, without the parser of all of DVC's commands."""
     collect_seldom()
     require_regular_files(DATA)
+    end_retries()
     from dvc.repo import Repo, lock_repo
 
     with Repo() as repo, lock_repo(repo):
@@ -85,7 +89,14 @@ def run_here(*arguments: str) -> int:
     """Run DVC in this process, and return its exit code."""
     from dvc.cli import main as run_dvc
 
-    return int(run_dvc(list(arguments)))
+    return run_reporting(run_dvc, arguments, _written())
+
+
+def _written() -> list[Path]:
+    """Return the folders that DVC writes to: its own of this workspace and of the machine, and its cache."""
+    from dvc.dirs import site_cache_dir
+
+    return [Path.cwd() / ".dvc/tmp", cache(), Path(site_cache_dir())]
 
 
 def fetch_commit(commit: str, stages: Sequence[str]) -> None:
@@ -93,10 +104,11 @@ def fetch_commit(commit: str, stages: Sequence[str]) -> None:
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
+    end_retries()
     try:
         with Repo() as repo:
             repo.fetch(targets=list(stages), revs=[commit], workspace=False)
-    except DvcException as error:
+    except (DvcException, sqlite3.Error) as error:
         raise WorkspaceError(f"dvc fetch: {' '.join(str(error).split())}") from None
 
 
@@ -238,7 +250,7 @@ def run(argv: Sequence[str]) -> NoReturn:
     begin_command()
     try:
         with relay.listening():
-            code = run_dvc(arguments)
+            code = run_reporting(run_dvc, arguments, _written())
     finally:
         for root in roots:
             with suppress(OSError), chdir(root):

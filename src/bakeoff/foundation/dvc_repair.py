@@ -22,6 +22,8 @@ BEFORE = "before the last command"
 HOLDERS = Path(".dvc/tmp/rwlock")  # which process reads and writes what
 OBJECTS, READ_ONLY = "files/md5", 0o444  # DVC gives this mode to a file that it has written completely
 MARK = "files/synced"  # every file of the cache that is older than this mark has reached the disk
+COPYING = ".tmp"  # ends the name of a file while DVC copies it into its cache
+SECONDS_WITHOUT_A_WRITE = 600  # DVC writes 1 MB at a time, so no living process copies more slowly
 
 
 def repair(cache: Path) -> None:
@@ -70,6 +72,7 @@ def _sync(cache: Path) -> None:
         mark, now = cache / MARK, cache / f"{MARK}.{os.getpid()}.partial"
         now.parent.mkdir(parents=True, exist_ok=True)
         now.touch()  # files that come from here on are newer than the mark
+        _clear_half_copied(cache)
         for folder in (cache, Path()):
             sync_disk(folder)
         if any(_list_half_written(cache)):
@@ -77,6 +80,22 @@ def _sync(cache: Path) -> None:
         else:
             now.replace(mark)
             sync_names(mark.parent)
+
+
+def _clear_half_copied(cache: Path) -> None:
+    """Remove copies that no process continues, which DVC leaves in its cache for ever. A younger one may be alive.
+
+    A stamp that is so far ahead is of a clock that was: no process has written that file just now.
+    """
+    left = []
+    for folder in [str(cache / OBJECTS), *_list_newer(cache / OBJECTS, 0)]:
+        for path in _list_newer(folder, 0):
+            with suppress(OSError):  # its process has just finished it
+                if path.endswith(COPYING) and abs(time.time() - os.stat(path).st_mtime) > SECONDS_WITHOUT_A_WRITE:
+                    os.unlink(path)
+                    left.append(path)
+    if left:
+        _report(f"{len(left)} half-copied files of DVC's cache are gone")
 
 
 def _mark(cache: Path) -> int:
@@ -156,7 +175,7 @@ def _list_half_written(cache: Path) -> Iterator[Path]:
     for key in _newer_keys(cache, _mark(cache)):
         with suppress(OSError):  # it has just gone
             names = os.listdir(key)
-            yield from [Path(key, name) for name in names if name.endswith(".tmp")] if names else [Path(key)]
+            yield from [Path(key, name) for name in names if name.endswith(COPYING)] if names else [Path(key)]
 
 
 class WriteWatch:

@@ -32,6 +32,7 @@ RIGHTS, FILES, DISK = "give this user the right to it", "raise the limit of open
 REMEDIES = {  # by the system's error number; none of these is a reason to discard a result
     errno.EACCES: RIGHTS, errno.EPERM: RIGHTS, errno.EROFS: "make it writable", errno.EMFILE: FILES,
     errno.ENFILE: FILES, errno.EIO: DISK, errno.ESTALE: "mount it again", errno.ENOMEM: "end other programs",
+    errno.EFBIG: "raise the limit of a file's size (`ulimit -f`)",
 }  # fmt: skip
 
 NO_MEMORY = {"MemoryError", "ResourceExhaustedError", "OutOfMemory"}  # names of classes
