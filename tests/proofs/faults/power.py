@@ -26,6 +26,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from proofs.faults.cheap import find_faults, make_cheap
+from proofs.faults.kills import curve, repeated, trained
+from proofs.faults.kills import prepared as prepare_training
 from proofs.faults.repros import VARIANT
 from proofs.faults.sweep_checks import faults, manifests, mlflow_runs, repeated_points, standing
 from proofs.faults.sweeps import WORDS, prepared
@@ -188,6 +190,45 @@ def cut_whole_pipeline(kind: str, cuts: int, seed: int) -> list[str]:
         runs = [(run["name"], run["status"]) for run in mlflow_runs(cut)]
         problems += [f"MLflow: {runs}"] * (len(runs) != 1) + [f"twice in MLflow: {one}" for one in repeated_points(cut)]
         return [*problems, *(f"empty in MLflow: {name}" for name in _empty_files(cut.folder / "mlartifacts"))]
+
+
+def cut_training(kind: str, variant: str, cuts: int, seed: int) -> list[str]:
+    """Return what is wrong with a training that lost the power so often, beside one that never did."""
+    chance, problems = random.Random(seed), []
+    with mounted(kind) as disk, tempfile.TemporaryDirectory() as folder:
+        whole = prepare_training(Path(folder) / "whole", variant)
+        cut = whole.copy(disk.place / "clone")
+        expected = trained(whole)
+        lines = len(curve(whole))
+        os.sync()
+        history, lost = cut.folder / "models/train.partial/history.jsonl", 0
+        for _ in range(cuts):
+            shutil.rmtree(history.parent, ignore_errors=True)  # of the life before
+            process = subprocess.Popen(
+                [sys.executable, "-m", "bakeoff.stages.train"], cwd=cut.folder, env=environment(),
+                start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            start, awaited = None, chance.randrange(1, max(3, 2 * lines // cuts))
+            while process.poll() is None and (start is None or _count_lines(history) < start + awaited):
+                start = _count_lines(history) or None if start is None else start
+                time.sleep(0.002)
+            time.sleep(chance.random() * 0.05)
+            lost += process.poll() is None
+            disk.cut()
+            _, printed = process.communicate()
+            problems += [f"exit code {process.returncode}: {printed[-500:]}"] * (process.returncode not in (0, -9))
+        state = trained(cut)
+        print(f"{variant} on {kind}: {lost} of {cuts} cuts while it trained; resumed at {state['resumed_at_steps']}")
+        problems += [f"weights: {state['weights_sha256']}"] * (state["weights_sha256"] != expected["weights_sha256"])
+        problems += ["history: another"] * (curve(cut) != curve(whole))
+        return [*problems, *(f"twice in the history: {place}" for place in repeated(cut))]
+
+
+def _count_lines(history: Path) -> int:
+    try:
+        return history.read_bytes().count(b"\n")
+    except OSError:
+        return 0
 
 
 def cut_sweep(kind: str, cuts: int, seed: int, *, queued: bool) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proofs.faults.power import KINDS, count_faults, cut_sweep, cut_whole_pipeline, missing_for
+from proofs.faults.power import KINDS, count_faults, cut_sweep, cut_training, cut_whole_pipeline, missing_for
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +31,11 @@ def test_after_every_kill_the_next_repro_ends_in_the_right_files() -> None:
 def test_the_whole_pipeline_comes_to_its_end_through_cuts(kind: str) -> None:
     """And a training is one run in MLflow."""
     assert cut_whole_pipeline(kind, 3, 0) == []
+
+
+@pytest.mark.parametrize("variant", ["detection", "video"])
+def test_a_training_ends_in_the_same_weights_through_cuts(kind: str, variant: str) -> None:
+    assert cut_training(kind, variant, 5, 0) == []
 
 
 @pytest.mark.parametrize("queued", [False, True], ids=["sweep", "queue"])
