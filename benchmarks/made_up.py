@@ -6,31 +6,27 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import yaml
 
-from bakeoff.config.compose.fast_compose import merge
+from bakeoff.config.compose.compose import compose
 from bakeoff.learning.networks import NETWORKS
 from bakeoff.learning.networks.network import Network
-from bakeoff.learning.run_file.parse import Problems, parse_kind
+from bakeoff.learning.run_file.parse import parse_kind
 from bakeoff.learning.tasks.task import Task, Tensors, make_task
 
-CONF = Path(__file__).resolve().parent.parent / "conf" / "model"
+ROOT = Path(__file__).resolve().parent.parent
 CLASSES = 10
 
 
 def read_option(option: str, changes: Mapping[str, Any]) -> tuple[Network, Task]:
     """Return a network of conf/model with some keys changed, and its task."""
-    problems = Problems(str)
-    tree = merge(_read_tree(option), changes)
-    model: Network = parse_kind(NETWORKS, tree, "model", problems)
+    composed = compose(
+        ROOT / "params.yaml", ROOT / "conf", groups=["model"], instead={"model": {"use": option, **changes}}
+    )
+    problems = composed.problems
+    problems.raise_any()
+    model: Network = parse_kind(NETWORKS, composed.tree["model"], "model", problems)
     problems.raise_any()
     return model, make_task(model, [str(number) for number in range(CLASSES)])
-
-
-def _read_tree(option: str) -> dict[str, Any]:
-    tree = yaml.safe_load((CONF / f"{option}.yaml").read_text(encoding="utf-8"))
-    bases = [_read_tree(base) for base in tree.pop("defaults", [])]
-    return merge({}, *bases, tree)
 
 
 def made_up_batch(model: Network, task: Task, size: int) -> Tensors:

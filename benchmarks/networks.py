@@ -43,9 +43,9 @@ def main() -> None:
 
 
 def options() -> list[str]:
-    from made_up import CONF
+    from made_up import ROOT
 
-    return sorted(path.stem for path in CONF.glob("*.yaml"))
+    return sorted(path.stem for path in (ROOT / "conf/model").glob("*.yaml"))
 
 
 def measure(option: str, seconds: float) -> dict[str, object]:

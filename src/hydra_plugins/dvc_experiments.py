@@ -4,13 +4,15 @@ Hydra imports every module of `hydra_plugins` wherever it composes anything. So 
 not imported, until it is used.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
+from hydra.plugins.sweeper import Sweeper
 
 ConfigStore.instance().store(
     group="hydra/launcher",
@@ -48,15 +50,62 @@ class DvcLauncher(Launcher):
         return self._multirun.launch(job_overrides)
 
 
-class SparingSweeper(BasicSweeper):
-    """Hydra's own sweeper composes every configuration to see whether it is legal; this one composes fewer.
+class GridSweeper(Sweeper):
+    """Every combination of the values, as Hydra's basic sweeper makes them, with fewer compositions.
 
-    What Hydra refuses depends on keys and options, so one configuration for each choice of options is enough. The
-    launcher checks the values of every configuration itself.
+    That one composes every configuration to see whether it is legal. What Hydra refuses depends on keys and options, so
+    one configuration for each choice of options is enough. The launcher checks the values of every one itself.
     """
 
+    def __init__(self, max_batch_size: int | None = None, params: Mapping[str, str] | None = None) -> None:
+        self._batch_size, self._params = max_batch_size, dict(params or {})
+
+    def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
+        from hydra.core.plugins import Plugins
+
+        self.hydra_context, self.config = hydra_context, config
+        self._launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+
+    def sweep(self, arguments: list[str]) -> list[Sequence[JobReturn]]:
+        from omegaconf import OmegaConf
+
+        configurations = self._list_configurations(
+            [*(f"{key}={value}" for key, value in self._params.items()), *arguments]
+        )
+        folder = Path(self.config.hydra.sweep.dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        OmegaConf.save(self.config, folder / "multirun.yaml")
+        size = self._batch_size or max(len(configurations), 1)
+        returns = []
+        for start in range(0, max(len(configurations), 1), size):
+            batch = configurations[start : start + size]
+            self.validate_batch_is_legal(batch)
+            returns.append(self._launcher.launch(batch, initial_job_idx=start))
+            for result in returns[-1]:
+                _ = result.return_value  # raises the error of a job that failed
+        return returns
+
+    def _list_configurations(self, overrides: list[str]) -> list[list[str]]:
+        from hydra.core.override_parser.overrides_parser import OverridesParser
+        from hydra.errors import HydraException
+
+        axes: dict[str, list[str]] = {}
+        for override in OverridesParser.create(config_loader=self.hydra_context.config_loader).parse_overrides(
+            overrides
+        ):
+            key = override.get_key_element()
+            if not override.is_sweep_override():
+                values = [override.get_value_element_as_str()]
+            else:
+                if not override.is_discrete_sweep():
+                    raise HydraException(f"{override.input_line}: an interval needs a sweeper that draws from it")
+                values = [str(value) for value in override.sweep_string_iterator()]
+            axes[key] = [f"{key}={value}" for value in values]
+        return [[*configuration] for configuration in itertools.product(*axes.values())]
+
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
-        assert self.hydra_context is not None
         groups = set(self.hydra_context.config_loader.list_groups(""))
 
         def find_shape(configuration: Sequence[str]) -> tuple[str, ...]:

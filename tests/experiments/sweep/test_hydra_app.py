@@ -13,9 +13,9 @@ from typing import Any
 
 import hydra
 import pytest
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
+from hydra.plugins.sweeper import Sweeper
 
 from bakeoff.experiments.sweep.backend import Backend, LocalBackend
 from bakeoff.experiments.sweep.configurations import Configuration
@@ -152,13 +152,13 @@ def test_hydras_own_sweeper_makes_the_configurations(
 
 def test_hydra_composes_once_for_each_choice_of_options(monkeypatch: pytest.MonkeyPatch) -> None:
     composed: list[Sequence[str]] = []
-    load = ConfigLoaderImpl.load_sweep_config
+    really_validate = Sweeper.validate_batch_is_legal
 
-    def count(loader: Any, master_config: Any, sweep_overrides: Any) -> Any:
-        composed.append(sweep_overrides)
-        return load(loader, master_config, sweep_overrides)
+    def count(sweeper: Sweeper, batch: Sequence[Sequence[str]]) -> None:
+        composed.extend(batch)
+        really_validate(sweeper, batch)
 
-    monkeypatch.setattr(ConfigLoaderImpl, "load_sweep_config", count)
+    monkeypatch.setattr(Sweeper, "validate_batch_is_legal", count)
     application = Entered()
     multirun(application, "-m", "lr=cosine,constant", "seed=range(0,20)", "lr.peak=1,2")
     assert len(application.names) == 80

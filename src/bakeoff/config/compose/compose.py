@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.compose.fast_compose import PRIMARY, NotPlain, lists_groups_only, merge, merge_option, require_plain
-from bakeoff.config.compose.option_lookup import EXPERIMENT, Chooser, ChosenOption, ConfigLayer
+from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, Chooser, ChosenOption, ConfigLayer
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.run_file.parse import Problems
 from bakeoff.learning.run_file.yaml_file import Document, KeyPath, read_mapping
@@ -61,7 +60,7 @@ def compose(
     *,
     groups: Iterable[str] | None = None,
     overrides: Sequence[str] = (),
-    instead: Mapping[str, str] | None = None,
+    instead: Mapping[str, Any] | None = None,
 ) -> Composed:
     """Return the variant that params.yaml and Hydra's overrides choose, or only some of its groups.
 
@@ -81,26 +80,15 @@ def compose(
         choice = chooser.choice(group, preset)
         if choice is not None and len(problems.lines) == before:
             composed.chosen[group] = choice
-    trees = _compose_groups(conf, every_group, composed) if composed.chosen else {}
+    trees: dict[str, Any] = {}
+    if composed.chosen:
+        from bakeoff.config.compose.hydra_compose import compose_groups  # loads Hydra
+
+        left_out = [group for group in every_group if group not in composed.chosen]
+        trees = compose_groups(conf, composed.chosen, left_out, composed.preset, problems)
     values = {key: value for key, value in chooser.settings.values.items() if key not in {*every_group, EXPERIMENT}}
     composed.tree = values | trees | {"variant": {group: choice.use for group, choice in composed.chosen.items()}}
     return composed
-
-
-def _compose_groups(conf: Path, every_group: Sequence[str], composed: Composed) -> dict[str, Any]:
-    """Return the chosen groups, changed as params.yaml says; what fails is left out."""
-    options = {group: choice.use for group, choice in composed.chosen.items()}
-    changes = {group: choice.changes for group, choice in composed.chosen.items()}
-    try:
-        if not lists_groups_only(conf / f"{PRIMARY}.yaml", every_group, EXPERIMENT):
-            raise NotPlain
-        merged = {group: merge_option(choice.use, choice.documents) for group, choice in composed.chosen.items()}
-        return {group: require_plain(merge(values, *changes[group])) for group, values in merged.items()}
-    except NotPlain:
-        from bakeoff.config.compose.hydra_compose import compose_groups
-
-        left_out = [group for group in every_group if group not in options]
-        return compose_groups(conf, options, left_out, changes, composed.problems)
 
 
 def _groups(conf: Path) -> list[str]:

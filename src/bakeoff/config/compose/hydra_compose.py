@@ -1,13 +1,14 @@
-"""Groups composed by Hydra and resolved by OmegaConf; only files that hold more than plain values need that.
+"""The groups of a variant, composed by Hydra and resolved by OmegaConf.
 
 Whoever writes a value chooses what `${oc.env:NAME}` in it reads, and run.yaml, MLflow and the page show the result.
 So a variable can be read only where whoever runs the machine has listed it in BAKEOFF_VARIABLES.
 """
 
 import os
-from collections.abc import Mapping
-from functools import lru_cache
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from hydra import compose as hydra_compose
@@ -17,43 +18,67 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
-from bakeoff.config.compose.fast_compose import PRIMARY, merge
+from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, ChosenOption
 from bakeoff.learning.run_file.parse import Problems
 
 READABLE = "BAKEOFF_VARIABLES"  # the names of variables that a config may read, with commas between
+MOST_KEPT = 32  # compositions
 REFUSALS = (OmegaConfBaseException, RecursionError, ValueError, TypeError)  # OmegaConf's, some of them without a name
 
 
+_composed: OrderedDict[tuple[Any, ...], Any] = OrderedDict()  # what Hydra made of which bytes
+_hydra_is_free = Lock()  # Hydra keeps its state in one place of the process
+
+
 def compose_groups(
-    conf: Path,
-    options: Mapping[str, str],
-    left_out: list[str],
-    changes: Mapping[str, tuple[dict[str, Any], ...]],
-    problems: Problems,
+    conf: Path, options: Mapping[str, ChosenOption], left_out: Sequence[str], preset: str | None, problems: Problems
 ) -> dict[str, Any]:
     """Return each group's option with its changes; a group that fails is left out, and why is noted in `problems`."""
     OmegaConf.register_new_resolver("oc.env", read_variable, replace=True)
-    overrides = [*(f"{group}={option}" for group, option in options.items()), *(f"~{group}" for group in left_out)]
+    chosen = [f"{group}={option.use}" for group, option in options.items() if not option.by_preset]
+    overrides = [*([f"{EXPERIMENT}={preset}"] if preset else []), *chosen, *(f"~{group}" for group in left_out)]
     try:
-        composed = _compose_options(conf.resolve(), tuple(overrides), _read_all(conf))
-        tree = OmegaConf.create({group: merge(composed[group], *changes[group]) for group in options})
+        tree = _compose_by_hydra(conf.resolve(), tuple(overrides))
     except (HydraException, *REFUSALS) as error:
         problems.note(f"{conf.as_posix()}: {' '.join(str(error).split())}")
         return {}
+    changes = {group: option.change for group, option in options.items() if option.change}
+    try:
+        tree = OmegaConf.merge(tree, changes)
+    except REFUSALS:
+        tree = _merge_one_by_one(tree, changes, problems)
     resolved = {group: _resolve_group(tree, group, problems) for group in options}
     return {group: value for group, value in resolved.items() if value is not None}
 
 
-@lru_cache(maxsize=32)
-def _compose_options(conf: Path, overrides: tuple[str, ...], content: tuple[bytes, ...]) -> Any:
-    """Return what Hydra makes of these options, which many configurations of a sweep have in common."""
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(conf), version_base="1.3", job_name="bakeoff"):
-        return OmegaConf.to_container(hydra_compose(PRIMARY, list(overrides)))
+def _compose_by_hydra(conf: Path, overrides: tuple[str, ...]) -> Any:
+    """Return what Hydra makes of these options, once for the same files, which a sweep's configurations share."""
+    files = [(path.relative_to(conf).as_posix(), path.read_bytes()) for path in sorted(conf.rglob("*.yaml"))]
+    key = (overrides, *files)
+    with _hydra_is_free:
+        if key not in _composed:
+            before = GlobalHydra.instance().hydra  # of a multirun that is at work
+            GlobalHydra.instance().clear()
+            try:
+                with initialize_config_dir(str(conf), version_base="1.3", job_name="bakeoff"):
+                    composed = hydra_compose(PRIMARY, list(overrides))
+            finally:
+                GlobalHydra.instance().hydra = before
+            OmegaConf.set_struct(composed, False)
+            _composed[key] = composed
+            if len(_composed) > MOST_KEPT:
+                _composed.popitem(last=False)
+        return _composed[key]
 
 
-def _read_all(conf: Path) -> tuple[bytes, ...]:
-    return tuple(part for path in sorted(conf.rglob("*.yaml")) for part in (str(path).encode(), path.read_bytes()))
+def _merge_one_by_one(tree: Any, changes: Mapping[str, dict[str, Any]], problems: Problems) -> Any:
+    for group, change in changes.items():
+        for key, value in change.items():
+            try:
+                tree = OmegaConf.merge(tree, {group: {key: value}})
+            except REFUSALS as error:
+                problems.add(f"{group}.{key}", f"cannot take this value: {_first_line(error)}")
+    return tree
 
 
 def _resolve_group(tree: Any, group: str, problems: Problems) -> dict[str, Any] | None:
@@ -63,10 +88,14 @@ def _resolve_group(tree: Any, group: str, problems: Problems) -> dict[str, Any] 
         if isinstance(error, InterpolationKeyError) and problems.lines:
             return None  # it may refer to a group that is left out for its own mistake
         key = str(getattr(error, "full_key", None) or group)
-        problems.add(key, f"cannot be resolved: {' '.join(str(error).split()).partition(' full_key:')[0]}")
+        problems.add(key, f"cannot be resolved: {_first_line(error)}")
         return None
     assert isinstance(value, dict)
     return {str(key): item for key, item in value.items()}
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split()).partition(" full_key:")[0]
 
 
 def read_variable(name: str, *default: str | None) -> str | None:

@@ -21,6 +21,7 @@ from bakeoff.foundation.errors import ConfigError, choices, show
 from bakeoff.learning.run_file.parse import Problems, flat
 from bakeoff.learning.run_file.yaml_file import Document, KeyPath, read_document
 
+PRIMARY = "variant"  # conf/variant.yaml lists the groups
 PRESET = "preset"
 EXPERIMENT = "experiment"
 MISSING = "???"  # Hydra's word for a value that is still to be given
@@ -54,14 +55,9 @@ class ConfigLayer:
 @dataclass(frozen=True)
 class ChosenOption:
     use: str
-    changes: tuple[dict[str, Any], ...]  # of the preset, of params.yaml: later ones win
+    change: dict[str, Any]  # what params.yaml changes of it
     by_preset: bool
     layers: tuple[ConfigLayer, ...]  # nearest first: params.yaml, the preset, the option, what that builds on
-
-    @property
-    def documents(self) -> dict[str, Document]:
-        """The files of the option and of those that it builds on, by the names of the options."""
-        return {layer.path.stem: layer.document for layer in self.layers if not layer.prefix}
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ class Chooser:
         groups: list[str],
         problems: Problems,
         overrides: Sequence[str],
-        instead: Mapping[str, str],
+        instead: Mapping[str, Any],
     ) -> None:
         self._conf, self._groups, self._problems = conf, groups, problems
         document = read_document(params)
@@ -157,8 +153,8 @@ class Chooser:
         for inner, value in flat(changes, f"{group}.").items():
             if value == MISSING:  # merged, it would leave what it was meant to replace
                 self._problems.add(inner, f"must be a value, got {MISSING}")
-        both = (_with_alternatives(group, presets_changes), _with_alternatives(group, changes))
-        return ChosenOption(use, both, by_preset, (*layers, *option)) if option else None
+        change = _alternatives(group, presets_changes) | _alternatives(group, changes) | changes
+        return ChosenOption(use, change, by_preset, (*layers, *option)) if option else None
 
     def _note_no_option(self, group: str, key: str, asked: str | None, preset: Preset | None) -> None:
         if preset is None and self.settings.values.get(EXPERIMENT) is not None:
@@ -223,10 +219,10 @@ class Chooser:
         return isinstance(name, str) and name in self._options_of(group)
 
 
-def _with_alternatives(group: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes and what they take away: `{epochs: 3}` takes away an option's steps."""
+def _alternatives(group: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return what the changes take away: `{epochs: 3}` takes away an option's steps."""
     others = [ALTERNATIVES.get((group, key)) for key, value in changes.items() if value is not None]
-    return {str(other[-1]): None for other in others if other} | changes
+    return {str(other[-1]): None for other in others if other and str(other[-1]) not in changes}
 
 
 def _list(value: Any) -> list[Any]:

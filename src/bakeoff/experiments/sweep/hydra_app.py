@@ -30,7 +30,7 @@ from bakeoff.experiments.sweep.backend import Backend
 from bakeoff.experiments.sweep.configurations import Configuration, SplitOverrides, find_key, require_few, select_fixed
 from bakeoff.experiments.sweep.git_snapshot import restore_start_folder
 from bakeoff.experiments.sweep.hydra_backend import HydraBackend, run_one
-from bakeoff.experiments.sweep.hydra_config import BASIC_SWEEPER, DVC_LAUNCHER, NAME, OWN_SWEEPER, store_primary
+from bakeoff.experiments.sweep.hydra_config import DVC_LAUNCHER, GRID_SWEEPER, NAME, store_primary
 from bakeoff.experiments.sweep.launch import Launch
 from bakeoff.experiments.sweep.launcher_settings import Settings
 from bakeoff.experiments.sweep.mlflow_parent import report_to_mlflow
@@ -78,8 +78,8 @@ class ThroughDvc(Callback):
         if chosen.get("_target_") != DVC_LAUNCHER:
             with open_dict(config.hydra):
                 config.hydra.launcher = {"_target_": DVC_LAUNCHER, "_recursive_": False, "begun_by": chosen}
-        if config.hydra.sweeper.get("_target_") == BASIC_SWEEPER:
-            config.hydra.sweeper._target_ = OWN_SWEEPER
+        if config.hydra.runtime.choices["hydra/sweeper"] == BASIC:
+            config.hydra.sweeper._target_ = GRID_SWEEPER
 
 
 class Multirun:

@@ -21,8 +21,7 @@ from bakeoff.learning.run_file.yaml_file import read_mapping
 NAME = "params"
 SWEEP = "sweep"  # the key under which a job finds its sweep and its number
 DVC_LAUNCHER = "hydra_plugins.dvc_experiments.DvcLauncher"
-OWN_SWEEPER = "hydra_plugins.dvc_experiments.SparingSweeper"  # replaces Hydra's basic one
-BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+GRID_SWEEPER = "hydra_plugins.dvc_experiments.GridSweeper"  # replaces Hydra's basic one
 HYDRA_SETTINGS = {
     "output_subdir": None,
     "run": {"dir": ".bakeoff/hydra/${now:%Y-%m-%d_%H-%M-%S}"},
