@@ -200,14 +200,14 @@ def test_hydra_has_what_plugins_are_made_with() -> None:
     from hydra.core.hydra_config import HydraConfig
     from hydra.core.plugins import Plugins
     from hydra.core.utils import JobReturn, JobStatus
-    from hydra.experimental.callback import Callback
+    from hydra.plugins.sweeper import Sweeper
     from hydra.types import HydraContext
 
     assert {"instantiate_launcher", "instance"} <= set(dir(Plugins)) and callable(HydraConfig.get)
     assert {"overrides", "status"} <= set(vars(JobReturn())) and isinstance(JobReturn.return_value, property)
     assert {"COMPLETED", "FAILED"} <= set(JobStatus.__members__)
     assert set(HydraContext.__dataclass_fields__) == {"config_loader", "callbacks"}
-    assert callable(Callback.on_multirun_start)
+    assert callable(Sweeper.validate_batch_is_legal)
 
 
 def test_omegaconf_names_the_key_that_cannot_be_resolved() -> None:

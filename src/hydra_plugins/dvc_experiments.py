@@ -14,6 +14,8 @@ from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 
+from bakeoff.config.compose.hydra_versions import REPLACE
+
 ConfigStore.instance().store(
     group="hydra/launcher",
     name="dvc",
@@ -31,6 +33,15 @@ ConfigStore.instance().store(
         "on": None,  # where they run: local, ray, ray://HOST:PORT, slurm
         "begun_by": None,  # another launcher of Hydra's, which begins the jobs
     },
+    **REPLACE,
+)
+
+
+ConfigStore.instance().store(
+    group="hydra/sweeper",
+    name="dvc",
+    node={"_target_": f"{__name__}.GridSweeper", "max_batch_size": None, "params": None},
+    **REPLACE,
 )
 
 
@@ -97,12 +108,12 @@ class GridSweeper(Sweeper):
         ):
             key = override.get_key_element()
             if not override.is_sweep_override():
-                values = [override.get_value_element_as_str()]
+                takes_away = override.is_delete() and override.value() is None
+                axes[key] = [key if takes_away else f"{key}={override.get_value_element_as_str()}"]
+            elif override.is_discrete_sweep():
+                axes[key] = [f"{key}={value}" for value in override.sweep_string_iterator()]
             else:
-                if not override.is_discrete_sweep():
-                    raise HydraException(f"{override.input_line}: an interval needs a sweeper that draws from it")
-                values = [str(value) for value in override.sweep_string_iterator()]
-            axes[key] = [f"{key}={value}" for value in values]
+                raise HydraException(f"{override.input_line}: an interval needs a sweeper that draws from it")
         return [[*configuration] for configuration in itertools.product(*axes.values())]
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:

@@ -18,6 +18,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
+from bakeoff.config.compose.hydra_versions import BASE, register_resolver
 from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, ChosenOption
 from bakeoff.learning.run_file.parse import Problems
 
@@ -34,7 +35,7 @@ def compose_groups(
     conf: Path, options: Mapping[str, ChosenOption], left_out: Sequence[str], preset: str | None, problems: Problems
 ) -> dict[str, Any]:
     """Return each group's option with its changes; a group that fails is left out, and why is noted in `problems`."""
-    OmegaConf.register_new_resolver("oc.env", read_variable, replace=True)
+    register_resolver("oc.env", read_variable, replace=True)
     chosen = [f"{group}={option.use}" for group, option in options.items() if not option.by_preset]
     overrides = [*([f"{EXPERIMENT}={preset}"] if preset else []), *chosen, *(f"~{group}" for group in left_out)]
     try:
@@ -60,7 +61,7 @@ def _compose_by_hydra(conf: Path, overrides: tuple[str, ...]) -> Any:
             before = GlobalHydra.instance().hydra  # of a multirun that is at work
             GlobalHydra.instance().clear()
             try:
-                with initialize_config_dir(str(conf), version_base="1.3", job_name="bakeoff"):
+                with initialize_config_dir(str(conf), job_name="bakeoff", **BASE):
                     composed = hydra_compose(PRIMARY, list(overrides))
             finally:
                 GlobalHydra.instance().hydra = before

@@ -10,19 +10,17 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from copy import deepcopy
 from pathlib import Path
 from typing import Any, Protocol
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
-from hydra.experimental.callback import Callback
 from hydra.plugins.launcher import Launcher
-from omegaconf import open_dict
+from hydra.utils import instantiate
 
+from bakeoff.config.compose.hydra_versions import BASE
 from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import as_tree
 from bakeoff.experiments.planning.estimate import cores_of_each
@@ -30,7 +28,7 @@ from bakeoff.experiments.sweep.backend import Backend
 from bakeoff.experiments.sweep.configurations import Configuration, SplitOverrides, find_key, require_few, select_fixed
 from bakeoff.experiments.sweep.git_snapshot import restore_start_folder
 from bakeoff.experiments.sweep.hydra_backend import HydraBackend, run_one
-from bakeoff.experiments.sweep.hydra_config import DVC_LAUNCHER, GRID_SWEEPER, NAME, store_primary
+from bakeoff.experiments.sweep.hydra_config import GRID, NAME, move_launcher, store_primary
 from bakeoff.experiments.sweep.launch import Launch
 from bakeoff.experiments.sweep.launcher_settings import Settings
 from bakeoff.experiments.sweep.mlflow_parent import report_to_mlflow
@@ -41,7 +39,7 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, ConfigError, one_line
 
 FULL_ERROR = "HYDRA_FULL_ERROR"  # for Hydra: raise what is wrong, instead of writing about it
-BASIC = "basic"  # Hydra's own sweeper
+NEEDS_NO_NUMBER = (GRID, "basic")  # sweepers that do not look at results
 MOST_LETTERS = 2000  # of an error of Hydra's
 END = re.compile(r" Config search path:| full_key: ")  # the text from here on is for authors of plugins
 OF_PLUGINS = (ImportError, RuntimeError, TypeError, ValueError)  # what Hydra and its plugins raise besides
@@ -70,18 +68,6 @@ class MultirunCaller(Protocol):
         """
 
 
-class ThroughDvc(Callback):
-    """Puts our launcher before any other, so that it checks and enters the jobs that the other one starts."""
-
-    def on_multirun_start(self, config: Any, **ignored: Any) -> None:
-        chosen = config.hydra.launcher
-        if chosen.get("_target_") != DVC_LAUNCHER:
-            with open_dict(config.hydra):
-                config.hydra.launcher = {"_target_": DVC_LAUNCHER, "_recursive_": False, "begun_by": chosen}
-        if config.hydra.runtime.choices["hydra/sweeper"] == BASIC:
-            config.hydra.sweeper._target_ = GRID_SWEEPER
-
-
 class Multirun:
     """One multirun. For Hydra it is the application's main function, which `DvcLauncher` gets, too."""
 
@@ -106,7 +92,7 @@ class Multirun:
         self._fixed: dict[str, str] = {}
         self._launcher: Launcher | None = None
         self._refused: BakeoffError | None = None
-        self._sweeper, self._has_started = BASIC, False
+        self._sweeper, self._has_started = GRID, False
         self._folder = Path()  # hydra.sweep.dir
         self._notes: Path | None = None  # the folder that Hydra makes for its own notes, if it is new
         self._lock = ExitStack()  # held as long as the sweeper is at work, also between its batches
@@ -121,8 +107,8 @@ class Multirun:
         whole = None if whole_of is None else _compose_run(whole_of)
         require_few(self._overrides, sure=bool(self._options.get("yes")))
         store_primary(place / workspace.PARAMS, whole)
-        main = hydra.main(version_base="1.3", config_path=str((place / workspace.CONF).resolve()), config_name=NAME)
-        with self._lock, _given_to_hydra(argv):
+        main = hydra.main(config_path=str((place / workspace.CONF).resolve()), config_name=NAME, **BASE)
+        with self._lock, _given_to_hydra(move_launcher(argv)):
             if self.manifest is not None:
                 self._lock.enter_context(one_launcher(self.manifest.folder))
             self._run_hydra(main(self))
@@ -149,7 +135,7 @@ class Multirun:
                 raise
             if not self._has_started:
                 self._refused = ConfigError(f"command line: {_format_hydra_error(error)}")
-            elif not (isinstance(error, Worthless) and self._sweeper == BASIC):
+            elif not (isinstance(error, Worthless) and self._sweeper in NEEDS_NO_NUMBER):
                 # A sweeper may raise anything, most often for a job that came to nothing.
                 self._door.print_line(f"the sweeper ends, for {one_line(error)}")
         finally:
@@ -160,8 +146,8 @@ class Multirun:
         """Run one configuration, which needs no sweeper. Hydra calls this without --multirun."""
         hydra_config = HydraConfig.get()
         try:
-            settings = dict(hydra_config.launcher) if hydra_config.launcher.get("_target_") == DVC_LAUNCHER else {}
-            self._settings = Settings.read(settings | self._options)
+            settings = dict(hydra_config.launcher)
+            self._settings = Settings.read({} if settings.pop("begun_by") else settings | self._options)
             self._notes = Path(hydra_config.runtime.output_dir)
             self._run_all(self._make_configurations([list(hydra_config.overrides.task)]))
         except BakeoffError as error:  # Hydra would also print it
@@ -185,10 +171,8 @@ class Multirun:
             raise ConfigError(
                 f"--on {self._settings.on}: must stand without {hydra_overrides}, for that says where jobs run, too"
             )
-        inner = deepcopy(config)
-        with open_dict(inner.hydra):
-            inner.hydra.launcher = other_launcher
-        self._launcher = Plugins.instance().instantiate_launcher(hydra_context, run_one, inner)
+        self._launcher = instantiate(other_launcher)
+        self._launcher.setup(hydra_context=hydra_context, task_function=run_one, config=config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]]) -> list[JobReturn]:
         """Run a sweeper's batch of configurations and return the result of each. Raises Enough if some have none."""
@@ -205,9 +189,8 @@ class Multirun:
         return [self._make_configuration(overrides) for overrides in job_overrides]
 
     def _make_configuration(self, overrides: Sequence[str]) -> Configuration:
-        plain = [override.removesuffix("=null") if override.startswith("~") else override for override in overrides]
-        varied = [override for override in plain if self._fixed.get(find_key(override)) is None]
-        return Configuration(tuple(plain), tuple(varied))
+        varied = [override for override in overrides if self._fixed.get(find_key(override)) is None]
+        return Configuration(tuple(overrides), tuple(varied))
 
     def _run_all(self, configurations: Sequence[Configuration]) -> bool:
         """Run these configurations, but for those that the sweep already has; return whether all came to an end."""
@@ -262,7 +245,7 @@ class Multirun:
         assert job is not None
         done = JobReturn()
         done.overrides = list(configuration.overrides)
-        if job.state == JobState.DONE and (job.value is not None or self._sweeper == BASIC):
+        if job.state == JobState.DONE and (job.value is not None or self._sweeper in NEEDS_NO_NUMBER):
             done.status, done.return_value = JobStatus.COMPLETED, job.value
         else:
             done.status, done.return_value = JobStatus.FAILED, Worthless(f"{job.name}: {job.state}")

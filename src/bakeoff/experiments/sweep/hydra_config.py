@@ -6,13 +6,15 @@ Its defaults list has the options that params.yaml chooses, its body the values 
     lr: {peak: 0.1}
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
+from bakeoff.config.compose.hydra_versions import REPLACE
 from bakeoff.config.compose.option_lookup import EXPERIMENT, MISSING, PRESET
 from bakeoff.config.compose.overrides import USE
 from bakeoff.config.compose.variant import KINDS
@@ -20,13 +22,12 @@ from bakeoff.learning.run_file.yaml_file import read_mapping
 
 NAME = "params"
 SWEEP = "sweep"  # the key under which a job finds its sweep and its number
-DVC_LAUNCHER = "hydra_plugins.dvc_experiments.DvcLauncher"
-GRID_SWEEPER = "hydra_plugins.dvc_experiments.GridSweeper"  # replaces Hydra's basic one
+GRID = "dvc"  # the sweeper in place of Hydra's basic one
+OTHER_LAUNCHER = re.compile(r"hydra/launcher=(?!dvc$)")
 HYDRA_SETTINGS = {
     "output_subdir": None,
     "run": {"dir": ".bakeoff/hydra/${now:%Y-%m-%d_%H-%M-%S}"},
     "sweep": {"dir": ".bakeoff/hydra/${now:%Y-%m-%d_%H-%M-%S}"},
-    "callbacks": {"dvc": {"_target_": "bakeoff.experiments.sweep.hydra_app.ThroughDvc"}},
     "help": {
         "app_name": "bakeoff.multirun",
         "header": "Each configuration of a multirun is a DVC experiment: "
@@ -47,6 +48,7 @@ def store_primary(params: Path, whole: Mapping[str, Any] | None = None) -> None:
         *({f"override {group}": option} for group, option in chosen.items() if option not in (None, PRESET)),
         *({f"override {group}": "none"} for group in QUIET),
         {"override hydra/launcher": "dvc"},
+        {"override hydra/sweeper": GRID},
         "_self_",
     ]
     body = {key: value for key, value in chosen_values.items() if key not in (*KINDS, EXPERIMENT)}
@@ -55,7 +57,18 @@ def store_primary(params: Path, whole: Mapping[str, Any] | None = None) -> None:
     primary = OmegaConf.create({"defaults": defaults, **body, "hydra": HYDRA_SETTINGS})
     for group in KINDS:
         OmegaConf.set_struct(primary[group], False)  # a key that has its default so far needs no +
-    ConfigStore.instance().store(NAME, primary)
+    ConfigStore.instance().store(NAME, primary, **REPLACE)
+
+
+def move_launcher(argv: Sequence[str]) -> list[str]:
+    """Return arguments by which another launcher of Hydra's begins the jobs of `hydra/launcher: dvc`.
+
+    That one checks and enters all jobs before any other launcher gets them.
+    """
+    if not any(map(OTHER_LAUNCHER.match, argv)):
+        return list(argv)
+    moved = [OTHER_LAUNCHER.sub("+hydra/launcher@hydra.launcher.begun_by=", argument) for argument in argv]
+    return [re.sub(r"^([+~]*)hydra\.launcher\.", r"\1hydra.launcher.begun_by.", argument) for argument in moved]
 
 
 def _option(entry: Any) -> Any:
