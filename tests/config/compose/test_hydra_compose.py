@@ -15,7 +15,6 @@ from omegaconf import OmegaConf
 from bakeoff.config.compose.compose import compose
 from bakeoff.config.compose.hydra_versions import BASE
 from support.imports import ROOT
-from support.messages import missing_in
 from support.workspace_copy import environment
 
 CONF = ROOT / "conf"
@@ -66,13 +65,11 @@ def test_a_value_refers_to_what_params_changes(tmp_path: Path) -> None:
     assert compose(params, tmp_path).tree["lr"] == {"peak": 3, "floor": 3}
 
 
-def test_a_list_for_a_mapping_is_refused_with_its_key_and_the_rest_composed(tmp_path: Path) -> None:
+def test_a_list_for_a_mapping_takes_its_place_for_the_settings_to_judge(tmp_path: Path) -> None:
     params = write(tmp_path, top="a: {b: 1}\nc: 1\n")
     params.write_text("lr: {use: top, a: [1], c: 2}\n", encoding="utf-8")
     composed = compose(params, tmp_path)
-    [line] = composed.problems.lines
-    assert missing_in(line, "params.yaml:1", "lr.a", "cannot take this value") == []
-    assert composed.tree["lr"] == {"a": {"b": 1}, "c": 2}
+    assert (composed.problems.lines, composed.tree["lr"]) == ([], {"a": [1], "c": 2})
 
 
 def test_a_mapping_for_a_list_of_an_option_is_refused_by_hydra(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
+from yaml import YAMLError
 
 from bakeoff.config.compose.hydra_versions import BASE, register_resolver
 from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, ChosenOption
@@ -43,11 +44,15 @@ def compose_groups(
     except (HydraException, *REFUSALS) as error:
         problems.note(f"{conf.as_posix()}: {' '.join(str(error).split())}")
         return {}
+    except (YAMLError, OSError) as error:  # of a file that the mistakes name already, or that is just being written
+        if not problems.lines:
+            problems.note(f"{conf.as_posix()}: {' '.join(str(error).split())}")
+        return {}
     changes = {group: option.change for group, option in options.items() if option.change}
     try:
         tree = OmegaConf.merge(tree, changes)
     except REFUSALS:
-        tree = _merge_one_by_one(tree, changes, problems)
+        tree = _merge_one_by_one(tree, changes)
     resolved = {group: _resolve_group(tree, group, problems) for group in options}
     return {group: value for group, value in resolved.items() if value is not None}
 
@@ -72,13 +77,14 @@ def _compose_by_hydra(conf: Path, overrides: tuple[str, ...]) -> Any:
         return _composed[key]
 
 
-def _merge_one_by_one(tree: Any, changes: Mapping[str, dict[str, Any]], problems: Problems) -> Any:
+def _merge_one_by_one(tree: Any, changes: Mapping[str, dict[str, Any]]) -> Any:
+    """Return the tree with the changes; a list for a mapping, or the reverse, takes the place of what was there."""
     for group, change in changes.items():
         for key, value in change.items():
             try:
                 tree = OmegaConf.merge(tree, {group: {key: value}})
-            except REFUSALS as error:
-                problems.add(f"{group}.{key}", f"cannot take this value: {_first_line(error)}")
+            except REFUSALS:
+                tree = OmegaConf.merge(tree, {group: {key: None}}, {group: {key: value}})
     return tree
 
 
