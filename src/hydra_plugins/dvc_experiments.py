@@ -74,7 +74,8 @@ class GridSweeper(Sweeper):
     def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
         from hydra.core.plugins import Plugins
 
-        self.hydra_context, self.config = hydra_context, config
+        self.hydra_context, self.config, self._sweep_dir = hydra_context, config, config.hydra.sweep.dir
+        self._loader = hydra_context.config_loader
         self._launcher = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
@@ -85,7 +86,7 @@ class GridSweeper(Sweeper):
         configurations = self._list_configurations(
             [*(f"{key}={value}" for key, value in self._params.items()), *arguments]
         )
-        folder = Path(self.config.hydra.sweep.dir)
+        folder = Path(self._sweep_dir)
         folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, folder / "multirun.yaml")
         size = self._batch_size or max(len(configurations), 1)
@@ -103,9 +104,7 @@ class GridSweeper(Sweeper):
         from hydra.errors import HydraException
 
         axes: dict[str, list[str]] = {}
-        for override in OverridesParser.create(config_loader=self.hydra_context.config_loader).parse_overrides(
-            overrides
-        ):
+        for override in OverridesParser.create(config_loader=self._loader).parse_overrides(overrides):
             key = override.get_key_element()
             if not override.is_sweep_override():
                 takes_away = override.is_delete() and override.value() is None
@@ -117,7 +116,7 @@ class GridSweeper(Sweeper):
         return [[*configuration] for configuration in itertools.product(*axes.values())]
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
-        groups = set(self.hydra_context.config_loader.list_groups(""))
+        groups = set(self._loader.list_groups(""))
 
         def find_shape(configuration: Sequence[str]) -> tuple[str, ...]:
             pairs = ((override.partition("=")[0], override) for override in configuration)
