@@ -1,9 +1,11 @@
 """Work in flight: which checkpoint a run goes on from, what is thrown away, what MLflow is sent."""
 
+import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from threading import Event
 
 import numpy as np
@@ -11,7 +13,13 @@ import pytest
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.checkpoints import checkpoint
-from bakeoff.learning.checkpoints.run_folder import CheckpointList, RunFolder, SavedState
+from bakeoff.learning.checkpoints.run_folder import (
+    MOST_SET_ASIDE,
+    CheckpointList,
+    RunFolder,
+    SavedState,
+    find_newest_whole,
+)
 from bakeoff.learning.checkpoints.run_state import Best, PhaseState, Position, RunState
 from support.messages import missing_in
 
@@ -67,10 +75,16 @@ def test_best_weights_stay_as_long_as_a_checkpoint_names_them(work: RunFolder) -
     for step in (50, 150, 250):
         work.keep_best(Position(0, step), {"00000": "w"}, {"00000": np.array(step)})
         save(work, 0, step + 50, step)
-    assert files(work) == ["1-head/00000200", "1-head/00000300", "1-head/best-00000150", "1-head/best-00000250"]
+    assert files(work) == [
+        *("1-head/00000200", "1-head/00000300", "1-head/best-00000150", "1-head/best-00000250"),
+        *("1-head/copy-of-best-00000150", "1-head/copy-of-best-00000250"),
+    ]
     save(work, 1, 400, 250, 0)
     save(work, 1, 500, 250, 0)
-    assert files(work) == ["1-head/00000300", "1-head/best-00000250", "2-whole/00000400", "2-whole/00000500"]
+    assert files(work) == [
+        *("1-head/00000300", "1-head/best-00000250", "1-head/copy-of-best-00000250"),
+        *("2-whole/00000400", "2-whole/00000500"),
+    ]
     assert work.best(Position(0, 250))["00000"] == 250
 
 
@@ -85,6 +99,7 @@ def test_every_so_many_steps_a_checkpoint_stays_with_its_best_weights(tmp_path: 
 
     assert train(100, 200, 300, 400, 500) == [
         *(f"1-head/00000{step}" for step in (300, 400, 500)), *(f"1-head/best-00000{step}" for step in (299, 399, 499)),
+        *(f"1-head/copy-of-best-00000{step}" for step in (299, 399, 499)),
     ]  # fmt: skip
     kept = [name for name in train(600, 700, 800) if "best" not in name]
     assert kept == [f"1-head/00000{step}" for step in (300, 600, 700, 800)]
@@ -112,7 +127,7 @@ def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(
     newest.write_bytes(newest.read_bytes()[:-1])
     assert work.newest().position == Position(0, 100)
     assert missing_in(capsys.readouterr().err, "warning: ", "00000200: damaged", "early", "resumes") == []
-    assert not newest.exists()
+    assert not newest.exists() and newest.with_name("damaged-00000200").is_file()
     save(work, 0, 200)
     assert work.newest().position == Position(0, 200) and "00000200" not in capsys.readouterr().err
 
@@ -122,15 +137,93 @@ def test_a_checkpoint_whose_best_weights_are_gone_is_no_better_than_a_damaged_on
     save(work, 0, 100, 100)
     work.keep_best(Position(0, 200), {"00000": "w"}, {"00000": np.array(2)})
     save(work, 0, 200, 200)
-    (work.folder / "1-head/best-00000200").unlink()
+    for name in ("best-00000200", "copy-of-best-00000200"):
+        (work.folder / "1-head" / name).unlink()
     assert work.newest().position == Position(0, 100)
+    assert (work.folder / "1-head/00000200").is_file()
 
 
-def test_if_both_are_damaged_the_run_starts_over(work: RunFolder) -> None:
+def test_if_both_are_damaged_the_run_starts_over(work: RunFolder, capsys: pytest.CaptureFixture) -> None:
     for step in (100, 200):
         save(work, 0, step)
         (work.folder / f"1-head/{step:08d}").write_bytes(b"nothing")
-    assert work.newest() == SavedState()
+    assert work.newest() == SavedState() and not work.can_resume()
+    assert missing_in(capsys.readouterr().err, "damaged-00000100", "starts over", "bakeoff continue run --fetch") == []
+
+
+def save_with_bests(work: RunFolder) -> None:
+    """Save two checkpoints of each leg; both of the second name the best weights of both legs."""
+    for leg, step, bests in ((0, 100, (90,)), (0, 200, (90,)), (1, 300, (90, 290)), (1, 400, (90, 290))):
+        if step - 10 in bests:
+            arrays = {"00000": np.arange(20.0) * step}
+            work.keep_best(Position(leg, step - 10), {"00000": "dense/kernel"}, arrays)
+        save(work, leg, step, *bests)
+
+
+def test_what_goes_on_after_a_lost_best_deletes_no_later_checkpoint(work: RunFolder) -> None:
+    """It is whole, and training comes to its step again, with the same best weights."""
+    save_with_bests(work)
+    for name in ("best-00000290", "copy-of-best-00000290"):
+        (work.folder / "2-whole" / name).write_bytes(b"nothing")
+    assert work.newest().position == Position(0, 200)
+    save(work, 0, 250, 90)
+    assert {"1-head/00000200", "1-head/00000250", "2-whole/00000300", "2-whole/00000400"} <= {*files(work)}
+    work.keep_best(Position(1, 290), {"00000": "dense/kernel"}, {"00000": np.arange(20.0) * 300})
+    save(work, 1, 295, 90, 290)
+    assert work.newest().position == Position(1, 400)
+
+
+def test_damaged_files_do_not_fill_the_disk(tmp_path: Path) -> None:
+    for step in range(100, 1100, 100):
+        with RunFolder(tmp_path / "run", LEGS) as work:
+            save(work, 0, step)
+            (work.folder / f"1-head/{step:08d}").write_bytes(b"nothing")
+            assert work.newest() == SavedState()
+            aside = [path.name for path in work.folder.glob("*/damaged-*")]
+            assert f"damaged-{step:08d}" in aside and len(aside) <= MOST_SET_ASIDE + 1
+
+
+DAMAGES: dict[str, Callable[[Path, Random], object]] = {
+    "one bit": lambda path, dice: flip(path, dice),
+    "cut off": lambda path, dice: os.truncate(path, dice.randrange(path.stat().st_size)),
+    "empty": lambda path, dice: os.truncate(path, 0),
+    "zeros at the end": lambda path, dice: path.write_bytes(path.read_bytes()[:-64] + bytes(64)),
+    "longer": lambda path, dice: path.write_bytes(path.read_bytes() + b"x"),
+    "of another": lambda path, dice: path.write_bytes(b"bakeoff checkpoint 1\n"),
+    "gone": lambda path, dice: path.unlink(),
+}
+
+
+def flip(path: Path, dice: Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+    path.write_bytes(content)
+
+
+def test_of_400_damages_none_takes_what_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    dice, first = Random(45), tmp_path / "first"
+    with RunFolder(first, LEGS) as work:
+        save_with_bests(work)
+    names = sorted(path.relative_to(first) for path in first.glob("*/*"))
+    for number in range(400):
+        folder = tmp_path / "run"
+        shutil.copytree(first, folder)
+        damaged = dice.sample(names, dice.choice((1, 1, 1, 2)))
+        for name in damaged:
+            dice.choice(list(DAMAGES.values()))(folder / name, dice)
+        whole = {(folder / name).read_bytes() for name in names if name not in damaged}
+        gone = not any((folder / name).exists() for name in damaged)
+        with RunFolder(folder, LEGS) as work:
+            position = work.newest().position
+            there = find_newest_whole(folder)
+            assert position == (there[0] if there else Position(0, 0)), (number, damaged)
+            assert whole <= {path.read_bytes() for path in folder.glob("*/*")}, (number, damaged)
+            warned = "warning: " in capsys.readouterr().err
+            if len(damaged) == 1:
+                lost, best = damaged[0].name == "00000400", damaged[0].name.startswith("best-")
+                assert position == Position(1, 300 if lost else 400), (number, damaged)
+                assert warned == (best or (lost and not gone)), (number, damaged)
+        shutil.rmtree(folder)
 
 
 def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path: Path) -> None:

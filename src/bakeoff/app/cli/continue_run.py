@@ -131,13 +131,13 @@ def bring(
 
     from bakeoff.learning.checkpoints.continue_from import write_identity
     from bakeoff.learning.checkpoints.fingerprint import name_of
-    from bakeoff.tracking.journal.checkpoint_copies import has_as_new, put_in_place
+    from bakeoff.tracking.journal.checkpoint_copies import list_newer, put_in_place
 
     folder = workspace.in_flight(name_of(itself))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / "lock", timeout=0):
-            if has_as_new(folder, copy):
+            if not list_newer([copy], folder):
                 return False
             write_identity(itself, folder)
             put_in_place(files, fetched, folder, work.run.run_id)

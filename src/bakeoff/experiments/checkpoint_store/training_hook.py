@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ from bakeoff.learning.checkpoints.checkpoint import Damaged
 from bakeoff.learning.checkpoints.run_folder import CheckpointList
 from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.stopping import Stop
-from bakeoff.tracking.journal.checkpoint_copies import fetch_newest, has_as_new, put_in_place
+from bakeoff.tracking.journal.checkpoint_copies import fetch_newest, list_newer, put_in_place
 from bakeoff.tracking.tracker import expect_earlier_points
 
 ARRIVING, LAST_TOKEN = "arriving", "lease"  # names in the run's folder
@@ -85,8 +84,8 @@ class WorkStore(Callback):
 
     def bring(self, track: Track) -> None:
         """Put the newest whole copy into the run's folder, unless a checkpoint that is as new is there."""
-        stored, arriving = copies(self._store, self._folder.name), self._folder / ARRIVING
-        newer = list(takewhile(lambda copy: not has_as_new(self._folder, copy), stored))
+        arriving = self._folder / ARRIVING
+        newer = list_newer(copies(self._store, self._folder.name), self._folder)
         if not newer:
             return
         try:

@@ -30,8 +30,9 @@ class OnDisk:
         averaged = train.ema_decay > 0
         checkpoint = weights * (1 + OPTIMIZER_NUMBERS + averaged)
         phases = max(1, len(train.phases))
-        # Of each phase its last checkpoint and its best weights stay; of one phase there are two bests for a moment.
-        return cls((CHECKPOINTS + phases - 1) * checkpoint + (phases + 1) * weights, 2 * weights)
+        # Of each phase its last checkpoint and its best weights stay, these in two files; of one phase there are two
+        # bests for a moment.
+        return cls((CHECKPOINTS + phases - 1) * checkpoint + 2 * (phases + 1) * weights, 2 * weights)
 
     def total(self) -> int:
         return self.in_flight + self.outputs

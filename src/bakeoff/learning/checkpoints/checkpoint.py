@@ -32,6 +32,10 @@ class Damaged(DataError):
     """A file that is not what was written."""
 
 
+class Missing(Damaged):
+    """A file that is not there. Nothing is known to be wrong with what it holds."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     facts: dict[str, Any]
@@ -83,7 +87,9 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as file:
             yield file
-    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+    except FileNotFoundError:
+        raise Missing(f"{path.as_posix()}: is not there") from None
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         raise Damaged(f"{path.as_posix()}: damaged ({error})") from None
     except (OSError, MemoryError) as error:  # the file itself may be whole
         raise WorkspaceError(

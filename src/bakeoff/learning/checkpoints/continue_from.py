@@ -17,7 +17,7 @@ from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.files import hash_file, load_json, write_whole
 from bakeoff.foundation.formatting import format_names
 from bakeoff.learning.checkpoints.fingerprint import LENGTH
-from bakeoff.learning.checkpoints.run_folder import IDENTITY, RunFolder, SavedState, number_of, phase_names
+from bakeoff.learning.checkpoints.run_folder import IDENTITY, RunFolder, SavedState, find_newest_whole, phase_names
 from bakeoff.learning.checkpoints.shared_phases import take_earlier_phases
 from bakeoff.learning.checkpoints.trained_state import STATE, TakenFrom, read_state
 from bakeoff.learning.plan.train_settings import Train
@@ -57,10 +57,10 @@ def parent_of(train: Train, runs: Path, own_id: Callable[[str], str | None] = la
     if train.continue_from is None:
         return None
     folder = _folder_of(train.continue_from, runs, own_id)
-    checkpoints = sorted(folder.glob("*-*/[0-9]*[0-9]"), key=lambda path: (number_of(path.parent), path.name))
-    if not checkpoints or not (folder / IDENTITY).is_file():
+    newest = find_newest_whole(folder)
+    if newest is None or not (folder / IDENTITY).is_file():
         raise _nothing_in(folder)
-    return Parent(folder, hash_file(checkpoints[-1]))
+    return Parent(folder, hash_file(newest[1]))
 
 
 def taken_up(

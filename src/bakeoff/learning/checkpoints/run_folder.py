@@ -2,7 +2,9 @@
 
     1-head/00000532          checkpoints of the first phase, by steps of the run that are done; the two newest stay, the
                              last of each phase, and every one at a multiple of `train.keep_every_steps`
-    1-head/best-00000400     weights that scored best
+    1-head/best-00000400     weights that scored best; copy-of-best-00000400 holds the same, for every checkpoint after
+                             them needs them
+    1-head/damaged-00000532  a damaged file that was set aside; the newest four of a run stay
     run                      the run's id, under which its journal and MLflow know it
     identity.json            what the fingerprint is a hash of
     lock                     held while a process trains
@@ -29,11 +31,12 @@ from numpy.typing import ArrayLike
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_whole
 from bakeoff.learning.checkpoints import checkpoint
-from bakeoff.learning.checkpoints.checkpoint import Damaged
+from bakeoff.learning.checkpoints.checkpoint import Damaged, Missing
 from bakeoff.learning.checkpoints.run_state import Position, RunState
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
+COPY, SET_ASIDE, MOST_SET_ASIDE = "copy-of-", "damaged-", 4  # begin names of files; how many damaged ones stay
 SAMPLES, IDENTITY = "samples", "identity.json"  # a folder of sheets; what the fingerprint is a hash of
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -79,6 +82,7 @@ class RunFolder:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
         self._named: dict[Position, set[Path]] = {}  # best weights, by the checkpoint that names them
+        self._at: Position | None = None  # how far this attempt is; a later checkpoint lacks its best weights
 
     def __enter__(self) -> "RunFolder":
         try:
@@ -95,6 +99,9 @@ class RunFolder:
             phase.mkdir(exist_ok=True)
             for partial in phase.glob(f"*{checkpoint.PARTIAL}"):
                 partial.unlink()
+        damaged = sorted(self.folder.glob(f"*/{SET_ASIDE}*"), key=lambda file: (number_of(file.parent), file.name[-8:]))
+        for file in damaged[:-MOST_SET_ASIDE]:
+            file.unlink()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -113,7 +120,7 @@ class RunFolder:
         At the end of the block nothing is being written any more.
         """
         self._settle, self._report = settle, report
-        if self._checkpoints():
+        if self._checkpoints(self._at):
             report(self._stock(self._prune()))
         try:
             yield
@@ -125,29 +132,35 @@ class RunFolder:
     def newest(self) -> SavedState:
         """Return the newest checkpoint that is whole, along with the best weights that it names.
 
-        A damaged one is removed. One that cannot be read now is an error, and stays.
+        A damaged file is set aside under another name. One that cannot be read now is an error, and stays.
         """
         earlier = sorted(self._checkpoints().items())
         while earlier:
             position, path = earlier.pop()
             try:
                 saved = read_saved(path, position)
-                self._named[position] = self._bests_of(saved.state)
-                for best in self._named[position]:
-                    checkpoint.read(best)
-                ends = [standing.ended_by for standing in saved.state.phases]
-                is_last = len(ends) == len(self._folders) or "max_minutes" in ends
-                return replace(saved, is_over=is_last and ends[-1] is not None)
+                bests = self._bests_of(saved.state)
+                for best in bests:
+                    _require_best(best, path.name)
             except Damaged as error:
-                then = "resumes from the checkpoint before" if earlier else "starts over, for no checkpoint is left"
-                print(f"warning: {error}; training {then}", file=sys.stderr)
-                path.unlink(missing_ok=True)
+                then = "resumes from the checkpoint before" if earlier else f"starts over; {self._name_remedy()}"
+                print(f"warning: {_set_aside(path, error)}; training {then}", file=sys.stderr)
+                continue
+            self._at, self._named[position] = position, bests
+            ends = [standing.ended_by for standing in saved.state.phases]
+            is_last = len(ends) == len(self._folders) or "max_minutes" in ends
+            return replace(saved, is_over=is_last and ends[-1] is not None)
+        self._at = Position(0, 0)
         return SavedState()
+
+    def _name_remedy(self) -> str:
+        brings = f"`bakeoff continue {self.folder.name} --fetch` brings what MLflow has of it"
+        return f"no whole checkpoint is left; {brings}"
 
     def can_resume(self) -> bool:
         """Whether there is a checkpoint, now that no more are to come."""
         self._thread.shutdown(wait=True)
-        return bool(self._checkpoints())
+        return bool(self._checkpoints(self._at))
 
     def save(
         self,
@@ -175,7 +188,7 @@ class RunFolder:
             self._settle()
             checkpoint.write(path, state.as_tree(), arrays)
             self.slowest_write = max(self.slowest_write, time.monotonic() - start)
-            self._named[position] = self._bests_of(state)
+            self._at, self._named[position] = position, self._bests_of(state)
             self._report(self._stock(self._prune()))
 
         self._submit(job)
@@ -185,19 +198,19 @@ class RunFolder:
     def adopt(self, other: "RunFolder", saved: SavedState) -> None:
         """A checkpoint of another run as the first of this one, along with the best weights that it names."""
         for path in other._bests_of(saved.state):
-            best = checkpoint.read(path)
-            checkpoint.write(self.folder / path.relative_to(other.folder), best.facts, best.arrays)
+            best = _read_best(path)
+            _write_best(self.folder / path.relative_to(other.folder), best.facts, best.arrays)
         assert saved.arrays is not None
         self.save(saved.position, saved.state, lambda: saved.arrays or {}, now=True)
 
     def keep_best(self, position: Position, paths: Mapping[str, str], arrays: Mapping[str, ArrayLike]) -> None:
         """The checkpoint after these weights names them, so they are written before it."""
         path = self._best(position.phase, position.step)
-        self._submit(lambda: checkpoint.write(path, {"paths": dict(paths)}, arrays))
+        self._submit(lambda: _write_best(path, {"paths": dict(paths)}, arrays))
 
     def best(self, position: Position) -> Arrays:
         self.wait()
-        return checkpoint.read(self._best(position.phase, position.step)).arrays
+        return _read_best(self._best(position.phase, position.step)).arrays
 
     def wait(self) -> None:
         while self._pending:
@@ -207,15 +220,10 @@ class RunFolder:
         self._pending.append(self._thread.submit(job))
 
     def _best(self, phase: int, step: int) -> Path:
-        return self._folders[phase] / f"best-{step:08d}"
+        return _best_in(self._folders[phase], step)
 
-    def _checkpoints(self) -> dict[Position, Path]:
-        return {
-            Position(number, int(path.name)): path
-            for number, phase in enumerate(self._folders)
-            for path in phase.iterdir()
-            if path.name.isdecimal()
-        }
+    def _checkpoints(self, until: Position | None = None) -> dict[Position, Path]:
+        return {at: path for at, path in _list_checkpoints(self._folders).items() if until is None or at <= until}
 
     def _bests_of(self, state: RunState) -> set[Path]:
         return {self._best(at.phase, at.step) for at in state.bests()}
@@ -224,8 +232,11 @@ class RunFolder:
         return self._keep_every > 0 and position.step % self._keep_every == 0
 
     def _prune(self) -> list[Position]:
-        """A checkpoint goes along with the best weights that no other names. Returns those that stay."""
-        checkpoints = self._checkpoints()
+        """A checkpoint goes along with the best weights that no other names. Returns those that stay.
+
+        What is later than this attempt stays as well, for it is whole but for best weights that it names.
+        """
+        checkpoints = self._checkpoints(self._at)
         positions = sorted(checkpoints, reverse=True)
         ends = {max(at for at in positions if at.phase == phase) for phase in {at.phase for at in positions}}
         staying = [*positions[:NEWEST], *(at for at in positions[NEWEST:] if at in ends or self._stays(at))]
@@ -239,9 +250,11 @@ class RunFolder:
         except (Damaged, WorkspaceError):
             return staying  # the best weights that it names are unknown
         named = set().union(*(self._named[position] for position in staying))
-        for phase in self._folders:
-            for best in set(phase.glob("best-*")) - named:
-                best.unlink()
+        for number, phase in enumerate(self._folders):
+            for best in set(phase.glob("best-*[0-9]")) - named:
+                if self._at is None or Position(number, int(best.name.rpartition("-")[2])) <= self._at:
+                    best.unlink()
+                    _copy_of(best).unlink(missing_ok=True)
         return staying
 
     def _stock(self, staying: Sequence[Position]) -> CheckpointList:
@@ -259,6 +272,19 @@ class RunFolder:
         return known
 
 
+def find_newest_whole(folder: Path) -> tuple[Position, Path] | None:
+    """Return the newest checkpoint of a run that is whole, along with the best weights that it names."""
+    phases = sorted(folder.glob("[0-9]*-*"), key=number_of)
+    for position, path in sorted(_list_checkpoints(phases).items(), reverse=True):
+        try:
+            for best in read_saved(path, position).state.bests():
+                _read_best(_best_in(phases[best.phase], best.step))
+        except Damaged:
+            continue
+        return position, path
+    return None
+
+
 def read_saved(path: Path, position: Position) -> SavedState:
     """Read a checkpoint whole."""
     content = checkpoint.read(path)
@@ -268,6 +294,64 @@ def read_saved(path: Path, position: Position) -> SavedState:
 def read_run_state(path: Path) -> RunState:
     """Read the state that a checkpoint holds, however large its arrays are."""
     return _parse_state(checkpoint.read_facts(path), path)
+
+
+def _list_checkpoints(phases: Sequence[Path]) -> dict[Position, Path]:
+    return {
+        Position(number, int(path.name)): path
+        for number, phase in enumerate(phases)
+        for path in phase.iterdir()
+        if path.name.isdecimal()
+    }
+
+
+def _best_in(phase: Path, step: int) -> Path:
+    return phase / f"best-{step:08d}"
+
+
+def _copy_of(best: Path) -> Path:
+    return best.with_name(COPY + best.name)
+
+
+def _write_best(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, ArrayLike]) -> None:
+    for file in (_copy_of(path), path):
+        checkpoint.write(file, facts, arrays)
+
+
+def _read_best(path: Path) -> checkpoint.Checkpoint:
+    """Read best weights from the first of their two files that is whole."""
+    try:
+        return checkpoint.read(path)
+    except Damaged as error:
+        try:
+            return checkpoint.read(_copy_of(path))
+        except Damaged:
+            raise error from None
+
+
+def _require_best(path: Path, needed_by: str) -> None:
+    """Make a file of best weights that is damaged again of the other one. Raises Missing if neither is whole."""
+    pair, troubles, whole = (path, _copy_of(path)), list[str](), None
+    for file in pair:
+        try:
+            whole = whole or checkpoint.read(file)
+        except Damaged as error:
+            troubles.append(_set_aside(file, error))
+    if whole is None:
+        raise Missing(f"{troubles[0]}; {needed_by} needs it, and stays")
+    if troubles:
+        print(f"warning: {troubles[0]}; {pair[1].name} takes its place", file=sys.stderr)
+    for file in pair:
+        if not file.exists():
+            checkpoint.write(file, whole.facts, whole.arrays)
+
+
+def _set_aside(path: Path, error: Damaged) -> str:
+    """Give the damaged file of an error another name. Return what is to be reported; what is missing has no name."""
+    if isinstance(error, Missing):
+        return str(error)
+    path.replace(path.with_name(SET_ASIDE + path.name))
+    return f"{error}, set aside as {SET_ASIDE}{path.name}"
 
 
 def _parse_state(tree: Mapping[str, Any], path: Path) -> RunState:

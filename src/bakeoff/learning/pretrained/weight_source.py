@@ -134,7 +134,7 @@ def _in_folder(folder: Path) -> Path:
     for name in (BEST, FINAL):
         if (folder / name).is_file():
             return folder / name
-    files = sorted(folder.glob("*/best-*"))
+    files = sorted(folder.glob("*/best-*[0-9]"))
     if files:
         return files[-1]
     for place in (folder, folder / "checkpoint"):

@@ -10,12 +10,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
 from bakeoff.foundation.files import sync, sync_names, write_whole
 from bakeoff.learning.checkpoints.checkpoint import Damaged
-from bakeoff.learning.checkpoints.run_folder import number_of
+from bakeoff.learning.checkpoints.run_folder import find_newest_whole
 
 PART_BYTES = 16_000_000  # of a larger file a store gets parts, of which each is sent again by itself
 NAME = re.compile(r"(?P<phase>\d+)-[^/\\]+/(?P<best>best-)?(?P<step>\d+)")  # a store may hold any other name
@@ -88,10 +89,12 @@ def fetch_newest(
             print(f"warning: {message}; the copy before is taken, of step {waiting[0].step:,}", file=sys.stderr)
 
 
-def has_as_new(folder: Path, copy: CheckpointCopy) -> bool:
-    """Return whether a run's folder has a checkpoint that is at least as new."""
-    here = folder.glob("*-*/[0-9]*[0-9]")
-    return any((number_of(path.parent), int(path.name)) >= (copy.phase, copy.step) for path in here)
+def list_newer(copies: Iterable[CheckpointCopy], folder: Path) -> list[CheckpointCopy]:
+    """Return the copies, the newest first, before the first one that is no newer than the newest whole checkpoint in a
+    run's folder."""
+    newest = find_newest_whole(folder)
+    here = (newest[0].phase + 1, newest[0].step) if newest else (0, 0)
+    return list(takewhile(lambda copy: (copy.phase, copy.step) > here, copies))
 
 
 def put_in_place(files: Iterable[Path], below: Path, folder: Path, run_id: str) -> None:
