@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.inference.label_errors.box_errors import find_wrong_boxes
-from bakeoff.inference.label_errors.suspect import LabelErrorFindings, Suspect
+from bakeoff.inference.label_errors.box_errors import find_wrong_boxes, measure_on_like
+from bakeoff.inference.label_errors.suspect import LabelErrorFindings, Suspect, lower_end
 from support.messages import missing_in
 
 PICTURES = 60
@@ -80,7 +80,95 @@ def test_no_box_is_superfluous_where_the_network_finds_few() -> None:
     findings = find_wrong_boxes(rows)
     assert isinstance(findings, LabelErrorFindings) and findings.suspects == ()
     [silence] = findings.silences
-    assert missing_in(silence, "superfluous", "100 of 120") == []
+    assert missing_in(silence, "20 boxes of dog", "superfluous") == []
+
+
+def test_no_box_is_accused_of_a_class_that_the_network_never_finds() -> None:
+    rows = make_rows()
+    for row in rows[::5]:
+        row["truth"].append(make_box("fly", 150, 20, 12))
+    rows[3]["truth"].append(make_box("cat", 20, 150))
+    findings = find_wrong_boxes(rows)
+    assert isinstance(findings, LabelErrorFindings)
+    assert [(one.file, one.kind, one.label) for one in findings.suspects] == [("03.jpg", "superfluous box", "cat")]
+    assert missing_in(" ".join(findings.silences), "no prediction of fly", "12 boxes of fly", "superfluous") == []
+
+
+def test_no_small_box_is_accused_by_a_network_that_misses_small_ones() -> None:
+    rows = make_rows()
+    for row in rows[::5]:
+        row["truth"].append(make_box("cat", 150, 20, 12))
+    rows[3]["truth"].append(make_box("cat", 20, 150))
+    findings = find_wrong_boxes(rows)
+    assert isinstance(findings, LabelErrorFindings)
+    assert [(one.file, one.kind, one.true_box) for one in findings.suspects] == [("03.jpg", "superfluous box", 2)]
+    assert missing_in(findings.silences[0], "12 boxes of cat", "superfluous") == []
+
+
+def test_a_class_that_the_network_takes_for_another_is_not_accused() -> None:
+    rows = make_rows()
+    for row in rows[::15]:
+        row["truth"].append(make_box("fox", 150, 20))
+        row["prediction"].append(make_box("cat", 151, 21, 40, 0.95))
+    rows[3]["truth"][1]["label"] = "cat"
+    findings = find_wrong_boxes(rows)
+    assert isinstance(findings, LabelErrorFindings)
+    assert [(one.file, one.label, one.proposal) for one in findings.suspects] == [("03.jpg", "cat", "dog")]
+    assert missing_in(findings.silences[-1], "4 boxes of fox", "another class") == []
+
+
+def test_a_class_whose_predictions_are_seldom_right_accuses_no_box() -> None:
+    rows = make_rows()
+    for row in rows[::2]:
+        row["prediction"].append(make_box("fly", 150, 20, 40, 0.95))
+    for row in rows[::4]:
+        row["truth"].append(make_box("fly", 150, 20))
+    findings = find_wrong_boxes(rows)
+    assert isinstance(findings, LabelErrorFindings) and findings.suspects == ()
+    assert missing_in(findings.silences[0], "no prediction of fly") == []
+
+
+def test_a_superfluous_box_comes_after_all_that_a_prediction_contradicts() -> None:
+    rows = make_rows()
+    for row in rows:
+        for box in row["prediction"]:
+            box["score"] *= 0.4
+    rows[1]["truth"].append(make_box("cat", 20, 150))
+    rows[2]["truth"].pop(1)
+    rows[4]["truth"][0]["label"] = "dog"
+    rows[6]["truth"][0] = make_box("cat", 44, 40)
+    rows[7]["truth"].append(make_box("cat", 24, 22))
+    suspects = find_suspects(rows)
+    assert [one.kind == "superfluous box" for one in suspects] == [False] * 4 + [True]
+    assert {one.kind for one in suspects[:4]} == {"missing box", "wrong class", "badly placed box", "doubled box"}
+
+
+def test_a_prediction_beside_a_box_is_a_missing_one_only_if_the_box_has_a_prediction_of_its_own() -> None:
+    rows = make_rows()
+    rows[1]["prediction"][0]["score"] = 0.1
+    rows[1]["prediction"].append(make_box("cat", 24, 48, 40, 0.95))
+    rows[2]["prediction"].append(make_box("cat", 24, 48, 40, 0.95))
+    assert [(one.file, one.kind, one.true_box) for one in find_suspects(rows)] == [("02.jpg", "missing box", None)]
+
+
+def test_a_prediction_much_larger_than_a_box_does_not_call_it_badly_placed() -> None:
+    rows = make_rows()
+    rows[1]["prediction"][0] = make_box("cat", 10, 10, 80, 0.95)
+    assert find_suspects(rows) == []
+
+
+def test_boxes_are_compared_with_the_nearest_of_their_class_in_height_and_width() -> None:
+    draw = np.random.default_rng(0)
+    count = 400
+    labels = draw.choice(np.array(["cat", "dog", "owl"], object), count, p=[0.6, 0.395, 0.005])
+    starts, sizes = draw.uniform(0, 50, (count, 2)), np.exp(draw.uniform(2, 5, (count, 2)))
+    is_good = draw.random(count) < 0.8
+    shares = measure_on_like(labels, np.hstack((starts, starts + sizes)), is_good, 2.0)
+    for one in range(count):
+        unlike = np.exp(np.abs(np.log(sizes) - np.log(sizes[one])).max(axis=1))
+        others = [at for at in np.argsort(unlike) if at != one and labels[at] == labels[one] and unlike[at] < 2][:100]
+        expected = 1 if is_good[one] else lower_end(int(is_good[others].sum()), len(others))
+        assert np.isclose(shares[one], expected)
 
 
 def test_no_box_is_doubled_where_things_lie_on_each_other() -> None:
