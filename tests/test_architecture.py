@@ -69,7 +69,7 @@ ONLY_IN = {
     "sklearn": {"dataset/sources"},
     "jinja2": {"foundation/html"},
     "ray": {"experiments/cluster"},
-    "scipy": {"experiments/importance", "experiments/learning_curve", "learning/metrics"},
+    "scipy": {"experiments/importance", "experiments/learning_curve", "inference/label_errors", "learning/metrics"},
     "starlette": {"app/web"},
     "uvicorn": {"app/web", "tracking/store"},
 }
