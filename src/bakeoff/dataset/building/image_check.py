@@ -26,6 +26,7 @@ from bakeoff.foundation.tf_loading import quiet_pillow, stderr_aside
 MOST_BYTES = 1 << 28
 MOST_PIXELS = 178_000_000  # of a JPEG that can be decoded at an eighth of its size
 MOST_AT_ONCE = 1 << 26  # pixels, 8192 x 8192, of what must be decoded whole: about 7 bytes of memory for each
+MOST_SIDE = 65_500  # pixels, the most that libjpeg writes; a row or a column of more takes many bytes for each
 MOST_SCANS = 100  # of a JPEG; each is a pass over all of its pixels
 MANY_BYTES = 1 << 20  # of an animation, whose frames are not counted then
 STRIP = 1 << 20  # pixels that are converted at once
@@ -62,7 +63,9 @@ def read_image(path: str | Path) -> bytes:
     """Return the file's bytes, unless they are too many for an image. Raises RejectedItem."""
     with open_regular(path) as file:
         require_length(os.fstat(file.fileno()).st_size)
-        return file.read()
+        data = file.read(MOST_BYTES + 1)  # it may grow meanwhile
+    require_length(len(data))
+    return data
 
 
 def require_length(length: int) -> None:
@@ -266,6 +269,8 @@ def _open(data: bytes) -> Iterator[Image.Image]:
 
 
 def _require_pixels(size: tuple[int, int], most: int, remedy: str = "; make it smaller") -> None:
+    if max(size) > MOST_SIDE:
+        raise RejectedItem(f"{size[0]}x{size[1]}: more than {MOST_SIDE:,} pixels on a side{remedy}")
     if size[0] * size[1] > most:
         raise RejectedItem(f"{size[0]}x{size[1]}: more than {most:,} pixels{remedy}")
 

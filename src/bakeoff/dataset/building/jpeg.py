@@ -17,6 +17,9 @@ FRAMES = {marker for marker in range(0xC0, 0xD0) if marker not in (0xC4, 0xC8, 0
 BASELINE, EXTENDED, PROGRESSIVE = 0xC0, 0xC1, 0xC2
 ALONE = {0x01, *range(0xD0, 0xD8)}  # markers without a length
 MANY = 1 << 24  # bytes, too many for an array of them all
+MOST_MARKERS = 1 << 16  # before the image data, with the bytes that fill up between them, and as many in these data
+MOST_EXIF = 100  # blocks; Pillow copies all before each
+FILL = re.compile(rb"\xff*")
 IN_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # the first marker after entropy-coded data
 
 
@@ -44,10 +47,14 @@ class Jpeg:
 
 def read_markers(data: bytes) -> Jpeg:
     """Return what the header says. Raises ValueError with what is wrong with the stream, for a person."""
-    place, orientation = 2, 1
+    place, orientation, exif_blocks = 2, 1, 0
     frame: tuple[int, int, int, int, int] | None = None
+    left = MOST_MARKERS
     while True:
-        marker, place = _find_marker(data, place)
+        marker, place, fill_bytes = _find_marker(data, place)
+        left -= 1 + fill_bytes
+        if left < 0 or exif_blocks > MOST_EXIF:
+            raise ValueError("damaged header: thousands of markers before the image data")
         if marker == 0xD9:
             raise ValueError("ends before the image data: only a header")
         if marker in ALONE:
@@ -62,7 +69,8 @@ def read_markers(data: bytes) -> Jpeg:
             bits, height, width, components = struct.unpack(">BHHB", segment[:6])
             frame = (marker, bits, height, width, components)
         elif marker == APP1 and segment.startswith(b"Exif\0\0"):
-            orientation = read_orientation(segment)
+            exif_blocks += 1
+            orientation = read_orientation(segment) if exif_blocks == 1 else orientation
         elif marker == START_OF_SCAN:
             break
         place += length
@@ -88,17 +96,17 @@ def read_orientation(block: bytes) -> int:
     return orientation if orientation in range(1, 9) else 1
 
 
-def _find_marker(data: bytes, place: int) -> tuple[int, int]:
-    """Return the marker at `place` and where its content starts."""
+def _find_marker(data: bytes, place: int) -> tuple[int, int, int]:
+    """Return the marker at `place`, where its content starts, and how many bytes before it fill up."""
     if place + 2 > len(data):
         raise ValueError("cut off inside the header")
     if data[place] != 0xFF:
         raise ValueError(f"damaged header: no marker at byte {place}")
-    while place + 1 < len(data) and data[place + 1] == 0xFF:  # fill bytes
-        place += 1
-    if place + 1 >= len(data):
+    match = FILL.match(data, place + 1)
+    end = match.end() if match else place + 1
+    if end >= len(data):
         raise ValueError("cut off inside the header")
-    return data[place + 1], place + 2
+    return data[end], end + 1, end - place - 1
 
 
 def _find_end(data: bytes, scan: int) -> tuple[int, int]:
@@ -114,7 +122,7 @@ def _find_end(data: bytes, scan: int) -> tuple[int, int]:
         if len(ends) == 1 and ends[0] + scan == len(data) - 2:
             return len(data), int(np.count_nonzero(markers == START_OF_SCAN))
     place = scan
-    while True:
+    for _ in range(MOST_MARKERS):
         following = IN_SCAN.search(data, place)
         if not following:
             raise ValueError("cut off: the end of the image is missing")
@@ -123,3 +131,4 @@ def _find_end(data: bytes, scan: int) -> tuple[int, int]:
             return place, data.count(b"\xff\xda", scan, place)
         if marker not in ALONE:
             place += int.from_bytes(data[place : place + 2])
+    raise ValueError("damaged: thousands of markers in the image data")

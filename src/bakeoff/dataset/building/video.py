@@ -24,6 +24,8 @@ from bakeoff.foundation.files import NO_REGULAR_FILE, hash_file
 QUALITY = 90  # of frames; over 42 dB against the decoded video at a twentieth of the raw bytes, on short scenes
 EXACT = Interpolation.AREA | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INT
 UNBELIEVABLE_RATE = 1000.0
+MOST_PIXELS = 1 << 25  # of a frame; 8K has 33 million
+MANY_PIXELS, MOST_IN_BYTE = 1 << 30, 1 << 17  # of all frames; a film of more pixels than many has fewer in each byte
 # Containers that hold their own frames. A playlist, or a text that FFmpeg takes for one, names other files.
 CONTAINERS = "mov,matroska,avi,mpegts,mpeg,mpegvideo,m4v,flv,asf,ogg,gif,apng,mjpeg,h264,hevc,ivf,dv,mxf,nut"
 
@@ -44,7 +46,7 @@ def check_video(path: Path) -> CheckedClip:
         declared, rate = stream.frames, _read_rate(stream)
         count, sample, size = 0, None, (0, 0)
         middle = declared // 2
-        for frame in container.decode(stream):
+        for frame in decode_frames(container, stream):
             if frame.is_corrupt:
                 raise RejectedItem(f"broken video: frame {count} is damaged")
             if count == 0 or count == middle:
@@ -98,7 +100,7 @@ def view_raw(data: bytes, width: int, height: int) -> np.ndarray:
 def encode_video(path: Path, size: tuple[int, int], step: int) -> Iterator[bytes]:
     """Yield JPEGs of every `step`-th frame at (width, height), upright."""
     with _refuse_plainly(), _open(path) as (container, stream):
-        for frame in islice(container.decode(stream), 0, None, step):
+        for frame in islice(decode_frames(container, stream), 0, None, step):
             turns = round(frame.rotation / 90) % 4
             width, height = size[::-1] if turns % 2 else size
             rgb = frame.reformat(width, height, "rgb24", dst_colorspace="itu601", interpolation=EXACT)
@@ -127,6 +129,20 @@ def open_container(path: Path) -> av.container.InputContainer:
     if not path.is_file():
         raise ValueError("no such file" if not path.exists() else NO_REGULAR_FILE)
     return av.open(str(path.resolve()), options={"format_whitelist": CONTAINERS, "protocol_whitelist": "file"})
+
+
+def decode_frames(container: av.container.InputContainer, stream: av.VideoStream) -> Iterator[av.VideoFrame]:
+    """Yield each frame. Raises FFmpegError, or ValueError for frames that no memory or no patience is enough for."""
+    codec, pixels = stream.codec_context, 0
+    codec.options = {**codec.options, "max_pixels": str(MOST_PIXELS)}  # also of a frame in the middle
+    if codec.width * codec.height > MOST_PIXELS:
+        raise ValueError(f"{codec.width}x{codec.height}: more than {MOST_PIXELS:,} pixels; make its frames smaller")
+    most = max(MANY_PIXELS, MOST_IN_BYTE * container.size)
+    for frame in container.decode(stream):
+        pixels += frame.width * frame.height
+        if pixels > most:
+            raise ValueError(f"{container.size:,} bytes become more than {most:,} pixels; no film packs so well")
+        yield frame
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import simplejpeg
 from PIL import Image
 
 from bakeoff.dataset.building.image_check import NEAR, hash_picture
-from bakeoff.dataset.building.video import open_container
+from bakeoff.dataset.building.video import decode_frames, open_container
 from bakeoff.dataset.sources.paths import format_of
 from bakeoff.foundation.errors import DataError, one_line
 
@@ -122,12 +122,12 @@ def _decode(container: "av.container.InputContainer", taken: Taken) -> Iterator[
     stream.thread_type = "AUTO"
     rate, first = float(stream.average_rate or stream.guessed_rate or 25), None
     try:
-        for frame in container.decode(stream):
+        for frame in decode_frames(container, stream):
             time = taken.frames / rate if frame.time is None else frame.time
             first = time if first is None else first
             taken.frames += 1
             yield max(time - first, 0.0), frame
-    except av.error.FFmpegError as error:
+    except (av.error.FFmpegError, ValueError) as error:
         taken.broken = f"broken after frame {taken.frames}: {_plain(error)}"
     if taken.frames < stream.frames and not taken.broken:
         taken.broken = f"broken, {taken.frames:,} of its {stream.frames:,} frames can be decoded"

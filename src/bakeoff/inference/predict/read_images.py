@@ -14,7 +14,7 @@ import simplejpeg
 from PIL import Image
 
 from bakeoff.dataset.building import image_check, jpeg
-from bakeoff.dataset.building.video import open_container
+from bakeoff.dataset.building.video import decode_frames, open_container
 from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of
 from bakeoff.foundation.errors import DataError, one_line
 from bakeoff.foundation.files import NO_REGULAR_FILE, open_regular
@@ -113,11 +113,11 @@ class Video:
     def read(self) -> Iterator[np.ndarray]:
         count = 0
         try:
-            for frame in self._container.decode(self._stream):
+            for frame in decode_frames(self._container, self._stream):
                 turns = round(frame.rotation / 90) % 4
                 yield np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
                 count += 1
-        except av.error.FFmpegError as error:
+        except (av.error.FFmpegError, ValueError) as error:
             raise DataError(f"broken video after frame {count}: {one_line(error)}") from None
         if not count:
             raise DataError("broken video: not one frame can be decoded")
