@@ -183,6 +183,61 @@ def test_a_zip_with_a_broken_end_is_refused(mark: bytes, filling: bytes, workspa
             (workspace / "conf/data").mkdir()
 
 
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_that_is_packed_otherwise_and_damaged_is_refused(packing: int, workspace: Path) -> None:
+    path = workspace.parent / "a.zip"
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        archive.writestr("cat/1.png", SOUND["cat/1.png"])
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3 : len(data) // 3 + 40] = b"\xff" * 40
+    with pytest.raises(DataError, match=r"b\.zip: broken zip: "):
+        bring(write(workspace.parent / "b.zip", bytes(data)))
+    require_nothing_left(workspace)
+
+
+@pytest.mark.parametrize("change", ["grows", "shrinks", "goes"])
+def test_a_file_that_changes_while_it_is_copied_is_named(
+    change: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last, real, written = workspace.parent / "exported/dog/2.png", shutil.copyfileobj, []
+    for name, content in SOUND.items():
+        write(workspace.parent / "exported" / name, content)
+
+    def change_another(source: io.BufferedReader, copy: io.BufferedWriter, length: int) -> None:
+        written.append(copy.name)
+        if len(written) == 3:  # the first of those that are copied whole
+            last.unlink()
+            if change != "goes":
+                write(last, SOUND["dog/2.png"] * 2 if change == "grows" else b"x")
+        real(source, copy, length)
+
+    monkeypatch.setattr(shutil, "copyfileobj", change_another)
+    with pytest.raises(DataError, match=r"dog/2\.png: .*while it was (copied|read); run the same command again"):
+        bring(workspace.parent / "exported")
+    require_nothing_left(workspace)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("names", "named"),
+    [(["train/cat/1.png", "train/cat/2.png"], "'cat'"), (["cat/1.png", "dog/2.png", "test.txt"], "test.txt")],
+)
+def test_warnings_come_before_pictures_are_copied(names: list[str], named: str, packed: bool, workspace: Path) -> None:
+    entries = dict(zip(names, [*SOUND.values(), b"2.png\n"], strict=False))
+    for name, content in entries.items():
+        write(workspace.parent / "exported" / name, content)
+    source = pack(workspace.parent / "exported.zip", entries) if packed else workspace.parent / "exported"
+    seen: list[str] = []
+
+    def warn(line: str) -> None:
+        seen.append(line)
+        assert {path.stat().st_size for path in (workspace / "data/raw").rglob("*.png")} == {64}
+
+    brought = bring_in(Request(source, "field", Path("data/raw/field")), warn)
+    assert len(seen) == 1 and missing_in(seen[0], "warning: ", named) == []
+    assert {path.read_bytes() for path in brought.folder.rglob("*.png")} == set(SOUND.values())
+
+
 def test_a_zip_with_a_password_is_refused(workspace: Path) -> None:
     data = bytearray(pack(workspace.parent / "a.zip", SOUND).read_bytes())
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):

@@ -64,22 +64,10 @@ def _list_counts(survey: "Survey") -> Iterator[tuple[str, ...]]:
         yield (f"  and {len(survey.classes) - MOST_CLASSES} classes more", *("" for _ in sides))
 
 
-def _list_warnings(brought: "Brought") -> Iterator[str]:
-    from bakeoff.importing.datasets.detect_format import UNSAID
-
-    survey = brought.survey
-    if survey.layout.kind in ("image_folders", "clips") and len(survey.classes) == 1:
-        yield f"warning: all of it is one class, {survey.classes[0]!r}, by the name of its folder"
-    if survey.lists and set(survey.images) == {UNSAID}:
-        names = ", ".join(survey.lists)
-        yield f"warning: {names} may be a published split, and is not used; see data.split in docs/records.md"
-
-
 def _list_remarks(brought: "Brought") -> Iterator[str]:
     from bakeoff.importing.datasets.detect_format import UNSAID
 
     survey = brought.survey
-    yield from _list_warnings(brought)
     if brought.beside:
         more = f" and {len(brought.beside) - MOST_BESIDE:,} more" if len(brought.beside) > MOST_BESIDE else ""
         yield f"  beside it, and not used: {', '.join(brought.beside[:MOST_BESIDE])}{more}"

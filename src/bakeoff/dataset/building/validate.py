@@ -4,6 +4,7 @@ Annotated boxes become shares of the image as it is shown. An image with an EXIF
 stored or as shown: the recorded size tells which where the two differ in it, else `data.boxes_drawn_on`.
 """
 
+import hashlib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,11 +29,13 @@ from bakeoff.dataset.sources.parsing import quote
 from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.files import hash_file
 
 if TYPE_CHECKING:
     from bakeoff.dataset.building.video import CheckedClip
 
 SLACK = 1.0  # pixels that a box may stick out, as tools that count from 1 make them
+CHANGED = ", changed while the records were being built; run the same command again"
 DROPPED = "; left out"  # how the note of a bad box ends
 AS_STORED = "boxes turned upright with the image"
 UNSAID = "unsaid"
@@ -118,7 +121,10 @@ def _examine_content(dataset: Dataset, root: Path, item: Item) -> ItemVerdict:
 
 def make_record(dataset: Dataset, root: Path, item: Item, verdict: ItemVerdict) -> tuple[Record, str | None]:
     """Return the record, and the digest of its image if it is known. Raises DataError if the file is another by now."""
-    frames = _encode_frames(dataset, root, item, verdict)
+    try:
+        frames = _encode_frames(dataset, root, item, verdict)
+    except (RejectedItem, OSError) as error:
+        raise DataError(f"{item.name}: {getattr(error, 'strerror', None) or error}{CHANGED}") from None
     record = Record(
         item.name, frames, verdict.height, verdict.width, verdict.boxes, verdict.labels,
         frames_per_second=verdict.frames_per_second,
@@ -179,8 +185,7 @@ def _encode_frames(dataset: Dataset, root: Path, item: Item, verdict: ItemVerdic
     size = verdict.width, verdict.height
     if item.media in ("image", "example") and not verdict.frames_per_second:
         image = _read_image(dataset, root, item)
-        if compute_checksum(image) != verdict.checksum:
-            raise DataError(f"{item.name}: changed while the records were being built; run the same command again")
+        _require_unchanged(item, compute_checksum(image) == verdict.checksum)
         if verdict.untouched:
             return (image,)
         limits = dataset.max_side, dataset.square
@@ -188,11 +193,22 @@ def _encode_frames(dataset: Dataset, root: Path, item: Item, verdict: ItemVerdic
     from bakeoff.dataset.building import video
 
     if item.media == "frames":
-        return tuple(video.encode_folder(root / item.path, verdict.step, dataset.max_side, dataset.square))
-    if isinstance(dataset, TfRecords):
+        path = root / item.path
+        frames = tuple(video.encode_folder(path, verdict.step, dataset.max_side, dataset.square))
+        _require_unchanged(item, video.hash_frames(path) == verdict.sha256)
+    elif isinstance(dataset, TfRecords):
         raw = read_foreign(dataset, root, item).raw or b""
-        return tuple(video.encode_arrays(video.view_raw(raw, dataset.width, dataset.height), size, verdict.step))
-    return tuple(video.encode_video(root / item.path, size, verdict.step))
+        _require_unchanged(item, hashlib.sha256(raw).hexdigest() == verdict.sha256)
+        frames = tuple(video.encode_arrays(video.view_raw(raw, dataset.width, dataset.height), size, verdict.step))
+    else:
+        frames = tuple(video.encode_video(root / item.path, size, verdict.step))
+        _require_unchanged(item, hash_file(root / item.path) == verdict.sha256)
+    return frames
+
+
+def _require_unchanged(item: Item, is_same: bool) -> None:
+    if not is_same:
+        raise DataError(f"{item.name}: another file{CHANGED}")
 
 
 def _read_image(dataset: Dataset, root: Path, item: Item) -> bytes:

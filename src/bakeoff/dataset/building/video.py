@@ -113,6 +113,14 @@ def encode_folder(folder: Path, step: int, max_side: int | None, is_square: bool
         yield encode_stored(data, check_image(data, max_side, is_square), max_side, is_square)
 
 
+def hash_frames(folder: Path) -> str:
+    """Return the digest that `check_frames` gives a folder."""
+    digest = hashlib.sha256()
+    for file in list_frames(folder):
+        digest.update(hashlib.sha256(read_image(file)).digest())
+    return digest.hexdigest()
+
+
 def encode_arrays(frames: np.ndarray, size: tuple[int, int], step: int) -> Iterator[bytes]:
     for frame in frames[::step]:
         if frame.shape[:2] != size[::-1]:

@@ -14,13 +14,13 @@ from bakeoff.dataset.sources.dataset import Dataset, Item, find_side
 from bakeoff.dataset.sources.labels import find_unfit_label
 from bakeoff.dataset.sources.parsing import quote
 from bakeoff.dataset.sources.paths import (
-    HEAD,
     IMAGE_SUFFIXES,
     VIDEO_SUFFIXES,
     format_of,
     list_files,
     list_folders,
     locate,
+    read_head,
 )
 from bakeoff.foundation.errors import DataError
 
@@ -126,9 +126,11 @@ def _refuse_mixture(root: Path, side: str, other: str) -> DataError:
 def judge_image(root: Path, path: str, problem: str | None) -> tuple[str | None, bool]:
     """Return why a file cannot be used, and whether it is ignored: neither its name nor its content says image."""
     if not problem and os.path.splitext(path)[1].lower() not in IMAGE_SUFFIXES:
-        with (root / path).open("rb") as file:
-            if format_of(file.read(HEAD)) is None:
-                return "no image, neither by name nor by content", True
+        head = read_head(root / path)
+        if isinstance(head, str):
+            return head, False
+        if format_of(head) is None:
+            return "no image, neither by name nor by content", True
     return problem, False
 
 

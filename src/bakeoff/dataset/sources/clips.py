@@ -81,6 +81,8 @@ class Clips(Dataset):
             problem = f"{table}:{line}: split must be train, validation or test, got {make_printable(given)!r}"
         group = next((row[column] for column in GROUPS if row.get(column)), None)
         media: Media = "frames" if (root / path).is_dir() else "video"
+        if media == "frames" and not problem:
+            problem = next((f"{file}: {why}" for file, why in list_files(root, path) if why), None)
         return Item(path, path, media, split=find_side(given), group=group, labels=tuple(labels), problem=problem)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from bakeoff.dataset.sources import parsing
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import DataError
-from bakeoff.foundation.files import find_irregular
+from bakeoff.foundation.files import find_irregular, open_regular
 
 IMAGE_SUFFIXES = frozenset(
     ".jpg .jpeg .jpe .jfif .png .gif .bmp .webp .tif .tiff .mpo .ppm .pgm .heic .heif .avif".split()
@@ -29,6 +29,7 @@ HEAD = 64  # bytes that are enough to recognise a file
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
 FOLDER = "folder"
 LEAVES = "leaves the dataset's folder"
+GONE = "went away while it was read; run the same command again"
 Row = tuple[int, dict[str, str]]  # the line's number, the values by column
 
 _FORMATS = (
@@ -63,6 +64,9 @@ def list_files(root: Path, inside: str = "") -> Iterator[tuple[str, str | None]]
 
     Holds the names of one folder, and of those above it, at a time. Hidden files are no part of a dataset.
     """
+    if not stays_inside(root, inside):
+        yield inside, f"a link that {LEAVES}"
+        return
     open_folders = [_list_entries(root, inside)]
     while open_folders:
         path, kind, is_link = next(open_folders[-1], (None, None, False))
@@ -82,7 +86,7 @@ def list_files(root: Path, inside: str = "") -> Iterator[tuple[str, str | None]]
 
 def _list_entries(root: Path, inside: str) -> Iterator[tuple[str, str | None, bool]]:
     """Yield the path, the kind and whether it is a link of each name in a folder, in sorted order."""
-    with os.scandir(root / inside) as entries:
+    with _scan(root, inside) as entries:
         names = [(entry.name, _kind_of(entry), entry.is_symlink()) for entry in entries if entry.name[0] != "."]
     for name, kind, is_link in sorted(names, key=lambda row: row[0]):
         yield f"{inside}/{name}" if inside else name, kind, is_link
@@ -93,9 +97,35 @@ def _kind_of(entry: os.DirEntry[str]) -> str | None:
     return find_irregular(entry) or (FOLDER if entry.is_dir() else None)
 
 
+@contextmanager
+def _scan(root: Path, inside: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """Give the entries of a folder. Raises DataError for one that went away since it was listed."""
+    try:
+        with os.scandir(root / inside) as entries:
+            yield entries
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError(f"{make_printable((root / inside).as_posix())}: {GONE}") from None
+
+
 def list_folders(root: Path, inside: str = "") -> list[str]:
-    with os.scandir(root / inside) as entries:
+    """Return the names of the folders in one. Raises DataError for one that a link leads out to."""
+    require_own_folder(root, inside)
+    with _scan(root, inside) as entries:
         return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+
+
+def require_own_folder(root: Path, inside: str) -> None:
+    if not stays_inside(root, inside):
+        raise DataError(f"{(root / inside).as_posix()}: a link that {LEAVES}; copy what it points to")
+
+
+def read_head(path: str | Path) -> bytes | str:
+    """Return the bytes by which a file is recognised, or why it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            return file.read(HEAD)
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
 
 
 def find_unfit_name(name: str) -> str | None:

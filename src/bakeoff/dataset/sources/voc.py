@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from bakeoff.dataset.sources.class_folders import Unlabelled, list_side_folders, make_unannotated
 from bakeoff.dataset.sources.dataset import Corners, Dataset, Item
 from bakeoff.dataset.sources.parsing import parse_number, parse_xml, quote, read_bytes
-from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files, locate, make_printable
+from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files, locate, make_printable, require_own_folder
 from bakeoff.foundation.errors import DataError
 
 FIRST_SUFFIXES = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG")
@@ -33,7 +33,7 @@ class PascalVoc(Dataset):
             for path, problem in list_files(root, images):
                 if path.lower().endswith(".xml"):
                     continue
-                if not (root / _locate_beside(path, images, annotations, ".xml")).is_file():
+                if not os.path.isfile(root / _locate_beside(path, images, annotations, ".xml")):
                     yield make_unannotated(root, path, problem, self.unlabelled, side)
                 elif problem:
                     yield Item(path, path, problem=problem)
@@ -71,6 +71,7 @@ def require_folders(root: Path, *names: str) -> None:
         if not (root / name).is_dir():
             there = ", ".join(sorted(entry.name for entry in os.scandir(root) if entry.is_dir())) or "none"
             raise DataError(f"{(root / name).as_posix()}: no such folder; folders in {root.as_posix()}: {there}")
+        require_own_folder(root, name)
 
 
 def _locate_image(root: Path, images: str, annotations: str, path: str, named: str) -> tuple[str, str | None]:
@@ -79,7 +80,7 @@ def _locate_image(root: Path, images: str, annotations: str, path: str, named: s
     known = [suffix] if suffix.lower() in IMAGE_SUFFIXES else []
     for candidate in dict.fromkeys([*known, *FIRST_SUFFIXES, *sorted(IMAGE_SUFFIXES)]):
         beside = _locate_beside(path, annotations, images, candidate)
-        if (root / beside).is_file():
+        if os.path.isfile(root / beside):
             return locate(root, beside)
     if named:
         name = named if "/" in named else PurePosixPath(named.replace("\\", "/")).name

@@ -7,6 +7,7 @@ Where data.yaml or obj.data names images for `train`, `val` and `test`, these ar
 the names of the sides.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -44,6 +45,8 @@ class Yolo(Dataset):
         for path, problem in list_files(root):
             pure = PurePosixPath(path)
             if not self._may_be_image(pure):
+                if problem and not path.lower().endswith(TEXTS):  # a linked folder, for one
+                    yield Item(path, path, problem=problem, ignored=True)
                 continue
             has_images = True
             side = sides.find(path) or next((side for side in map(find_side, pure.parts[:-1]) if side), None)
@@ -53,7 +56,7 @@ class Yolo(Dataset):
                 yield Item(path, path, problem=f"in none of the sides that {stated_in} names", ignored=True)
                 continue
             text = swap_folder(pure, self.images, self.annotations).with_suffix(".txt").as_posix()
-            if problem or not (root / text).is_file():
+            if problem or not os.path.isfile(root / text):
                 yield make_unannotated(root, path, problem, self.unlabelled, side)
                 continue
             try:
@@ -85,7 +88,7 @@ class Yolo(Dataset):
     def _read_sides(self, root: Path) -> tuple[str, Sides]:
         """Return the file that states the sides, and the sides."""
         files = YAMLS if self.images else (*YAMLS, DARKNET)
-        file = next((name for name in files if (root / name).is_file()), None)
+        file = next((name for name in files if os.path.isfile(root / name)), None)
         asked = self.split.by in ("auto", "given", "given_test") and not self.split.validation_list
         keeps_test = self.split.by == "given_test"
         return file or "", (read_sides(root, file, keeps_test=keeps_test) if file and asked else None) or Sides()
@@ -96,7 +99,7 @@ class Yolo(Dataset):
             inside = not self.annotations or self.annotations in pure.parts[:-1]
             if inside and pure.suffix == ".txt" and pure.name != "classes.txt":
                 image = root / swap_folder(pure, self.annotations, self.images)
-                is_alone = not any(image.with_suffix(suffix).is_file() for suffix in SUFFIXES)
+                is_alone = not any(os.path.isfile(image.with_suffix(suffix)) for suffix in SUFFIXES)
                 if is_alone and (self.annotations or _holds_boxes(root / path, classes)):
                     yield Item(path, path, problem="an annotation without an image of its name")
 
@@ -143,7 +146,7 @@ def _holds_boxes(path: Path, classes: list[str]) -> bool:
 
 def find_classes(root: Path) -> tuple[str, list[str]] | None:
     """Return the file that names the classes, and these in their order; None if there is no such file."""
-    file = next((name for name in NAMES_IN if (root / name).is_file()), None)
+    file = next((name for name in NAMES_IN if os.path.isfile(root / name)), None)
     if file is None:
         return None
     return file, read_names(root, file) if file in (*YAMLS, DARKNET) else read_labels(root, file)

@@ -4,6 +4,7 @@ A name that leaves the folder, a link, a file that would be written twice: the w
 """
 
 import errno
+import lzma
 import os
 import re
 import shutil
@@ -16,8 +17,20 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from bakeoff.dataset.sources.parsing import quote
-from bakeoff.dataset.sources.paths import CONTROL, LEAVES, LONGEST_NAME, LONGEST_PART, list_files, make_printable
+from bakeoff.dataset.sources.paths import (
+    CONTROL,
+    GONE,
+    HEAD,
+    IMAGE_SUFFIXES,
+    LEAVES,
+    LONGEST_NAME,
+    LONGEST_PART,
+    VIDEO_SUFFIXES,
+    list_files,
+    make_printable,
+)
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.files import open_regular
 
 PIECE = 1 << 20  # bytes that are copied at once
 MOST_FILES = 1_000_000
@@ -28,29 +41,30 @@ DRIVE = re.compile(r"[A-Za-z]:")
 OF_SYSTEMS = ("__MACOSX", "Thumbs.db", "desktop.ini")
 
 
-def copy_whole(source: Path, into: Path, most_bytes: int) -> int:
+def copy_whole(source: Path, into: Path, most_bytes: int, *, heads_only: bool = False) -> int:
     """Copy a folder's files, or a zip's, into an empty folder; return how many were left out as a system's own.
 
-    Raises DataError and WorkspaceError; what was written until then is for the caller to remove.
+    With `heads_only`, pictures and films get the first bytes alone, by which they are recognised. Raises DataError and
+    WorkspaceError; what was written until then is for the caller to remove.
     """
     if source.is_dir():
-        return _copy_folder(source, into, most_bytes)
+        return _copy_folder(source, into, most_bytes, heads_only)
     if not source.is_file():
         raise DataError(f"{source}: no such file or folder")
     try:
         with zipfile.ZipFile(source) as archive:
-            return _unpack(archive, source, into, most_bytes)
+            return _unpack(archive, source, into, most_bytes, heads_only)
     except zipfile.BadZipFile as error:
         if zipfile.is_zipfile(source):
             raise DataError(f"{source}: broken zip: {error}; download or export it again") from None
         remedy = "unpack other archives yourself and name their folder"
         raise DataError(f"{source}: must be a zip or a folder; {remedy}") from None
-    except (zlib.error, EOFError, struct.error, ValueError, NotImplementedError) as error:
+    except (zlib.error, lzma.LZMAError, EOFError, struct.error, ValueError, NotImplementedError) as error:
         raise DataError(f"{source}: broken zip: {error}; download or export it again") from None
     except OSError as error:
-        if error.errno != errno.EINVAL:
+        if error.errno not in (None, errno.EINVAL):  # bzip2 raises one without a number
             raise
-        raise DataError(f"{source}: broken zip: it names a place before its start; download it again") from None
+        raise DataError(f"{source}: broken zip: {error.strerror or error}; download or export it again") from None
 
 
 def is_of_system(name: str) -> bool:
@@ -58,7 +72,7 @@ def is_of_system(name: str) -> bool:
     return any(part.startswith(".") or part in OF_SYSTEMS for part in PurePosixPath(name).parts)
 
 
-def _unpack(archive: zipfile.ZipFile, source: Path, into: Path, most_bytes: int) -> int:
+def _unpack(archive: zipfile.ZipFile, source: Path, into: Path, most_bytes: int, heads_only: bool) -> int:
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(entries) > MOST_FILES:
         raise DataError(f"{source}: holds {len(entries):,} files, more than {MOST_FILES:,}; divide it")
@@ -75,7 +89,7 @@ def _unpack(archive: zipfile.ZipFile, source: Path, into: Path, most_bytes: int)
     for entry, name in wanted:
         try:
             with archive.open(entry) as file:
-                _write(file, into / name)
+                _write(file, into / name, _choose_length(name, entry.file_size, heads_only))
         except (RuntimeError, NotImplementedError) as error:  # a password, or a way of packing that Python lacks
             raise DataError(f"{source}: {quote(name)} cannot be unpacked: {error}; pack it without") from None
     return len(entries) - len(wanted)
@@ -114,16 +128,28 @@ def _require_apart(source: Path, names: list[str]) -> None:
             raise DataError(f"{source}: {quote(name)} lies in what is a file; nothing was unpacked, pack it again")
 
 
-def _copy_folder(source: Path, into: Path, most_bytes: int) -> int:
+def _copy_folder(source: Path, into: Path, most_bytes: int, heads_only: bool) -> int:
     if into.resolve().is_relative_to(source.resolve()):
         raise DataError(f"{source}: would be copied into itself, to {into}; name the dataset's own folder")
     names = list(_list_plain_files(source))
-    require_room(into, sum(os.path.getsize(source / name) for name in names), most_bytes, source)
     wanted = [name for name in names if not is_of_system(name)]
-    for name in wanted:
-        with (source / name).open("rb") as file:
-            _write(file, into / name)
+    try:
+        sizes = {name: os.path.getsize(source / name) for name in wanted}
+        require_room(into, sum(sizes.values()), most_bytes, source)
+        for name, size in sizes.items():
+            length = _choose_length(name, size, heads_only)
+            with open_regular(source / name) as file:
+                copied = _write(file, into / name, length)
+                if copied < length or (length == size and file.read(1)):
+                    raise DataError(f"{source}: {name}: another length while it was copied; run the same command again")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise DataError(f"{make_printable(str(error.filename))}: {GONE}") from None
     return len(names) - len(wanted)
+
+
+def _choose_length(name: str, size: int, heads_only: bool) -> int:
+    is_media = PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES | VIDEO_SUFFIXES
+    return min(size, HEAD) if heads_only and is_media else size
 
 
 def _list_plain_files(source: Path) -> Iterator[str]:
@@ -150,7 +176,21 @@ def require_room(into: Path, needed: int, most_bytes: int, source: Path) -> None
         )
 
 
-def _write(file: IO[bytes], path: Path) -> None:
+class _Bounded:
+    """The beginning of a file, which may be larger by now."""
+
+    def __init__(self, file: IO[bytes], length: int) -> None:
+        self._file, self._left = file, length
+
+    def read(self, length: int) -> bytes:
+        data = self._file.read(min(length, self._left))
+        self._left -= len(data)
+        return data
+
+
+def _write(file: IO[bytes], path: Path, length: int) -> int:
+    """Write the first bytes of a file to a new one, and return how many there are."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as copy:
-        shutil.copyfileobj(file, copy, PIECE)
+        shutil.copyfileobj(_Bounded(file, length), copy, PIECE)
+        return copy.tell()

@@ -11,7 +11,7 @@ from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.sources import SOURCES
 from bakeoff.dataset.sources.dataset import Dataset, Item, SplitSettings, find_side
 from bakeoff.dataset.sources.parsing import read_lines
-from bakeoff.dataset.sources.paths import HEAD, format_of, make_printable, what_instead
+from bakeoff.dataset.sources.paths import format_of, make_printable, read_head, what_instead
 from bakeoff.foundation.errors import BakeoffError, DataError
 from bakeoff.importing.datasets.detect_class_folders import find_clips, find_image_folders
 from bakeoff.importing.datasets.detect_coco_csv import find_coco, find_csv
@@ -140,8 +140,9 @@ def _judge_head(root: Path, item: Item) -> str | None:
     """Return why an image is none by its first bytes, such as a page that was saved as .jpg."""
     if item.media != "image":
         return None
-    with (root / item.path).open("rb") as file:
-        head = file.read(HEAD)
+    head = read_head(root / item.path)
+    if isinstance(head, str):
+        return head
     return None if format_of(head) else what_instead(head)
 
 

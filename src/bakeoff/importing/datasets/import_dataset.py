@@ -2,18 +2,20 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.config.compose.option_lookup import PRESET
 from bakeoff.dataset.sources.dataset import find_side
+from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.foundation.files import building
+from bakeoff.foundation.progress import print_line
 from bakeoff.importing.datasets.copying import copy_whole, is_of_system
-from bakeoff.importing.datasets.detect_format import OF_BOXES, Survey, survey_folder
+from bakeoff.importing.datasets.detect_format import OF_BOXES, UNSAID, Survey, survey_folder
 from bakeoff.importing.datasets.tree import Tree
 from bakeoff.learning.run_file.yaml_file import write_mapping
 
@@ -48,9 +50,10 @@ def choose_name(given: str | None, source: Path) -> str:
     return workspace.choose_option_name(given, stem, reserved=PRESET)
 
 
-def bring_in(request: Request) -> Brought:
-    """Copy or unpack the source, recognise it and write the option. A folder of data/raw is read where it is.
+def bring_in(request: Request, warn: Callable[[str], None] = print_line) -> Brought:
+    """Recognise the source, copy or unpack it, and write the option. A folder of data/raw is read where it is.
 
+    What a user may want to stop for is a warning before pictures and films are copied.
     Raises ConfigError, DataError and WorkspaceError; then there is neither a folder nor an option.
     """
     option = workspace.CONF / "data" / f"{request.name}.yaml"
@@ -58,18 +61,32 @@ def bring_in(request: Request) -> Brought:
         raise ConfigError(f"{option.as_posix()}: there already; choose another --name, or remove it")
     if _lies_in_raw(request.source):
         inner, survey, others = find_dataset(request.source, request.kind)
+        _warn_early(survey, warn)
         top, folder = (path.resolve().relative_to(Path.cwd()) for path in (request.source, inner))
         _write_option(option, folder, request.source, survey)
         return Brought(folder, option, survey, others, beside=list_beside(request.source, inner), tracked=top)
     _require_new(request.folder)
     with building(request.folder) as partial:
-        left_out = copy_whole(request.source, partial, request.most_bytes)
+        copy_whole(request.source, partial, request.most_bytes, heads_only=True)
         _lift(partial)
         inner, survey, others = find_dataset(partial, request.kind)
+        _warn_early(survey, warn)
+        shutil.rmtree(partial)
+        partial.mkdir()
+        left_out = copy_whole(request.source, partial, request.most_bytes)
+        _lift(partial)
         folder, beside = request.folder / inner.relative_to(partial), list_beside(partial, inner)
     with _remove_on_failure(request.folder):
         _write_option(option, folder, request.source, survey)
     return Brought(folder, option, survey, others, left_out, beside, request.folder)
+
+
+def _warn_early(survey: Survey, warn: Callable[[str], None]) -> None:
+    if survey.layout.kind in ("image_folders", "clips") and len(survey.classes) == 1:
+        warn(f"warning: all of it is one class, {survey.classes[0]!r}, by the name of its folder")
+    if survey.lists and set(survey.images) == {UNSAID}:
+        names = make_printable(", ".join(survey.lists))
+        warn(f"warning: {names} may be a published split, and is not used; see data.split in docs/records.md")
 
 
 def find_dataset(root: Path, kind: str | None) -> tuple[Path, Survey, list[Survey]]:
