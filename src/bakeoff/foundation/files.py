@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from bakeoff.foundation.errors import DataError
 
+GROWS = "grows while it is read; end what writes it"
 NO_REGULAR_FILE = "no regular file, but a folder, a pipe, a socket or a device"
 
 

@@ -183,6 +183,15 @@ def test_a_zip_with_a_broken_end_is_refused(mark: bytes, filling: bytes, workspa
             (workspace / "conf/data").mkdir()
 
 
+def test_the_part_of_a_zip_that_is_divided_is_refused(workspace: Path) -> None:
+    data = pack(workspace.parent / "a.zip", SOUND).read_bytes()
+    end = data.find(b"PK\x05\x06")
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, end, 99)  # the last of 99 parts
+    with pytest.raises(DataError, match=r"b\.zip: broken zip: .*multiple disks"):
+        bring(write(workspace.parent / "b.zip", data[:end] + locator + data[end:]))
+    require_nothing_left(workspace)
+
+
 @pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_zip_that_is_packed_otherwise_and_damaged_is_refused(packing: int, workspace: Path) -> None:
     path = workspace.parent / "a.zip"

@@ -23,6 +23,8 @@ from proofs.attacks.watched import Ended, Limits, run_attempts
 CAMPAIGNS = {  # kind: the module that has its CAMPAIGN
     "configurations": "proofs.attacks.configurations",
     "requests": "proofs.attacks.page_requests",
+    "images": "proofs.attacks.images",
+    "zips": "proofs.attacks.zips",
 }
 
 

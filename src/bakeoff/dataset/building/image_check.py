@@ -20,7 +20,7 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 
 from bakeoff.dataset.building import jpeg
 from bakeoff.dataset.sources.paths import format_of, what_instead
-from bakeoff.foundation.files import open_regular
+from bakeoff.foundation.files import GROWS, open_regular
 from bakeoff.foundation.tf_loading import quiet_pillow, stderr_aside
 
 MOST_BYTES = 1 << 28
@@ -62,9 +62,11 @@ class Checked:
 def read_image(path: str | Path) -> bytes:
     """Return the file's bytes, unless they are too many for an image. Raises RejectedItem."""
     with open_regular(path) as file:
-        require_length(os.fstat(file.fileno()).st_size)
-        data = file.read(MOST_BYTES + 1)  # it may grow meanwhile
-    require_length(len(data))
+        size = os.fstat(file.fileno()).st_size
+        require_length(size)
+        data = file.read(size + 1)
+    if len(data) > size:
+        raise RejectedItem(GROWS)
     return data
 
 
@@ -269,10 +271,10 @@ def _open(data: bytes) -> Iterator[Image.Image]:
 
 
 def _require_pixels(size: tuple[int, int], most: int, remedy: str = "; make it smaller") -> None:
-    if max(size) > MOST_SIDE:
-        raise RejectedItem(f"{size[0]}x{size[1]}: more than {MOST_SIDE:,} pixels on a side{remedy}")
     if size[0] * size[1] > most:
         raise RejectedItem(f"{size[0]}x{size[1]}: more than {most:,} pixels{remedy}")
+    if max(size) > MOST_SIDE:
+        raise RejectedItem(f"{size[0]}x{size[1]}: more than {MOST_SIDE:,} pixels on a side{remedy}")
 
 
 def _describe_mode(mode: str) -> str:

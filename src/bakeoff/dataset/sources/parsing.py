@@ -15,7 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from bakeoff.foundation.files import open_regular
+from bakeoff.foundation.files import GROWS, open_regular
 
 MOST_BYTES = 16_000_000  # of a text that is read as a whole
 MOST_IN_LINE = 1_000_000  # characters, of a text that is read line by line
@@ -39,10 +39,11 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
         if not os.path.isfile(path):
             raise ValueError("no such file")
         with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            data = file.read(most + 1) if size <= most else b""  # it may grow meanwhile
-        if (size := max(size, len(data))) > most:
-            raise ValueError(f"has {size / 1e6:,.1f} MB, more than the {most / 1e6:,g} MB that are read; divide it")
+            if (size := os.fstat(file.fileno()).st_size) > most:
+                raise ValueError(f"has {size / 1e6:,.1f} MB, more than the {most / 1e6:,g} MB that are read; divide it")
+            data = file.read(size + 1)
+        if len(data) > size:
+            raise ValueError(GROWS)
         return data
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror or error}; check its permissions") from None

@@ -55,7 +55,7 @@ def copy_whole(source: Path, into: Path, most_bytes: int, *, heads_only: bool = 
         with zipfile.ZipFile(source) as archive:
             return _unpack(archive, source, into, most_bytes, heads_only)
     except zipfile.BadZipFile as error:
-        if zipfile.is_zipfile(source):
+        if _is_zip(source):
             raise DataError(f"{source}: broken zip: {error}; download or export it again") from None
         remedy = "unpack other archives yourself and name their folder"
         raise DataError(f"{source}: must be a zip or a folder; {remedy}") from None
@@ -65,6 +65,13 @@ def copy_whole(source: Path, into: Path, most_bytes: int, *, heads_only: bool = 
         if error.errno not in (None, errno.EINVAL):  # bzip2 raises one without a number
             raise
         raise DataError(f"{source}: broken zip: {error.strerror or error}; download or export it again") from None
+
+
+def _is_zip(source: Path) -> bool:
+    try:
+        return zipfile.is_zipfile(source)
+    except zipfile.BadZipFile:  # the part of a larger one
+        return True
 
 
 def is_of_system(name: str) -> bool:
@@ -182,7 +189,7 @@ class _Bounded:
     def __init__(self, file: IO[bytes], length: int) -> None:
         self._file, self._left = file, length
 
-    def read(self, length: int) -> bytes:
+    def read(self, length: int = PIECE, /) -> bytes:
         data = self._file.read(min(length, self._left))
         self._left -= len(data)
         return data
