@@ -5,13 +5,11 @@ from configparser import ConfigParser, Error
 from contextlib import suppress
 from pathlib import Path
 
-from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.git import git
+from bakeoff.foundation.git import git, git_beside_gc
 from bakeoff.foundation.workspace import main_workspace
 
 LINKS = "reflink,hardlink,symlink,copy"  # the first kind that the disk supports
 LOCAL = Path(".dvc/config.local")
-TRIES = 4  # of a clone
 
 
 def make_clone(place: Path, commit: str, *others: str) -> Path:
@@ -30,14 +28,8 @@ def _link_objects(repository: str, place: Path) -> None:
     Git lists the objects before it links them. If a `git gc` beside removes one meanwhile, the clone fails, and is made
     again.
     """
-    for tries_left in reversed(range(TRIES)):
-        try:
-            git("clone", "--quiet", "--local", "--no-checkout", "--no-tags", repository, str(place))
-            return
-        except WorkspaceError:
-            if not tries_left:
-                raise
-            shutil.rmtree(place, ignore_errors=True)
+    words = ("clone", "--quiet", "--local", "--no-checkout", "--no-tags", repository, str(place))
+    git_beside_gc(*words, clean=lambda: shutil.rmtree(place, ignore_errors=True))
 
 
 def share_cache(workspace: Path, cache: Path, **core: str) -> None:

@@ -10,13 +10,15 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import main_workspace
+
+TRIES = 4  # of a command beside `git gc`
 
 # Variables of a git hook, for example, which would name another repository than that of the folder.
 ELSEWHERE = (
@@ -49,6 +51,18 @@ def git(*arguments: str, folder: Path | None = None, more: Mapping[str, str] | N
     Raises WorkspaceError.
     """
     return run(*arguments, folder=folder or main_workspace(), more=more).decode(errors="replace").strip()
+
+
+def git_beside_gc(*arguments: str, folder: Path | None = None, clean: Callable[[], object] = lambda: None) -> str:
+    """Run git, and run it again where a `git gc` beside it took away an object that it had listed.
+
+    `clean` removes what a failed try left. Raises WorkspaceError.
+    """
+    for _ in range(TRIES - 1):
+        with suppress(WorkspaceError):
+            return git(*arguments, folder=folder)
+        clean()
+    return git(*arguments, folder=folder)
 
 
 @contextmanager

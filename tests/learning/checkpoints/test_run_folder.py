@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
-from threading import Event
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -240,6 +240,23 @@ def test_fresh_work_forgets_what_was(tmp_path: Path) -> None:
         before = work.run_id
     with RunFolder(tmp_path / "run", LEGS, fresh=True) as work:
         assert work.newest() == SavedState() and files(work) == [] and work.run_id != before
+
+
+def test_a_folder_that_waits_is_entered_once_the_other_process_leaves_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entered = Event()
+
+    def enter() -> None:
+        with RunFolder(tmp_path / "run", LEGS, waits=True):
+            entered.set()
+
+    waiting = Thread(target=enter)
+    with RunFolder(tmp_path / "run", LEGS):
+        waiting.start()
+        assert not entered.wait(0.3)
+    waiting.join()
+    assert entered.is_set() and "another process trains this variant" in capsys.readouterr().out
 
 
 def test_one_process_at_a_time(work: RunFolder) -> None:

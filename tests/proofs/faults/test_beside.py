@@ -18,13 +18,9 @@ def test_a_training_does_not_notice_what_git_does_beside_it(tmp_path: Path) -> N
     assert train_beside_git(tmp_path, "detection", random.Random(0)) == []
 
 
-@pytest.mark.xfail(
-    reason="open: `git gc --prune=now` beside can end the push by which a job lands; `--resume` repeats it"
-)
 def test_two_sweeps_at_once_do_each_of_their_points_once(tmp_path: Path) -> None:
     assert sweep_beside_sweep(tmp_path, random.Random(0), is_shared=False) == []
 
 
-@pytest.mark.xfail(reason="open: of two jobs of one variant at once the later one fails; `--resume` repeats it")
 def test_two_sweeps_at_once_may_share_a_point(tmp_path: Path) -> None:
     assert sweep_beside_sweep(tmp_path, random.Random(0), is_shared=True) == []

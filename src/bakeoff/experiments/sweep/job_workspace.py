@@ -14,7 +14,7 @@ from bakeoff.foundation.clone import make_clone, share_cache
 from bakeoff.foundation.dvc_repair import repair_cache, settle
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import sync_disk, write_whole
-from bakeoff.foundation.git import git
+from bakeoff.foundation.git import git, git_beside_gc
 
 SOURCE = "src"
 SETTLED = ".git/settled"
@@ -52,7 +52,7 @@ class JobWorkspace:
             return False
         ref = experiment_ref(self.experiment, self._clone)
         if ref is not None:
-            git("push", "--quiet", RECEIVE_LASTING, "origin", f"+{ref}:{ref}", folder=self._clone)
+            git_beside_gc("push", "--quiet", RECEIVE_LASTING, "origin", f"+{ref}:{ref}", folder=self._clone)
         return ref is not None
 
     def remove(self) -> None:

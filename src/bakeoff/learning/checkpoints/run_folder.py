@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.progress import print_line
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.checkpoint import Damaged, Missing
 from bakeoff.learning.checkpoints.run_state import Position, RunState
@@ -70,8 +71,11 @@ class CheckpointList:
 
 
 class RunFolder:
-    def __init__(self, folder: Path, phases: list[str], *, fresh: bool = False, keep_every: int = 0) -> None:
-        self.folder, self._keep_every = folder, keep_every
+    def __init__(
+        self, folder: Path, phases: list[str], *, fresh: bool = False, keep_every: int = 0, waits: bool = False
+    ) -> None:
+        """If it `waits`, it is entered once no other process trains in it, and refused otherwise."""
+        self.folder, self._keep_every, self._waits = folder, keep_every, waits
         self._folders = [folder / f"{number}-{name}" for number, name in enumerate(phases, start=1)]
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(folder / "lock")
@@ -88,9 +92,12 @@ class RunFolder:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise WorkspaceError(
-                f"{self.folder.as_posix()}: another process trains this variant right now; wait for it or stop it"
-            ) from None
+            if not self._waits:
+                raise WorkspaceError(
+                    f"{self.folder.as_posix()}: another process trains this variant right now; wait for it or stop it"
+                ) from None
+            print_line("train: waits, for another process trains this variant right now")
+            self._lock.acquire()
         if self._fresh:
             for path in self.folder.iterdir():
                 if path.name != "lock":

@@ -1,5 +1,6 @@
 """Which run a training is, and what it starts from."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,10 @@ class RunStart:
 
     def open_folder(self, run: LearningRun) -> RunFolder:
         phases = [phase.span.name for phase in plan_phases(run)]
-        return RunFolder(self.folder, phases, fresh=run.train.fresh, keep_every=run.train.keep_every_steps)
+        is_experiment = workspace.DVC_EXPERIMENT in os.environ  # nobody could wait for it
+        return RunFolder(
+            self.folder, phases, fresh=run.train.fresh, keep_every=run.train.keep_every_steps, waits=is_experiment
+        )
 
     @property
     def parent_fingerprint(self) -> str | None:
