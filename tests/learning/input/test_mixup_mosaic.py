@@ -23,7 +23,7 @@ from bakeoff.learning.input.augment.mixup import Mixup
 from bakeoff.learning.input.augment.mosaic import Mosaic
 from bakeoff.learning.input.augment.scene import draw, fold_name, make_key, split_key
 from bakeoff.learning.input.augment.turn import Turn
-from bakeoff.learning.input.batches import training_batches
+from bakeoff.learning.input.batches import first_examples, training_batches
 from bakeoff.learning.input.mixup_mosaic import Draw
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.shuffle import ExampleOrder
@@ -60,21 +60,19 @@ class Kitchen:
     def store(self) -> RecordReader:
         return RecordReader(self.folder, self.split, "skip")
 
-    def batches(self, augment: Augment, steps: range, store: RecordReader | None = None, **more: Any) -> Batches:
+    def batches(self, augment: Augment, steps: range, **more: Any) -> Batches:
         shape = replace(SHAPE, **{key: more.pop(key) for key in ("batch_size", "decode_threads") if key in more})
         dataset = training_batches(
-            store or self.store(), shape, order=ExampleOrder(self.split.examples, SEED), steps=steps, augment=augment,
+            self.store(), shape, order=ExampleOrder(self.split.examples, SEED), steps=steps, augment=augment,
             encode=pad, **more,
         )  # fmt: skip
         return list(dataset.as_numpy_iterator())
 
-    def rows(self, augment: Augment, steps: range, **more: Any) -> Batches:
-        """Return one after the other, without the padding of boxes."""
-        return [
-            {"image": image, "boxes": boxes[classes > 0], "classes": classes[classes > 0]}
-            for batch in self.batches(augment, steps, **more)
-            for image, boxes, classes in zip(batch["image"], batch["boxes"], batch["classes"], strict=True)
-        ]
+    def rows(self, augment: Augment, count: int, store: RecordReader | None = None) -> Batches:
+        """Return the first examples, one after the other and without a graph, which takes seconds to make."""
+        order = ExampleOrder(self.split.examples, SEED)
+        examples = first_examples(store or self.store(), SHAPE, order=order, augment=augment, count=count)
+        return [{name: example[name].numpy() for name in ("image", "boxes", "classes")} for example in examples]
 
 
 def pad(example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -161,7 +159,7 @@ def compose(kitchen: Kitchen, numbers: Sequence[int], draws: np.ndarray, mosaic:
 
 
 def test_mosaic_is_four_pictures_around_a_point_with_their_boxes_cut(kitchen: Kitchen) -> None:
-    rows = kitchen.rows(Augment(mosaic=MOSAIC, resize=("nearest",)), range(EXAMPLES))
+    rows = kitchen.rows(Augment(mosaic=MOSAIC, resize=("nearest",)), EXAMPLES)
     lost = 0
     for example, mixed in zip(stream(EXAMPLES), rows, strict=True):
         numbers = [example, *partners(example, "mosaic", 3)]
@@ -175,11 +173,9 @@ def test_mosaic_is_four_pictures_around_a_point_with_their_boxes_cut(kitchen: Ki
 
 
 def test_mixup_is_a_share_of_each_with_the_boxes_of_both(kitchen: Kitchen) -> None:
-    alone = {
-        number: row for number, row in zip(stream(EXAMPLES), kitchen.rows(Augment(), range(EXAMPLES)), strict=True)
-    }
+    alone = {number: row for number, row in zip(stream(EXAMPLES), kitchen.rows(Augment(), EXAMPLES), strict=True)}
     shares = []
-    for example, mixed in zip(stream(22), kitchen.rows(Augment(mixup=MIXUP), range(22)), strict=True):
+    for example, mixed in zip(stream(22), kitchen.rows(Augment(mixup=MIXUP), 22), strict=True):
         epoch = len(shares) // EXAMPLES
         own, other = alone[example], alone[partners(example, "mixup", 1, epoch=epoch)[0]]
         apart, moved = (own["image"] - other["image"]).ravel(), (mixed["image"] - other["image"]).ravel()
@@ -210,11 +206,9 @@ def test_share_of_a_mixup_is_from_the_beta_distribution(alpha: float) -> None:
 
 
 def test_pasted_objects_are_their_own_pixels_elsewhere_and_hide_little(kitchen: Kitchen) -> None:
-    alone = {
-        number: row for number, row in zip(stream(EXAMPLES), kitchen.rows(Augment(), range(EXAMPLES)), strict=True)
-    }
+    alone = {number: row for number, row in zip(stream(EXAMPLES), kitchen.rows(Augment(), EXAMPLES), strict=True)}
     pasted = 0
-    for place, mixed in enumerate(kitchen.rows(Augment(copy_paste=PASTE), range(22))):
+    for place, mixed in enumerate(kitchen.rows(Augment(copy_paste=PASTE), 22)):
         example = stream(22)[place]
         own, epoch = alone[example], place // EXAMPLES
         [partner] = partners(example, "copy_paste", 1, epoch=epoch)
@@ -237,8 +231,8 @@ def test_pasted_objects_are_their_own_pixels_elsewhere_and_hide_little(kitchen: 
 
 def test_a_kind_of_mixing_draws_by_itself(kitchen: Kitchen) -> None:
     """Whether others are on decides nothing of it: pasted objects, when a mixup follows, are where they were."""
-    pasted = kitchen.rows(Augment(copy_paste=PASTE), range(8))
-    both = kitchen.rows(Augment(copy_paste=PASTE, mixup=MIXUP), range(8))
+    pasted = kitchen.rows(Augment(copy_paste=PASTE), 8)
+    both = kitchen.rows(Augment(copy_paste=PASTE, mixup=MIXUP), 8)
     for one, other in zip(pasted, both, strict=True):
         np.testing.assert_array_equal(one["boxes"], other["boxes"][: len(one["boxes"])])
         assert len(other["classes"]) == len(one["classes"]) + 2
@@ -279,12 +273,10 @@ def cut(batch: dict[str, np.ndarray], size: int) -> Batches:
 def test_batches_are_the_same_from_any_step_with_other_sizes_threads_and_shares(
     kitchen: Kitchen, remembered: Batches
 ) -> None:
-    usual = kitchen.batches(ALL, range(6), batch_size=4)
-    assert_equal(kitchen.batches(ALL, range(4, 6), batch_size=4, decode_threads=5), usual[4:])
+    """Sizes, threads, shares and a later step at once, for each graph takes seconds to make."""
     alone = mix_first(kitchen, remembered)
-    assert_equal(cut(alone, 4), usual)
-    halves = [{name: value[2:] for name, value in batch.items()} for batch in usual]
-    assert_equal(kitchen.batches(ALL, range(6), batch_size=4, share=(1, 2)), halves)
+    halves = [{name: value[2:] for name, value in batch.items()} for batch in cut(alone, 4)]
+    assert_equal(kitchen.batches(ALL, range(1, 6), batch_size=4, decode_threads=5, share=(1, 2)), halves[1:])
     # All kinds are at work here, and examples without any.
     counts = {int(count) for count in (alone["classes"] > 0).sum(axis=1)}
     assert len(counts) > 3
@@ -309,7 +301,6 @@ def test_nothing_is_mixed_from_the_step_on_and_what_follows_is_a_plain_run_to_th
     whole, store = Span("all", 0, 8, 0, batch_size=3, rate_factor=1.0), kitchen.store()
     assert_equal(fed(store, range(2, 6), ALL, whole, 3), mixed[2:3] + plain[3:6])
     assert_equal(fed(store, range(3, 6), ALL, whole, 3), plain[3:6])
-    assert_equal(fed(store, range(8), ALL, whole, 8), mixed)
     for one, other in zip(mixed, plain, strict=True):
         assert not np.array_equal(one["image"], other["image"])
 
@@ -327,7 +318,7 @@ def test_the_step_is_one_of_the_run_also_in_phases_and_after_a_resume(kitchen: K
 
     assert_equal(batches(first, range(4), 6), batches(first, range(4), 10))
     expected = batches(second, range(4, 10), 10)[:4] + batches(second, range(4, 10), 10, Augment())[4:]
-    for start in (4, 5, 6, 7):
+    for start in (4, 5, 6):
         assert_equal(batches(second, range(start, 10), 6), expected[2 * (start - 4) :])
 
 
@@ -365,19 +356,22 @@ def test_batches_of_a_run_without_mixing_are_those_of_before_there_was_any(kitch
 
 def test_place_of_a_damaged_partner_is_taken_by_the_next_of_the_order(kitchen: Kitchen) -> None:
     order = stream(EXAMPLES)
-    usual = kitchen.rows(Augment(mixup=MIXUP), range(EXAMPLES))
+    usual = kitchen.rows(Augment(mixup=MIXUP), EXAMPLES)
     other = {example: partners(example, "mixup", 1)[0] for example in order}
     bad = other[order[0]]
     instead = order[(order.index(bad) + 1) % EXAMPLES]
     damage_one(kitchen, bad)
     store = kitchen.store()
-    rows = kitchen.rows(Augment(mixup=MIXUP), range(EXAMPLES), store=store)
+    rows = kitchen.rows(Augment(mixup=MIXUP), EXAMPLES, store=store)
     assert list(store.bad) == [bad]
     assert rows[0]["classes"][2:].tolist() == [2 * instead + 1, 2 * instead + 2]
     for place, example in enumerate(order):
         if bad not in (example, other[example]):
             assert_equal([rows[place]], [usual[place]])
-    assert_equal(kitchen.rows(Augment(mixup=MIXUP), range(4, 6)), rows[4:6])  # by another store, from another step
+    batches = kitchen.batches(Augment(mixup=MIXUP), range(4, 6))  # by another store, from another step
+    for batch, row in zip(batches, rows[4:6], strict=True):
+        assert batch["classes"][0, :4].tolist() == row["classes"].tolist()
+        np.testing.assert_allclose(batch["image"][0], row["image"], atol=1e-3)
 
 
 def damage_one(kitchen: Kitchen, example: int) -> None:
@@ -391,13 +385,9 @@ def damage_one(kitchen: Kitchen, example: int) -> None:
 @pytest.mark.parametrize("examples", [1, 2])
 def test_sets_of_one_and_two_examples_are_mixed_with_what_there_is(cook: Callable[..., Kitchen], examples: int) -> None:
     kitchen = cook(examples)
-    rows = kitchen.rows(Augment(mosaic=MOSAIC, mixup=MIXUP), range(4))
-    assert all(row["image"].shape == (SIDE, SIDE, 3) for row in rows)
-    if examples == 2:  # the other one is each partner
-        [first, *_] = kitchen.rows(Augment(mixup=MIXUP), range(1))
-        assert sorted(first["classes"].tolist()) == [1, 2, 3, 4]
-    else:
-        assert {label for row in rows for label in row["classes"].tolist()} == {1, 2}
+    for row in kitchen.rows(Augment(mosaic=MOSAIC if examples == 1 else None, mixup=MIXUP), 4):
+        assert row["image"].shape == (SIDE, SIDE, 3)
+        assert set(row["classes"].tolist()) <= {1, 2} if examples == 1 else sorted(row["classes"]) == [1, 2, 3, 4]
 
 
 def test_objects_are_not_pasted_where_there_are_none(
@@ -406,5 +396,5 @@ def test_objects_are_not_pasted_where_there_are_none(
     image = np.full((HEIGHT, WIDTH, 3), 90, np.uint8)
     records = [Record(f"r{number}", (png(image),), HEIGHT, WIDTH, format="png") for number in range(3)]
     kitchen = Kitchen(tmp_path, write_train(records, CLASSES), [image] * 3, [])
-    for row in kitchen.rows(Augment(mosaic=MOSAIC, copy_paste=PASTE, mixup=MIXUP), range(3)):
+    for row in kitchen.rows(Augment(mosaic=MOSAIC, copy_paste=PASTE, mixup=MIXUP), 3):
         assert row["classes"].size == 0 and row["boxes"].shape == (0, 4)
