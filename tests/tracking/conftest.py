@@ -1,5 +1,6 @@
 """An empty workspace, and a store that is there already: making one takes seconds."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def new_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from support.mlflow_store import open_store
 
     folder = tmp_path_factory.mktemp("store")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(action="ignore"):  # of MLflow's libraries
         patch.chdir(folder)
         open_store(Target(f"sqlite:///{folder}/store.db", "of the template"))
     return folder / "store.db"

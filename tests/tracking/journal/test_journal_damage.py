@@ -53,7 +53,7 @@ LINE = st.one_of(
 )  # fmt: skip
 BYTES = st.lists(LINE, max_size=8).map(b"".join)
 WRITING = settings(max_examples=60, deadline=5000, derandomize=True, suppress_health_check=list(HealthCheck))
-READING = settings(WRITING, max_examples=1000)
+READING = settings(WRITING, max_examples=200)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_any_bytes_can_be_written_on(folder: Path, content: bytes) -> None:
     assert isinstance(last, TagsEntry) and last.values == {"a name that is new": "x"} and end == file.stat().st_size
 
 
-@settings(READING, max_examples=300)
+@settings(READING, max_examples=100)
 @given(content=BYTES, place=st.binary(max_size=60) | JSON.map(lambda tree: json.dumps(tree).encode()), offset=JSON)
 def test_any_place_in_any_journal_is_one_from_which_can_be_sent(
     folder: Path, content: bytes, place: bytes, offset: Any
