@@ -8,13 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import chdir, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bakeoff.experiments.runs.run_status import State
+from bakeoff.foundation.errors import ConfigError
+from support.commands import Bakeoff
 from support.made_runs import made
 from support.messages import missing_in
 from support.run_journals import write_run
@@ -36,6 +38,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def trained(built: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     workspace = built.copy(tmp_path_factory.mktemp("trained") / "clone")
     workspace.run(*TRAIN)
+    return workspace
+
+
+@pytest.fixture
+def workspace(built: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A copy, in which the test stands."""
+    workspace = built.copy(tmp_path / "clone")
+    monkeypatch.chdir(workspace.folder)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
     return workspace
 
 
@@ -116,13 +127,14 @@ def test_lines_that_a_checkpoint_counts_as_told_are_told_again_if_the_journal_lo
     assert ours[0] == ours[1] != []
 
 
-def test_what_only_looks_works_where_nobody_may_write(read_only: Workspace) -> None:
+def test_what_only_looks_works_where_nobody_may_write(read_only: Workspace, bakeoff: Bakeoff) -> None:
     for words, shown in (
         (["status"], "SUCCEEDED"), (["compare"], "0.500"), (["track", "status"], "2 runs, 0 sent whole"),
         (["clean"], "stays: the newest"),
     ):  # fmt: skip
-        done = read_only.run(*BAKEOFF, *words, ok=False)
-        assert (done.returncode, done.stderr) == (0, "") and shown in done.stdout
+        with chdir(read_only.folder):
+            done = bakeoff(*words)
+        assert (done.code, done.err) == (0, "") and shown in done.out
 
 
 def test_what_has_to_write_says_in_one_line_where_it_may_not(read_only: Workspace) -> None:
@@ -167,27 +179,27 @@ def _status(workspace: Workspace) -> list[str]:
         return []
 
 
-def test_a_metric_that_no_validation_gives_is_refused_before_anything_runs(built: Workspace, tmp_path: Path) -> None:
-    workspace = built.copy(tmp_path / "clone")
+def test_a_metric_that_no_validation_gives_is_refused_before_anything_runs(
+    workspace: Workspace, bakeoff: Bakeoff
+) -> None:
     parts = ("train.best_by: ", "'nonsense'", "'loss'", "AR_1, ")
-    done = workspace.run(*BAKEOFF, "plan", "train.best_by=nonsense", ok=False)
-    assert done.returncode == 2 and missing_in(done.stderr, "command line: ", *parts) == []
-    assert done.stderr.startswith("command line: train.best_by: ") and done.stderr.count("\n") == 1
-    done = workspace.run(*BAKEOFF, "sweep", "train.best_by=mAP,nonsense", "--dry-run", ok=False)
-    assert done.returncode == 2 and missing_in(done.stderr, *parts) == []
+    done = bakeoff("plan", "train.best_by=nonsense")
+    assert done.code == 2 and missing_in(done.err, *parts) == []
+    assert done.err.startswith("command line: train.best_by: ") and done.err.count("\n") == 1
+    done = bakeoff("sweep", "train.best_by=mAP,nonsense", "--dry-run")
+    assert done.code == 2 and missing_in(done.err, *parts) == []
     workspace.edit("params.yaml", "steps: 2", "best_by: nonsense, steps: 2")
-    done = workspace.run("python", "-m", "bakeoff.stages.render_config", ok=False)
-    assert done.returncode == 2 and missing_in(done.stderr, *parts) == [], done.stderr
-    assert done.stderr.startswith("params.yaml:9: train.best_by: "), done.stderr
+    with pytest.raises(ConfigError, match=r"^params\.yaml:9: train\.best_by: ") as refused:
+        workspace.render()
+    assert missing_in(str(refused.value), *parts) == []
 
 
-def test_plan_knows_of_the_time_limit_and_names_a_lock_that_is_none(built: Workspace, tmp_path: Path) -> None:
-    workspace = built.copy(tmp_path / "clone")
+def test_plan_knows_of_the_time_limit_and_names_a_lock_that_is_none(workspace: Workspace, bakeoff: Bakeoff) -> None:
     with (workspace.folder / ".bakeoff/durations.jsonl").open("ab") as file:
         file.write(b"\xff\xfe\x00 no line of ours")
-    plan = json.loads(workspace.run(*BAKEOFF, "plan", "--json", "++train.max_minutes=0.5", "train.steps=99").stdout)
+    plan = json.loads(bakeoff("plan", "--json", "++train.max_minutes=0.5", "train.steps=99").out)
     assert plan["stage_seconds"]["train"] >= 30 and plan["seconds_from"].startswith("train.max_minutes ends it; ")
     (workspace.folder / "dvc.lock").write_bytes(b"\x00" * 99)
-    done = workspace.run(*BAKEOFF, "plan", ok=False)
-    assert done.returncode == 2 and done.stderr.startswith("dvc.lock: ") and "what DVC reads" in done.stderr
-    assert done.stderr.count("\n") == 1
+    done = bakeoff("plan")
+    assert done.code == 2 and done.err.startswith("dvc.lock: ") and "what DVC reads" in done.err
+    assert done.err.count("\n") == 1
