@@ -77,7 +77,7 @@ def test_what_a_file_hides_of_other_classes_is_lost_against_the_network(judged: 
 
 
 def test_a_file_that_suppresses_each_class_by_itself_loses_nothing_whatever_the_threads(judged: Judged) -> None:
-    report, _ = judged(Export(formats=("float32", "dynamic"), threads=2, latency_calls=1))
+    report, _ = judged(Export(formats=("float32",), threads=2, latency_calls=1))
     assert report["files"]["float32"]["drop"] == pytest.approx(0, abs=1e-3)
     assert report["files"]["float32"]["mAP"] == pytest.approx(report["network"]["mAP"], abs=0.01)
     require_parity(report, 0.05)
