@@ -1,6 +1,7 @@
 """Each task from its source to its metrics, through the stage functions, and back from the files."""
 
 import functools
+import hashlib
 import io
 import json
 import shutil
@@ -189,6 +190,10 @@ def assert_files_are_worth_what_the_network_is(folder: Path, metrics: dict) -> N
     assert files["float32"][headline] == pytest.approx(by_its_rule[headline], abs=1e-3)
     assert files["float32"]["drop"] == pytest.approx(metrics[headline] - files["float32"][headline], abs=1e-6)
     assert files["float32"]["bytes"] == (folder / "exported/model.tflite").stat().st_size
+    weights = {"model.tflite", "saved_model/saved_model.pb", "saved_model/variables/variables.data-00000-of-00001"}
+    assert weights <= report["sha256"].keys()
+    for name, digest in report["sha256"].items():
+        assert hashlib.sha256((folder / "exported" / name).read_bytes()).hexdigest() == digest
     short = json.loads((folder / "exported/metrics.json").read_text(encoding="utf-8"))
     columns = (headline, "drop", "bytes")
     assert short == {form: {name: file[name] for name in columns} for form, file in files.items()}

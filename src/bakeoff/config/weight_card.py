@@ -5,17 +5,18 @@ from typing import Any
 
 import yaml
 
-from bakeoff.foundation.errors import ConfigError, choices
+from bakeoff.foundation.errors import ConfigError, DataError, choices
+from bakeoff.foundation.files import WHOLE_AGAIN, require_whole
 
 CARD = "about.yaml"
 TEXTS = ("name", "source", "came_from", "page", "licence", "forbids", "data", "sha256")
-KNOWN = (*TEXTS, "accepted", "classes", "verified")
+FILES = "files"  # the SHA-256 of each file, by its name in the folder
+KNOWN = (*TEXTS, "accepted", "classes", "verified", FILES)
 
 
 def read_card(path: Path) -> dict[str, Any]:
     """Return what is said of a file or a checkpoint, in its folder or, of `checkpoint/ckpt-0`, in the folder around."""
-    folder = path.parent.parent if path.parent.name == "checkpoint" else path.parent
-    file = folder / CARD
+    file = _folder_of(path) / CARD
     if not file.is_file():
         return {}
     try:
@@ -30,6 +31,23 @@ def read_card(path: Path) -> dict[str, Any]:
         if key in TEXTS and not isinstance(value, str | None):
             raise ConfigError(f"{file.as_posix()}: {key}: must be a text or null, got {value!r}")
     return facts
+
+
+def require_whole_files(path: Path) -> None:
+    """Compare a file, or those of a checkpoint's prefix, with the digests that are on the card. Raises DataError."""
+    digests = read_card(path).get(FILES)
+    if digests is not None and not isinstance(digests, dict):
+        raise ConfigError(f"{(_folder_of(path) / CARD).as_posix()}: {FILES}: must be lines of `name: SHA-256`")
+    for name, digest in (digests or {}).items():
+        file = _folder_of(path) / str(name)
+        if file == path or (file.parent == path.parent and file.name.startswith(f"{path.name}.")):
+            if not file.is_file():
+                raise DataError(f"{file.as_posix()}: missing; {WHOLE_AGAIN['zoo']}")
+            require_whole(file, str(digest), "zoo")
+
+
+def _folder_of(path: Path) -> Path:
+    return path.parent.parent if path.parent.name == "checkpoint" else path.parent
 
 
 def require_licence(path: Path, key: str) -> None:

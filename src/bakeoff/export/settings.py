@@ -1,16 +1,19 @@
 """`conf/export/`: which files are made of a trained network, and for which device."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 
 from bakeoff.export.devices import DEVICES, OWN_LAYOUT, DeviceName, Layout
-from bakeoff.foundation.errors import require, require_at_most, require_between
+from bakeoff.foundation.errors import DataError, require, require_at_most, require_between
+from bakeoff.foundation.files import WHOLE_AGAIN, read_json, require_whole
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx", "rknn"]
 SAVED_MODEL: Format = "saved_model"
 ONNX: Format = "onnx"
 RKNN: Format = "rknn"
 MAIN, ONNX_FILE, RKNN_FILE = "model.tflite", "model.onnx", "model.rknn"
+REPORT, DIGESTS = "export.json", "sha256"  # beside the exported files; in it the SHA-256 of each, by its name there
 SAFE_THREADS = 16  # with more TensorFlow Lite loses a class where each is suppressed by itself: see tflite_build.py
 
 
@@ -60,3 +63,19 @@ class Export:
     def lite_formats(self) -> list[Format]:
         """Return those of TensorFlow Lite."""
         return [name for name in self.formats if name not in (SAVED_MODEL, ONNX, RKNN)]
+
+
+def require_exported(path: Path) -> None:
+    """Compare an exported file, or all below a folder, with what export.json says of them. Raises DataError.
+
+    A file of other software has none beside it, and neither has one that is being exported.
+    """
+    path = path.absolute()
+    folder = path if (path / REPORT).is_file() else path.parent
+    digests = read_json(folder / REPORT).get(DIGESTS)
+    for name, digest in digests.items() if isinstance(digests, dict) else ():
+        file = folder / name
+        if file.is_relative_to(path):
+            if not file.is_file():
+                raise DataError(f"{file}: missing; {WHOLE_AGAIN['export']}")
+            require_whole(file, digest, "export")

@@ -15,6 +15,16 @@ from typing import Any, BinaryIO
 from bakeoff.foundation.errors import DataError
 
 GROWS = "grows while it is read; end what writes it"
+WHOLE_AGAIN = {  # where a file of weights is -> what brings a whole one
+    "train": "`dvc checkout --force` brings a whole one from DVC's cache, `dvc pull --force` from a remote, "
+    "`dvc repro --force train` makes it again",
+    "export": "`dvc checkout --force` brings a whole one from DVC's cache, `dvc pull --force` from a remote, "
+    "`dvc repro --force export` makes it again",
+    "cache": "remove it from DVC's cache, then `dvc fetch` brings a whole one from a remote, and "
+    "`dvc repro --force train` makes it again",
+    "mlflow": "MLflow gave it so; `bakeoff track sync`, run where the run was made, sends a whole one",
+    "zoo": "remove its folder, and `bakeoff weights get` with the folder's name brings a whole one",
+}
 NO_REGULAR_FILE = "no regular file, but a folder, a pipe, a socket or a device"
 
 
@@ -74,19 +84,23 @@ def parse_json(text: str | bytes | None) -> dict[str, Any]:
     return tree if isinstance(tree, dict) else {}
 
 
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+def hash_file(path: Path, kind: str = "sha256") -> str:
+    """Return the SHA-256 of a file, or its digest of another kind."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
 
 
-def require_whole(path: Path, digest: str | None) -> None:
-    """Compare a file of weights with the SHA-256 that names it, if one is known. Raises DataError for another."""
-    if digest is not None and (there := hash_file(path)) != digest:
+def require_whole(path: Path, digest: str | None, place: str = "train") -> None:
+    """Compare a file of weights with the digest that names it, if one is known. Raises DataError for another.
+
+    `place` is a key of `WHOLE_AGAIN`. DVC names what is in its cache by MD5, all else is named by SHA-256.
+    """
+    kind = "md5" if place == "cache" else "sha256"
+    if digest is not None and (there := hash_file(path, kind)) != digest:
+        name = {"md5": "MD5", "sha256": "SHA-256"}[kind]
         raise DataError(
-            f"{path.as_posix()}: damaged, its SHA-256 is {there[:12]}…, and it was written as {digest[:12]}…; "
-            "`dvc checkout --force` brings a whole one from DVC's cache, `dvc pull --force` from a remote, "
-            "`dvc repro --force train` makes it again"
+            f"{path.as_posix()}: damaged, its {name} is {there[:12]}…, and it was written as {digest[:12]}…; "
+            f"{WHOLE_AGAIN[place]}"
         )
 
 

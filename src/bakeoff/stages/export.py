@@ -10,10 +10,10 @@ from bakeoff.config.track_settings import Track, load_track
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.experiments.planning.time_estimate import keep_stage
 from bakeoff.export.devices import DEVICES
-from bakeoff.export.settings import MAIN, RKNN, Export
+from bakeoff.export.settings import DIGESTS, MAIN, REPORT, RKNN, Export
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import errors_in_one_line
-from bakeoff.foundation.files import building
+from bakeoff.foundation.files import building, hash_file
 from bakeoff.foundation.progress import print_line, progress
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.checkpoints.trained_state import read_state
@@ -25,7 +25,7 @@ from bakeoff.stages import begin_stage
 from bakeoff.tracking import tracker
 from bakeoff.tracking.results.measurements import keep_measured, run_id_of
 
-REPORT, METRICS = "export.json", "metrics.json"
+METRICS = "metrics.json"
 BATCH = 16  # examples that are compared at once; the size changes no result
 
 
@@ -97,6 +97,8 @@ def _write_notes(
     """Write what tells of the files."""
     from bakeoff.export.readme import README, write_readme
 
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    report = {**report, DIGESTS: {name: hash_file(path) for name, path in files.items()}}
     for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
         (folder / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
     readme = write_readme(run.name, run.derived.task, classes, View.of(run.model), settings)

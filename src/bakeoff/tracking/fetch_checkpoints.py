@@ -64,8 +64,8 @@ class StoredWork:
     def _fetch(self, name: str, folder: Path) -> Path:
         from mlflow.artifacts import download_artifacts
 
-        from bakeoff.tracking.store.mlflow_client import REFERENCE, explain
-        from bakeoff.tracking.sync.send_models import BYTES, SHA256
+        from bakeoff.tracking.store.mlflow_client import REFERENCE, SHA256, explain
+        from bakeoff.tracking.sync.send_models import BYTES
 
         if name not in self.models:
             raise Damaged(f"MLflow lacks {name}, which it goes with")

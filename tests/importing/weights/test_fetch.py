@@ -26,6 +26,8 @@ from bakeoff.foundation.formatting import without_secrets
 from bakeoff.importing.weights.download import RetryPolicy
 from bakeoff.importing.weights.fetch import Fetched, Places, get
 from bakeoff.importing.weights.weights_catalogue import Entry, SourcePage
+from bakeoff.tracking.results.lineage import lineage_of
+from support.messages import missing_in
 
 QUICK = RetryPolicy(seconds=0.3, attempts=2, pause=0)
 PAGE = SourcePage("a page", "https://zoo.example/")
@@ -199,6 +201,20 @@ def test_a_checkpoint_arrives_whole_with_a_card_that_says_whose_it_is(server: Se
         False,
     )
     assert get(entry_of(server), places) is None and len(server.asked) == 1
+
+
+@pytest.mark.parametrize("damage", ["flip", "remove"])
+def test_a_start_from_what_was_damaged_since_is_refused(damage: str, server: Server, places: Places) -> None:
+    """The card has the digest of each file."""
+    folder = fetch(server, places).folder
+    start = folder / "checkpoint/ckpt-0"
+    [one] = lineage_of("zoo/net", start, "digest")
+    assert "files" not in one and one["licence"] == "Apache-2.0"
+    weights = folder / "checkpoint/ckpt-0.data-00000-of-00001"
+    weights.write_bytes(bytes([RANDOM[0] ^ 64]) + RANDOM[1:]) if damage == "flip" else weights.unlink()
+    with pytest.raises(DataError) as caught:
+        lineage_of("zoo/net", start, "digest")
+    assert missing_in(str(caught.value), "net/checkpoint/ckpt-0.data-00000-of-00001", "bakeoff weights get") == []
 
 
 def test_a_published_sum_and_size_verify_the_file(server: Server, places: Places) -> None:

@@ -60,6 +60,36 @@ def test_the_best_weights_of_a_run_are_fetched_once_by_either_of_its_ids(
     assert fetch_weights(settings, run_id).read_bytes() == b"as it was fetched"
 
 
+def flip(path: Path) -> None:
+    path.write_bytes(bytes([path.read_bytes()[0] ^ 64]) + path.read_bytes()[1:])
+
+
+def test_damaged_weights_are_not_fetched(settings: Mlflow, sent: Callable[..., str]) -> None:
+    """MLflow's tag of the model has their SHA-256."""
+    run = sent("0f" * 16, weights)
+    [stored] = Path().rglob("mlartifacts/**/best.weights.h5")
+    flip(stored)
+    with pytest.raises(ConfigError) as caught:
+        fetch_weights(settings, run)
+    assert missing_in(str(caught.value), "best.weights.h5", "SHA-256", "bakeoff track sync") == []
+    assert not list(Path(".bakeoff/fetched").rglob("best.weights.h5"))
+
+
+def test_weights_that_were_damaged_since_they_were_fetched_are_fetched_again(
+    settings: Mlflow, sent: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def write(journal: Journal) -> None:
+        weights(journal)
+        state = TrainedState(step=3, files={"best.weights.h5": hashlib.sha256(b"weights").hexdigest()})
+        Path("state.json").write_text(state.as_text())
+        journal.file(Path("state.json"), "train/state.json")
+
+    run = sent("0f" * 16, write)
+    flip(fetch_weights(settings, run))
+    assert fetch_weights(settings, run).read_bytes() == b"weights"
+    assert missing_in(capsys.readouterr().err, "warning: ", "best.weights.h5", "damaged") == []
+
+
 def test_a_run_of_an_earlier_version_has_them_among_its_artifacts(settings: Mlflow, sent: Callable[..., str]) -> None:
     sent("1f" * 16, lambda journal: journal.file(Path("best.weights.h5"), "train/best.weights.h5"))
     assert fetch_weights(settings, "1f" * 16).read_bytes() == b"weights"

@@ -15,7 +15,7 @@ from bakeoff.tracking.store.target import Target, place_in, takes_checkpoints_he
 from bakeoff.tracking.tracker import Tracker
 from support.made_checkpoints import FINGERPRINT, RUN, trained
 from support.messages import missing_in
-from support.mlflow_store import MlflowClient, copy_store, deliver, open_store
+from support.mlflow_store import Delivery, MlflowClient, copy_store, deliver, open_store
 
 REPOSITORY = "mlflow.store.artifact.artifact_repository_registry.get_artifact_repository"
 
@@ -72,6 +72,16 @@ def test_a_checkpoint_has_its_step_its_companions_and_the_metrics_known_then(tar
     [run] = client.search_runs([experiment])
     assert len(client.get_metric_history(run.info.run_id, "train/loss")) == 2  # no point is there twice
     assert kept(journal) == [] and place_in(journal, target).refused == ()
+
+
+@pytest.mark.parametrize("damage", ["flip", "remove"])
+def test_a_sync_sends_a_damaged_checkpoint_again(damage: str, target: Target, journal: Path) -> None:
+    place = Path(stored(target)["checkpoint-20"].artifact_location.removeprefix("file://"), "00000020")
+    here = Path(".bakeoff/runs", FINGERPRINT, "1-all/00000020").read_bytes()
+    place.write_bytes(here[:-1] + bytes([here[-1] ^ 64])) if damage == "flip" else place.unlink()
+    client, experiment = open_store(target)
+    assert [*Delivery(client, experiment, journal, target).mend()] == [("the checkpoint 1-all/00000020", True)]
+    assert place.read_bytes() == here and [*Delivery(client, experiment, journal, target).mend()] == []
 
 
 def test_what_is_removed_here_is_removed_there_with_its_files(target: Target, journal: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,8 +18,10 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.journal.artifacts import exported_model, kept_weights
 from bakeoff.tracking.journal.journal import Journal, entries
 from bakeoff.tracking.store.target import Target, place_in
+from bakeoff.tracking.sync import stored_copies
+from support.commands import run_bakeoff
 from support.messages import missing_in
-from support.mlflow_store import MlflowClient, copy_store, deliver, open_store, sync
+from support.mlflow_store import Delivery, MlflowClient, copy_store, deliver, open_store, sync
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 STATE = TrainedState(step=6, best_step=4)
@@ -87,6 +90,56 @@ def test_weights_are_models_with_the_metrics_of_their_step_and_what_was_measured
     deliver(journal.folder, target)
     assert models(target) == WEIGHTS
     assert place_in(journal.folder, target).refused == () and not list((journal.folder / "files").iterdir())
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "remove", "remove the folder"])
+def test_a_sync_sends_again_what_the_store_has_damaged(
+    damage: str, journal: Journal, target: Target, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("train.log").write_bytes(b"a log")
+    journal.file(Path("train.log"), "train/train.log")
+    deliver(journal.folder, target)
+    (Path("dvc.yaml").touch(), Path("conf").mkdir())
+    for name in ("best.weights.h5", "train.log"):
+        [stored] = Path().rglob(f"mlartifacts/**/{name}")
+        if damage == "flip":
+            stored.write_bytes(bytes([stored.read_bytes()[0] ^ 64]) + stored.read_bytes()[1:])
+        elif damage == "cut":
+            stored.write_bytes(stored.read_bytes()[:-1])
+        else:
+            stored.unlink() if damage == "remove" else shutil.rmtree(stored.parent)
+    code, out, _ = run_bakeoff(monkeypatch, capsys, "track", "sync")
+    assert missing_in(out, "best.weights.h5", "sent again", "1 run, 1 sent whole") == []
+    assert missing_in(out, "train/train.log", "sent again") == [] and "final" not in out and code == 0
+    assert models(target) == WEIGHTS
+    assert [path.read_bytes() for path in Path().rglob("mlartifacts/**/train.log")] == [b"a log"]
+    assert run_bakeoff(monkeypatch, capsys, "track", "sync")[:2] == (0, "1 run, 1 sent whole\n")
+
+
+def test_what_is_damaged_there_and_nowhere_here_is_no_run_sent_whole(
+    journal: Journal, target: Target, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deliver(journal.folder, target)
+    (Path("dvc.yaml").touch(), Path("conf").mkdir())
+    [stored] = Path().rglob("mlartifacts/**/best.weights.h5")
+    stored.write_bytes(b"bes_")
+    Path("best.weights.h5").unlink()
+    for _ in range(2):
+        code, out, _ = run_bakeoff(monkeypatch, capsys, "track", "sync")
+        assert code == 1 and missing_in(out, "0f: ", "best.weights.h5", "damaged", "1 run, 0 sent whole") == []
+    Path("best.weights.h5").write_bytes(b"best")
+    assert run_bakeoff(monkeypatch, capsys, "track", "sync")[0] == 0
+
+
+def test_a_server_is_asked_for_sizes_only(journal: Journal, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver(journal.folder, target)
+    monkeypatch.setattr(stored_copies, "local_place", lambda address: None)
+    client, experiment = open_store(target)
+    delivery = Delivery(client, experiment, journal.folder, target)
+    [stored] = Path().rglob("mlartifacts/**/best.weights.h5")
+    assert [*delivery.mend()] == []
+    stored.write_bytes(b"bes")
+    assert [is_whole for _, is_whole in delivery.mend()] == [True] and stored.read_bytes() == b"best"
 
 
 class Cut:

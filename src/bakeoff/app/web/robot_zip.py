@@ -10,9 +10,10 @@ from typing import IO
 from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.experiments.runs.cleanup import named_by
 from bakeoff.experiments.runs.list_runs import KnownRun
+from bakeoff.export.settings import require_exported
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.files import read_json, read_text
+from bakeoff.foundation.files import read_json, read_text, require_whole
 from bakeoff.foundation.html import template
 from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
 
@@ -50,6 +51,7 @@ def find_exported(run: KnownRun) -> dict[str, Path]:
     """Return the files of models/export of a run, from the workspace or from DVC's cache, by their names in it."""
     if run.run_id and result_here().run_id == run.run_id and workspace.EXPORTED.is_dir():
         root = workspace.EXPORTED
+        require_exported(root)
         return {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
     own = run.status.experiment if run.status else None
     for revision in filter(None, dict.fromkeys([own, *named_by().get(run.fingerprint, ())])):
@@ -62,8 +64,12 @@ def _find_in_cache(lock: str | None) -> dict[str, Path]:
     """Return the exported files that a dvc.lock names; nothing if one of them is not in the cache."""
     digest = output_digest(parse_yaml(lock), "export", workspace.EXPORTED)
     entries = (dvc.cached_folder(digest) if digest else None) or {}
-    cached = {name: dvc.cached_file(entry) for name, entry in entries.items()}
-    return {} if None in cached.values() else {name: path for name, path in cached.items() if path}
+    cached = {name: path for name, entry in entries.items() if (path := dvc.cached_file(entry))}
+    if len(cached) < len(entries):
+        return {}
+    for name, path in cached.items():
+        require_whole(path, entries[name], "cache")
+    return cached
 
 
 def _list_texts(run: KnownRun, files: dict[str, Path]) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from bakeoff.config.weight_card import CARD
+from bakeoff.config.weight_card import CARD, FILES
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import building, hash_file
 
@@ -92,4 +92,5 @@ def _train(place: Path, code: Path, params: Mapping[str, Any], first: Path | Non
 
 def _card(drawn: DemoWeights, weights: Path) -> str:
     card = {"name": drawn.name, "source": "made here", "licence": drawn.licence, "data": drawn.data}
-    return yaml.safe_dump(card | {"sha256": hash_file(weights), "verified": True}, sort_keys=False)
+    digest = hash_file(weights)
+    return yaml.safe_dump(card | {"sha256": digest, "verified": True, FILES: {BEST: digest}}, sort_keys=False)

@@ -1,6 +1,7 @@
 """Weights by their name -> a folder of `data/weights/zoo/`, whole or not there, with `about.yaml` in it."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -8,7 +9,7 @@ from urllib.parse import quote
 import yaml
 from filelock import FileLock, Timeout
 
-from bakeoff.config.weight_card import CARD
+from bakeoff.config.weight_card import CARD, FILES
 from bakeoff.foundation.errors import ConfigError, DataError, TryAgainLater
 from bakeoff.foundation.files import building, hash_file
 from bakeoff.foundation.formatting import without_secrets
@@ -64,7 +65,9 @@ def _fetch(entry: Entry, places: Places, part: Path, licence_accepted: bool, pat
         fetched = Fetched(places.zoo / entry.name, came_from, sha256, bool(entry.sha256 or entry.md5))
         with building(fetched.folder) as partial:
             unpack(part, partial)
-            (partial / CARD).write_text(HEAD + _card(entry, fetched, licence_accepted), encoding="utf-8")
+            unpacked = {path.relative_to(partial).as_posix(): path for path in partial.rglob("*") if path.is_file()}
+            files = {name: hash_file(path) for name, path in sorted(unpacked.items())}
+            (partial / CARD).write_text(HEAD + _card(entry, fetched, licence_accepted, files), encoding="utf-8")
     except DataError:
         drop(part)  # or the next try would go on with what is no good
         raise
@@ -110,10 +113,11 @@ def _check(part: Path, entry: Entry, came_from: str) -> str:
     return sha256
 
 
-def _card(entry: Entry, fetched: Fetched, licence_accepted: bool) -> str:
+def _card(entry: Entry, fetched: Fetched, licence_accepted: bool, files: Mapping[str, str]) -> str:
     card = {
         "name": entry.name, "source": entry.source, "came_from": fetched.came_from, "page": entry.page.name,
         "licence": entry.licence, "forbids": entry.forbids, "accepted": licence_accepted, "data": entry.data,
         "classes": entry.classes, "sha256": fetched.sha256, "verified": fetched.is_verified,
+        FILES: dict(files),
     }  # fmt: skip
     return yaml.safe_dump(card, sort_keys=False)

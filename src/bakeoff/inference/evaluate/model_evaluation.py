@@ -25,7 +25,7 @@ from bakeoff.inference.evaluate.leakage import Overlap, find_overlap, require_ap
 from bakeoff.inference.evaluate.models import EvaluatedModel
 from bakeoff.inference.evaluate.split_usage import SplitUse, note_use, read_uses
 from bakeoff.inference.predict.light_runtime import small_model, view_of
-from bakeoff.inference.predict.model_interface import restore_network
+from bakeoff.inference.predict.model_interface import open_saved_model, restore_network
 from bakeoff.inference.predict.select_model import Trained
 from bakeoff.learning.input.record_reader import RecordReader, plain_errors_of
 from bakeoff.learning.input.view import Shape, View
@@ -95,7 +95,7 @@ class _Model:
             self.run, self.task, self.labels, self._trained = source.run, source.model.task, source.labels, source
             self.digest = _digest_files(source.weights)
             return
-        self._file = SavedModel(source) if source.is_dir() else small_model(source)
+        self._file = open_saved_model(source) if source.is_dir() else small_model(source)
         self.task, self.labels, self.digest = self._file.task, self._file.labels, _digest_files(source)
         if not self.labels:
             remedy = "judge one that export wrote, or add them to its metadata"

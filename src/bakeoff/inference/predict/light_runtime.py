@@ -6,6 +6,7 @@ import numpy as np
 
 from bakeoff.export.nms_numpy import Predictions
 from bakeoff.export.onnx_run import SUFFIX, OnnxModel
+from bakeoff.export.settings import require_exported
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.inference.predict.resize_numpy import fit
 from bakeoff.learning.input.view import View
@@ -31,6 +32,7 @@ class Small:
 
 
 def small_model(path: Path) -> LiteModel | OnnxModel:
+    require_exported(path)
     return OnnxModel(path) if path.suffix == SUFFIX else LiteModel(path)
 
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from bakeoff.export.nms_numpy import Predictions
 from bakeoff.export.saved_model import SavedModel, first_of
+from bakeoff.export.settings import require_exported
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.inference.predict.light_runtime import Small
 from bakeoff.inference.predict.select_model import WEIGHTS_SUFFIX, Trained
@@ -77,10 +78,15 @@ def restore_network(trained: Trained) -> keras.Model:
         return restore(trained.model, len(trained.labels), named, trained.digest)
 
 
+def open_saved_model(path: Path) -> SavedModel:
+    require_exported(path)
+    return SavedModel(path)
+
+
 def opened(source: Path | Trained) -> Model:
     if not isinstance(source, Trained) and not source.is_dir():
         return Small(source)
-    model = TrainedModel(source) if isinstance(source, Trained) else SavedModel(source)
+    model = TrainedModel(source) if isinstance(source, Trained) else open_saved_model(source)
     return TiledModel(model, model.tiles) if model.tiles else model
 
 

@@ -9,6 +9,7 @@ from bakeoff.config.track_settings import Mlflow
 from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.files import require_whole
 from bakeoff.learning.checkpoints.trained_state import STATE as STATE_FILE
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.networks.network import Network
@@ -122,11 +123,11 @@ def trained_in_mlflow(run: Names, target: Target) -> Trained:
     run_yaml = fetch_artifacts.fetch_file(target.address, run.mlflow_id, fetch_artifacts.CONFIG)
     if run_yaml is None:
         raise WorkspaceError(f"{run.label}: MLflow has no {fetch_artifacts.CONFIG} of it, so its network is not known")
+    state = state_in_mlflow(run, target)  # before the weights, which it has the digest of
     try:
         weights = fetch_artifacts.fetch_best(run.mlflow_id, Mlflow(target.experiment, target.address))
     except WorkspaceError as error:
         raise WorkspaceError(f"{run.label}: {error}") from None
-    state = state_in_mlflow(run, target)
     text = run_yaml.read_text(encoding="utf-8")
     return build_trained(run.label, text, weights, labels_of(state), state.files.get(WEIGHTS))
 
@@ -203,4 +204,5 @@ def _find_cached(name: str, lock: str, stage: str, file: Path) -> Path:
     path = dvc.cached_file(entry) if entry else None
     if path is None:
         raise WorkspaceError(f"{name}: {file.as_posix()} is not in DVC's cache; `dvc fetch` may bring it from a remote")
+    require_whole(path, entry, "cache")
     return path

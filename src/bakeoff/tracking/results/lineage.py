@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.weight_card import read_card, require_licence
+from bakeoff.config.weight_card import FILES, read_card, require_licence, require_whole_files
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.files import load_json, write_whole
@@ -37,7 +37,9 @@ def lineage_of(weights: str, path: Path | None, digest: str) -> Lineage:
     if (work := path.parent.parent / FILE).is_file():
         return [*_read_json(work)["starts"], _read_json(work)["own"]]
     require_licence(path, "train.init.weights")
+    require_whole_files(path)
     card = read_card(path)
+    card.pop(FILES, None)
     card.pop("came_from", None)  # which may be a folder or server that is nobody else's business
     return [{"name": weights, "licence": None, "data": None} | card | {"digest": digest}]
 

@@ -46,6 +46,7 @@ EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the U
 MOST_POINTS, MOST_TEXTS = 900, 50  # MLflow takes 1,000 things in one request, 100 params and 100 tags, a million bytes
 REFUSALS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "ENDPOINT_NOT_FOUND")  # the last by a server without MLflow 3
 REFERENCE = "bakeoff.reference"  # a model's tag: why its files are not here, and where they are
+SHA256 = "bakeoff.sha256"  # a tag of a logged model that is one file
 
 OTHER_SCHEMA = re.compile(r"out-of-date database schema \(found version (\w+),")
 MIGRATIONS = "store/db_migrations/versions"  # below MLflow's own folder
@@ -167,9 +168,14 @@ def delete_artifacts(client: "MlflowClient", model: "LoggedModel") -> str | None
 
 def sync_artifacts(address: str, name: str = "") -> None:
     """Bring to the disk what a place on this machine was given; a server sees to its own."""
-    place = urlsplit(address)
-    if place.scheme in ("", "file") and (path := Path(url2pathname(place.path)) / name).exists():
+    if (place := local_place(address)) and (path := place / name).exists():
         sync(path)
+
+
+def local_place(address: str) -> Path | None:
+    """Return the folder of a place for files; None if it is not on this machine's disk."""
+    place = urlsplit(address)
+    return Path(url2pathname(place.path)) if place.scheme in ("", "file") else None
 
 
 def explain(error: BaseException) -> str:

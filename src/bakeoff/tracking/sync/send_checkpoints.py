@@ -16,9 +16,10 @@ from bakeoff.tracking.journal.artifacts import SENDING
 from bakeoff.tracking.journal.checkpoint_copies import NAME, count_parts, part_name, read_parts
 from bakeoff.tracking.journal.checkpoints import second_name
 from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile, MetricsEntry
-from bakeoff.tracking.journal.journal import entries
-from bakeoff.tracking.store.mlflow_client import REFERENCE, delete_artifacts, models_of, sync_artifacts
-from bakeoff.tracking.sync.send_models import BYTES, SHA256, LoggedModels, Point
+from bakeoff.tracking.journal.journal import entries, entries_of
+from bakeoff.tracking.store.mlflow_client import REFERENCE, SHA256, delete_artifacts, models_of, sync_artifacts
+from bakeoff.tracking.sync.send_models import BYTES, LoggedModels, Point
+from bakeoff.tracking.sync.stored_copies import holds_parts_of
 
 CHECKPOINT, NEEDS = "bakeoff.checkpoint", "bakeoff.needs"  # tags: its name in the run's folder, and what it goes with
 TYPE = "checkpoint"
@@ -44,6 +45,26 @@ class Checkpoints:
             for name, model in self._there:
                 if name not in stay and (reason := self._remove(model)):
                     yield f"the removal of {name}", reason
+
+    def mend(self) -> Iterator[tuple[str, bool]]:
+        """Send again what the store has damaged. Yield the name of each checkpoint, and whether it is whole now."""
+        models = models_of(self._client, self._models.experiment, self._models.run)
+        places = {
+            file.name: Path(file.path) for entry in entries_of(self._folder, CheckpointEntry) for file in entry.files
+        }
+        for name, model in whole_checkpoints(models).items():
+            digest, size = model.tags.get(SHA256), int(model.tags.get(BYTES) or 0)
+            if digest is None or holds_parts_of(self._client, model.artifact_location, size, digest):
+                continue
+            here = [second_name(self._folder, name), *([places[name]] if name in places else [])]
+            content = next((path for path in here if path.is_file() and hash_file(path) == digest), None)
+            if content and delete_artifacts(self._client, model) is None:
+                with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as place:
+                    held = Path(place) / name.rpartition("/")[2]
+                    link_or_copy(content, held)
+                    self._send_parts(model, held)
+                sync_artifacts(model.artifact_location)
+            yield f"the checkpoint {name}", content is not None
 
     def _send(self, file: CheckpointFile, end: int) -> str | None:
         """Return why not."""

@@ -18,19 +18,21 @@ from mlflow.artifacts import download_artifacts
 from mlflow.entities import LoggedModel, LoggedModelOutput, LoggedModelStatus, Metric
 from mlflow.exceptions import MlflowException
 
-from bakeoff.foundation.files import link_or_copy
+from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.files import link_or_copy, require_whole
 from bakeoff.foundation.tf_loading import left_out
 from bakeoff.tracking.journal.artifacts import SENDING, kept_file
 from bakeoff.tracking.journal.entries import ArtifactFile, MetricsEntry, ModelEntry, PredictorEntry
 from bakeoff.tracking.journal.journal import entries
-from bakeoff.tracking.store.mlflow_client import MOST_POINTS, REFERENCE, REFUSALS, connect, sync_artifacts
+from bakeoff.tracking.store.mlflow_client import MOST_POINTS, REFERENCE, REFUSALS, SHA256, connect, sync_artifacts
 from bakeoff.tracking.store.mlflow_names import metric_in_mlflow
 from bakeoff.tracking.store.target import Target, first_home, place_in
+from bakeoff.tracking.sync.stored_copies import find_damaged
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILES, WEIGHTS, SHA256, BYTES = (f"bakeoff.{name}" for name in ("files", "weights", "sha256", "bytes"))
+FILES, WEIGHTS, BYTES = (f"bakeoff.{name}" for name in ("files", "weights", "bytes"))
 Point = tuple[str, int, float, int]  # metric, step, value, milliseconds
 VERSIONS = "mlflow.modelVersions"
 PREDICTOR_FOLDER = "model"  # below data/ of a predictor
@@ -71,6 +73,15 @@ class LoggedModels:
         if isinstance(entry, PredictorEntry) and entry.register:
             self._register(model, entry.register, _digest_of(entry))
         return None
+
+    def find_damaged(self, entry: ModelEntry) -> list[str]:
+        """Return the names of a model's files that the store does not have as they were sent. A model that somebody
+        deleted there is left alone."""
+        below = f"data/{PREDICTOR_FOLDER}" if isinstance(entry, PredictorEntry) else ""
+        models = [] if entry.by_reference else self._find(entry)[:1]
+        return [
+            name for model in models for name in find_damaged(self._client, model.artifact_location, entry.files, below)
+        ]
 
     def measured(self, weights: str, end: int) -> None:
         """Add later measurements of weights to every model that has these weights."""
@@ -164,9 +175,9 @@ class LoggedModels:
         if content := kept_file(file, self.folder / "files"):
             link_or_copy(content, place)
             return True
-        return self._fetch_from_home(entry, file.name, place)
+        return self._fetch_from_home(entry, file, place)
 
-    def _fetch_from_home(self, entry: ModelEntry, name: str, place: Path) -> bool:
+    def _fetch_from_home(self, entry: ModelEntry, file: ArtifactFile, place: Path) -> bool:
         """Fetch a model's files from the store that the run was meant for. Another store gets them from there."""
         if (home := first_home(self.folder, self._target)) is None:
             return False
@@ -174,12 +185,13 @@ class LoggedModels:
         try:
             client = connect(own.address)
             there = LoggedModels(client, client.get_run(run).info.experiment_id, self.folder, own, run)
-            path = f"data/{PREDICTOR_FOLDER}/{name}" if isinstance(entry, PredictorEntry) else name
+            path = f"data/{PREDICTOR_FOLDER}/{file.name}" if isinstance(entry, PredictorEntry) else file.name
             with TemporaryDirectory(dir=self.folder / "files", prefix=SENDING) as into:
                 [model] = there._find(entry)[:1]
                 uri = f"{model.artifact_location}/{path}"
                 shutil.move(download_artifacts(uri, dst_path=into, tracking_uri=own.address), place)
-        except (MlflowException, OSError, ValueError):
+            require_whole(place, file.sha256, "mlflow")
+        except (MlflowException, OSError, ValueError, DataError):
             return False
         return True
 

@@ -7,7 +7,7 @@ points of one time for one besides, and a line of the journal keeps its time.
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,7 +19,8 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunT
 from mlflow.exceptions import MlflowException
 
 from bakeoff.dataset.sources.paths import make_printable
-from bakeoff.foundation.files import link_or_copy, sync_file
+from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.files import link_or_copy, require_whole, sync_file
 from bakeoff.foundation.formatting import without_secrets
 from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file
 from bakeoff.tracking.journal.checkpoints import second_name
@@ -44,6 +45,7 @@ from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, metric_in_mlflow, n
 from bakeoff.tracking.store.target import RUN_TAG, SyncProgress, Target, first_home, place_in, target_in
 from bakeoff.tracking.sync.send_checkpoints import Checkpoints
 from bakeoff.tracking.sync.send_models import LoggedModels
+from bakeoff.tracking.sync.stored_copies import find_damaged
 
 OF_A_DELETED_RUN = "must be in the 'active' state"
 NAMED_REFUSALS = 20
@@ -123,6 +125,29 @@ class Delivery:
             for file in self._sent_files:
                 file.unlink(missing_ok=True)
             self._sent_files.clear()
+
+    def mend(self) -> Iterator[tuple[str, bool]]:
+        """Compare what the store has of the run's files with their digests, and send again what is damaged or gone.
+
+        Yield what that was, and whether the store has it whole now; if not, what it held is nowhere any more.
+        """
+        newest: dict[Any, tuple[FileEntry | ModelEntry, int]] = {}
+        for entry, end in entries(self._folder):
+            if end > self._place.offset:
+                break
+            if isinstance(entry, FileEntry | ModelEntry) and (self._place.created or not entry.restored):
+                newest[entry.name if isinstance(entry, FileEntry) else entry.files] = entry, end
+        (self._folder / "files").mkdir(exist_ok=True)
+        try:
+            for entry, end in newest.values():
+                if isinstance(entry, FileEntry):
+                    if find_damaged(self._client, self._artifacts, [entry]):
+                        yield entry.name, self._send_file(entry)
+                elif damaged := self._models.find_damaged(entry):
+                    yield f"the model {entry.name}, {', '.join(damaged)}", self._models.send(entry, end) is None
+            yield from Checkpoints(self._client, self._models).mend()
+        except MlflowException as error:  # a server without logged models has none that are damaged
+            self._raise_unless_refused(error)
 
     # The run.
 
@@ -223,7 +248,8 @@ class Delivery:
     def _send_entry(self, entry: JournalEntry, end: int) -> None:
         match entry:
             case FileEntry():
-                self._send_file(entry)
+                if not self._send_file(entry):
+                    self._refuse(entry.name, GONE)
             case ModelEntry():
                 self._send_model(entry, end)
             case CheckpointEntry():
@@ -254,21 +280,21 @@ class Delivery:
         self._client.set_terminated(made)
         return made
 
-    def _send_file(self, entry: FileEntry) -> None:
+    def _send_file(self, entry: FileEntry) -> bool:
         folder, _, name = entry.name.rpartition("/")
         files = self._folder / "files"
         files.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=files, prefix=SENDING) as place:
-            content = kept_file(entry, files) or self._fetch_from_home(entry.name, Path(place))
+            content = kept_file(entry, files) or self._fetch_from_home(entry, Path(place))
             if content is None:
-                self._refuse(entry.name, GONE)
-                return
+                return False
             named = Path(place) / name
             if content != named:
                 link_or_copy(content, named)
             self._client.log_artifact(self._run, str(named), folder or None)
         sync_artifacts(self._artifacts, entry.name)
         self._sent_files.add(files / entry.sha256)
+        return True
 
     @cached_property
     def _artifacts(self) -> str:
@@ -289,14 +315,16 @@ class Delivery:
     def _models(self) -> LoggedModels:
         return LoggedModels(self._client, self._experiment, self._folder, self._target, self._run)
 
-    def _fetch_from_home(self, name: str, into: Path) -> Path | None:
+    def _fetch_from_home(self, entry: FileEntry, into: Path) -> Path | None:
         """Fetch the run's files from the store that it was meant for. Another store gets them from there."""
         if (home := first_home(self._folder, self._target)) is None:
             return None
         own, run = home
         try:
-            return Path(connect(own.address).download_artifacts(run, name, str(into)))
-        except (MlflowException, OSError):
+            file = Path(connect(own.address).download_artifacts(run, entry.name, str(into)))
+            require_whole(file, entry.sha256, "mlflow")
+            return file
+        except (MlflowException, OSError, DataError):
             return None
 
     # Where it stands.

@@ -90,11 +90,14 @@ def _sync(target: Target, elsewhere: str | None, print_line: Callable[[str], Non
         for folder in folders if anew else ():
             place_in(folder, target).begin_again().write(folder, target)
         courier = Courier(target)
-        fine = courier.send(folders)  # also those that are sent: the store may be another one by now
+        fine = courier.send(folders, mends=True)  # also those that are sent: the store may be another one by now
     for folder in folders:
         place = place_in(folder, target)
+        for what in courier.mended.get(folder, ()):
+            print_line(f"{folder.name}: {target.shown}: {what}: was damaged or gone there, and is sent again")
         if place.trouble:
             print_line(f"{folder.name}: not sent to {target.shown}: {place.trouble}")
+            fine = False
         for refusal in place.refused:
             print_line(f"{folder.name}: {target.shown} does not take {refusal}")
     return fine and not courier.deleted
