@@ -87,5 +87,11 @@ def test_pictures_of_a_film_are_taken_until_it_is_unbelievably_large(tmp_path: P
     assert taken.frames == 33 and missing_in(taken.broken or "", "bytes", "1,073,741,824") == []
 
 
+def test_a_film_of_more_frames_than_its_bytes_can_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RejectedItem, match="broken video") as refused:
+        check_video(write(tmp_path / "film.gif", gif(1, 1, 100_001)))
+    assert missing_in(str(refused.value), "bytes", "100,000 frames") == []
+
+
 def test_a_small_film_of_many_frames_is_read(tmp_path: Path) -> None:
     assert check_video(write(tmp_path / "film.gif", gif(16, 16, 500))).frames == 500

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.dataset.building.validate import examine
+from bakeoff.dataset.records.shards import make_frame
 from bakeoff.dataset.sources.box_csv import BoxCsv
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.clips import Clips
@@ -91,6 +92,27 @@ def test_a_linked_frame_in_a_folder_of_a_table_is_named(tmp_path: Path) -> None:
     (tmp_path / "set/walk/9.jpg").symlink_to(tmp_path / "secret.jpg")
     [walk] = [item for item in list_all(Clips(path="x", table="clips.csv"), tmp_path / "set") if item.path == "walk"]
     assert walk.problem and "walk/9.jpg: a link" in walk.problem
+
+
+@pytest.mark.parametrize("case", ["a class", "a side", "images of VOC", "images of a table", "images of COCO"])
+def test_a_link_to_itself_is_named(case: str, tmp_path: Path) -> None:
+    make, dataset, linked = CASES[case]
+    make(tmp_path)
+    for folder in (tmp_path, tmp_path / linked):
+        (folder / "9.jpg").symlink_to("9.jpg")
+    problems = {item.name: item.problem for item in list_all(dataset, tmp_path) if item.problem}
+    if case != "a side":  # there it lies beside the classes
+        assert "Too many levels" in problems[f"{linked}/9.jpg"]
+
+
+def test_records_that_went_away_while_they_were_listed_are_named(tmp_path: Path) -> None:
+    head, tail = make_frame(b"x")
+    for number in (1, 2):
+        write(tmp_path / f"train-{number}", head + b"x" + tail)
+    items = TfRecords(path="x", layout="object_detection", validation=None).items(tmp_path)
+    next(items)
+    (tmp_path / "train-2").unlink()
+    assert [item.problem for item in items] == ["No such file or directory"]
 
 
 def test_a_link_within_the_dataset_is_read(tmp_path: Path) -> None:

@@ -192,6 +192,15 @@ def test_the_part_of_a_zip_that_is_divided_is_refused(workspace: Path) -> None:
     require_nothing_left(workspace)
 
 
+def test_a_zip_whose_name_swallows_its_content_is_refused_briefly(workspace: Path) -> None:
+    data = bytearray(pack(workspace.parent / "a.zip", SOUND | {"cat/3.png": os.urandom(9000)}).read_bytes())
+    place = data.find(b"cat/3.png") - 4
+    data[place : place + 2] = struct.pack("<H", 9000)  # the length of the name
+    with pytest.raises(DataError, match=r"b\.zip: broken zip: ") as refused:
+        bring(write(workspace.parent / "b.zip", bytes(data)))
+    assert len(str(refused.value)) < 500 and str(refused.value).isprintable()
+
+
 @pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_zip_that_is_packed_otherwise_and_damaged_is_refused(packing: int, workspace: Path) -> None:
     path = workspace.parent / "a.zip"
@@ -204,7 +213,7 @@ def test_a_zip_that_is_packed_otherwise_and_damaged_is_refused(packing: int, wor
     require_nothing_left(workspace)
 
 
-@pytest.mark.parametrize("change", ["grows", "shrinks", "goes"])
+@pytest.mark.parametrize("change", ["grows", "shrinks", "goes", "pipe", "loop"])
 def test_a_file_that_changes_while_it_is_copied_is_named(
     change: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,7 +225,11 @@ def test_a_file_that_changes_while_it_is_copied_is_named(
         written.append(copy.name)
         if len(written) == 3:  # the first of those that are copied whole
             last.unlink()
-            if change != "goes":
+            if change == "pipe":
+                os.mkfifo(last)
+            elif change == "loop":
+                last.symlink_to(last.name)
+            elif change != "goes":
                 write(last, SOUND["dog/2.png"] * 2 if change == "grows" else b"x")
         real(source, copy, length)
 

@@ -23,6 +23,7 @@ from proofs.attacks.watched import Ended, Limits, run_attempts
 CAMPAIGNS = {  # kind: the module that has its CAMPAIGN
     "configurations": "proofs.attacks.configurations",
     "requests": "proofs.attacks.page_requests",
+    "data_folders": "proofs.attacks.data_folders",
     "images": "proofs.attacks.images",
     "zips": "proofs.attacks.zips",
 }

@@ -180,7 +180,8 @@ def odd_mode(draw: Random) -> tuple[str, bytes]:
 
 def animated(draw: Random) -> tuple[str, bytes]:
     kind = draw.choice(["GIF", "PNG", "WEBP", "TIFF"])
-    frames = [_picture(draw, most=16) for _ in range(draw.choice([1, 2, 5, 300]))]
+    first = _picture(draw, most=16)
+    frames = [_picture(draw, most=16).resize(first.size) for _ in range(draw.choice([1, 2, 5, 300]))]
     return f"moving.{kind.lower()}", _saved(frames[0], kind, save_all=True, append_images=frames[1:])
 
 

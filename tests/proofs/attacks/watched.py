@@ -76,6 +76,7 @@ def _run_in_one_process(module: str, seed: int, numbers: Sequence[int], limits: 
                         yield Ended(number, description, end)
                         if number == numbers[-1]:
                             return
+                        description = "to prepare"
                     watch = _Watch(psutil.Process(process.pid), limits.seconds, limits.bytes)
                     continue
             if fall is None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bakeoff.dataset.building.video import CheckedClip
 
 SLACK = 1.0  # pixels that a box may stick out, as tools that count from 1 make them
-CHANGED = ", changed while the records were being built; run the same command again"
+CHANGED = "changed while the records were being built; run the same command again"
 DROPPED = "; left out"  # how the note of a bad box ends
 AS_STORED = "boxes turned upright with the image"
 UNSAID = "unsaid"
@@ -124,7 +124,7 @@ def make_record(dataset: Dataset, root: Path, item: Item, verdict: ItemVerdict) 
     try:
         frames = _encode_frames(dataset, root, item, verdict)
     except (RejectedItem, OSError) as error:
-        raise DataError(f"{item.name}: {getattr(error, 'strerror', None) or error}{CHANGED}") from None
+        raise DataError(f"{item.name}: {getattr(error, 'strerror', None) or error}; {CHANGED}") from None
     record = Record(
         item.name, frames, verdict.height, verdict.width, verdict.boxes, verdict.labels,
         frames_per_second=verdict.frames_per_second,
@@ -208,7 +208,7 @@ def _encode_frames(dataset: Dataset, root: Path, item: Item, verdict: ItemVerdic
 
 def _require_unchanged(item: Item, is_same: bool) -> None:
     if not is_same:
-        raise DataError(f"{item.name}: another file{CHANGED}")
+        raise DataError(f"{item.name}: {CHANGED}")
 
 
 def _read_image(dataset: Dataset, root: Path, item: Item) -> bytes:

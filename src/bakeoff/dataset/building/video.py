@@ -25,6 +25,7 @@ QUALITY = 90  # of frames; over 42 dB against the decoded video at a twentieth o
 EXACT = Interpolation.AREA | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INT
 UNBELIEVABLE_RATE = 1000.0
 MOST_PIXELS = 1 << 25  # of a frame; 8K has 33 million
+MANY_FRAMES, LEAST_BYTES = 100_000, 256  # a film of more frames than many has so many bytes for each
 MANY_PIXELS, MOST_IN_BYTE = 1 << 30, 1 << 17  # of all frames; a film of more pixels than many has fewer in each byte
 # Containers that hold their own frames. A playlist, or a text that FFmpeg takes for one, names other files.
 CONTAINERS = "mov,matroska,avi,mpegts,mpeg,mpegvideo,m4v,flv,asf,ogg,gif,apng,mjpeg,h264,hevc,ivf,dv,mxf,nut"
@@ -145,11 +146,13 @@ def decode_frames(container: av.container.InputContainer, stream: av.VideoStream
     codec.options = {**codec.options, "max_pixels": str(MOST_PIXELS)}  # also of a frame in the middle
     if codec.width * codec.height > MOST_PIXELS:
         raise ValueError(f"{codec.width}x{codec.height}: more than {MOST_PIXELS:,} pixels; make its frames smaller")
+    most_frames = max(MANY_FRAMES, container.size // LEAST_BYTES)
     most = max(MANY_PIXELS, MOST_IN_BYTE * container.size)
-    for frame in container.decode(stream):
+    for count, frame in enumerate(container.decode(stream), start=1):
         pixels += frame.width * frame.height
-        if pixels > most:
-            raise ValueError(f"{container.size:,} bytes become more than {most:,} pixels; no film packs so well")
+        if count > most_frames or pixels > most:
+            what = f"{most_frames:,} frames" if count > most_frames else f"{most:,} pixels"
+            raise ValueError(f"{container.size:,} bytes become more than {what}; no film packs so well")
         yield frame
 
 

@@ -6,6 +6,7 @@ folders take every `train-*` for a shard. A frame is length (8 bytes), its check
 """
 
 import hashlib
+import os
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import google_crc32c
 import numpy as np
 
 from bakeoff.dataset.records.manifest import Shard
+from bakeoff.foundation.files import open_regular
 
 HEAD, TAIL = 12, 4  # bytes before and after the data
 LONGEST = 1 << 31  # a length above this is damage
@@ -80,8 +82,9 @@ def make_frame(data: bytes) -> tuple[bytes, bytes]:
 
 def read_frames(path: Path) -> Iterator[tuple[int, int]]:
     """Yield (offset, length) of every record's data, unread. Raises ValueError where the file is damaged."""
-    size, place = path.stat().st_size, 0
-    with path.open("rb") as file:
+    place = 0
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
         while place < size:
             head = file.read(HEAD)
             if len(head) < HEAD:

@@ -99,7 +99,7 @@ def _holds_media(folder: Path) -> bool:
     suffixes = IMAGE_SUFFIXES | VIDEO_SUFFIXES
     with os.scandir(folder) as entries:
         return any(
-            os.path.splitext(entry.name)[1].lower() in suffixes and entry.name[0] != "." and entry.is_file()
+            os.path.splitext(entry.name)[1].lower() in suffixes and entry.name[0] != "." and os.path.isfile(entry)
             for entry in entries
         )
 
@@ -143,6 +143,14 @@ def make_unannotated(root: Path, path: str, problem: str | None, rule: Unlabelle
         problem, ignored = "has no annotation (data.unlabelled: skip)", True
     notes = () if problem else ("taken as an image without objects (data.unlabelled: negative)",)
     return Item(path, path, split=side, notes=notes, problem=problem, ignored=ignored, unpaired=True)
+
+
+def list_unlisted(root: Path, inside: str, listed: set[str], suffixes: frozenset[str]) -> Iterator[Item]:
+    """Yield the pictures or films of a folder that no annotation, and no folder of frames, lists by their paths."""
+    for path, problem in list_files(root, inside):
+        is_media = os.path.splitext(path)[1].lower() in suffixes
+        if is_media and path not in listed and os.path.dirname(path) not in listed:
+            yield Item(path, path, problem=problem or "no annotation lists it", ignored=True, unpaired=True)
 
 
 def list_image_folders(root: Path, images: str) -> list[tuple[str | None, str]]:

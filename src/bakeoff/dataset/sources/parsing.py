@@ -3,6 +3,7 @@
 What does not pass raises ValueError in one line that says what is wrong and what to do; the caller adds the file.
 """
 
+import io
 import json
 import os
 import re
@@ -62,7 +63,8 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
 def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines, with their ends, of a text of any length."""
     try:
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        opened = open_regular(path)
+        with io.TextIOWrapper(opened, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             for number in count(1):
                 line = file.readline(MOST_IN_LINE)
                 if not line:

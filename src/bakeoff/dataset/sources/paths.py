@@ -111,7 +111,7 @@ def list_folders(root: Path, inside: str = "") -> list[str]:
     """Return the names of the folders in one. Raises DataError for one that a link leads out to."""
     require_own_folder(root, inside)
     with _scan(root, inside) as entries:
-        return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+        return sorted(entry.name for entry in entries if _kind_of(entry) == FOLDER and not entry.name.startswith("."))
 
 
 def require_own_folder(root: Path, inside: str) -> None:

@@ -71,5 +71,6 @@ class TfRecords(Dataset):
         try:
             for number, span in enumerate(read_frames(root / name)):
                 yield Item(f"{name}/{number:06d}", name, "example", split=side, span=span)
-        except ValueError as error:
-            yield Item(f"{name}/after {number:06d}", name, "example", problem=str(error))
+        except (ValueError, OSError) as error:
+            problem = str(getattr(error, "strerror", None) or error)
+            yield Item(f"{name}/after {number:06d}", name, "example", problem=problem)

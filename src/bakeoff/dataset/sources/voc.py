@@ -10,7 +10,14 @@ from xml.etree import ElementTree
 from bakeoff.dataset.sources.class_folders import Unlabelled, list_side_folders, make_unannotated
 from bakeoff.dataset.sources.dataset import Corners, Dataset, Item
 from bakeoff.dataset.sources.parsing import parse_number, parse_xml, quote, read_bytes
-from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files, locate, make_printable, require_own_folder
+from bakeoff.dataset.sources.paths import (
+    IMAGE_SUFFIXES,
+    list_files,
+    list_folders,
+    locate,
+    make_printable,
+    require_own_folder,
+)
 from bakeoff.foundation.errors import DataError
 
 FIRST_SUFFIXES = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG")
@@ -30,6 +37,8 @@ class PascalVoc(Dataset):
             for path, problem in list_files(root, annotations):
                 if path.lower().endswith(".xml"):
                     yield self._make_item(root, images, annotations, path, side, problem)
+                elif images and not path.startswith(f"{images}/"):
+                    yield Item(path, path, problem=problem or "lies among the annotations", ignored=True)
             for path, problem in list_files(root, images):
                 if path.lower().endswith(".xml"):
                     continue
@@ -69,7 +78,7 @@ def read_voc(data: bytes) -> tuple[str, tuple[int, int] | None, tuple[Corners, .
 def require_folders(root: Path, *names: str) -> None:
     for name in names:
         if not (root / name).is_dir():
-            there = ", ".join(sorted(entry.name for entry in os.scandir(root) if entry.is_dir())) or "none"
+            there = ", ".join(map(make_printable, list_folders(root))) or "none"
             raise DataError(f"{(root / name).as_posix()}: no such folder; folders in {root.as_posix()}: {there}")
         require_own_folder(root, name)
 

@@ -29,8 +29,8 @@ from bakeoff.dataset.sources.paths import (
     list_files,
     make_printable,
 )
-from bakeoff.foundation.errors import DataError, WorkspaceError
-from bakeoff.foundation.files import open_regular
+from bakeoff.foundation.errors import DataError, WorkspaceError, one_line
+from bakeoff.foundation.files import NO_REGULAR_FILE, open_regular
 
 PIECE = 1 << 20  # bytes that are copied at once
 MOST_FILES = 1_000_000
@@ -56,15 +56,20 @@ def copy_whole(source: Path, into: Path, most_bytes: int, *, heads_only: bool = 
             return _unpack(archive, source, into, most_bytes, heads_only)
     except zipfile.BadZipFile as error:
         if _is_zip(source):
-            raise DataError(f"{source}: broken zip: {error}; download or export it again") from None
+            raise DataError(f"{source}: broken zip: {_describe(error)}; download or export it again") from None
         remedy = "unpack other archives yourself and name their folder"
         raise DataError(f"{source}: must be a zip or a folder; {remedy}") from None
     except (zlib.error, lzma.LZMAError, EOFError, struct.error, ValueError, NotImplementedError) as error:
-        raise DataError(f"{source}: broken zip: {error}; download or export it again") from None
+        raise DataError(f"{source}: broken zip: {_describe(error)}; download or export it again") from None
     except OSError as error:
         if error.errno not in (None, errno.EINVAL):  # bzip2 raises one without a number
             raise
-        raise DataError(f"{source}: broken zip: {error.strerror or error}; download or export it again") from None
+        raise DataError(f"{source}: broken zip: {_describe(error)}; download or export it again") from None
+
+
+def _describe(error: Exception) -> str:
+    """Return what is wrong without the bytes of whole files, which may be taken for a name."""
+    return make_printable(one_line(error))
 
 
 def _is_zip(source: Path) -> bool:
@@ -98,7 +103,9 @@ def _unpack(archive: zipfile.ZipFile, source: Path, into: Path, most_bytes: int,
             with archive.open(entry) as file:
                 _write(file, into / name, _choose_length(name, entry.file_size, heads_only))
         except (RuntimeError, NotImplementedError) as error:  # a password, or a way of packing that Python lacks
-            raise DataError(f"{source}: {quote(name)} cannot be unpacked: {error}; pack it without") from None
+            raise DataError(
+                f"{source}: {quote(name)} cannot be unpacked: {_describe(error)}; pack it without"
+            ) from None
     return len(entries) - len(wanted)
 
 
@@ -149,7 +156,10 @@ def _copy_folder(source: Path, into: Path, most_bytes: int, heads_only: bool) ->
                 copied = _write(file, into / name, length)
                 if copied < length or (length == size and file.read(1)):
                     raise DataError(f"{source}: {name}: another length while it was copied; run the same command again")
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except OSError as error:
+        is_another = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) or error.strerror == NO_REGULAR_FILE
+        if not is_another or not str(error.filename).startswith(str(source)):
+            raise
         raise DataError(f"{make_printable(str(error.filename))}: {GONE}") from None
     return len(names) - len(wanted)
 
