@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from bakeoff.export.tflite_build import centre_boxes, post_process
 from bakeoff.export.tflite_metadata import ModelMetadata, read_metadata
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.write_formats import convert, write_files
-from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.tasks.detection import Detection
 from support.lite_files import CLASSES, MODELS, examples, opinionated
@@ -53,6 +54,15 @@ def test_each_format_is_one_file_and_the_first_is_the_main_one(folder: Path) -> 
     assert {path.name for path in (folder / "detection").iterdir()} == names | {"labels.txt", "label_map.pbtxt"}
     sizes = {name: (folder / "detection" / name).stat().st_size for name in names}
     assert sizes["model.tflite"] < 0.75 * sizes["model_float32.tflite"]
+
+
+def test_a_damaged_file_is_refused_and_ends_no_process(folder: Path, tmp_path: Path) -> None:
+    content = (folder / "classification/model.tflite").read_bytes()
+    for at in range(8, 800, 24):
+        file = tmp_path / "model.tflite"
+        file.write_bytes(content[:at] + b"\xff\xff\xff\x7f" + content[at + 4 :])
+        with suppress(DataError):
+            LiteModel(file)
 
 
 def test_a_detector_gives_controllers_their_four_outputs(folder: Path) -> None:

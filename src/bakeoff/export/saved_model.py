@@ -114,7 +114,7 @@ class SavedModel:
             raise DataError(f"{path}: is no SavedModel, it holds no saved_model.pb")
         try:
             self._loaded = tf.saved_model.load(str(path))
-        except (OSError, ValueError, tf.errors.OpError) as error:
+        except Exception as error:  # whatever TensorFlow raises for what the files hold
             raise DataError(f"{path}: cannot be loaded ({one_line(error)})") from None
         signatures = getattr(self._loaded, "signatures", {})
         if not set(signatures) >= SIGNATURES:

@@ -91,7 +91,8 @@ def _interpreter(path: Path, threads: int) -> Any:
     with warnings.catch_warnings(), stderr_aside():
         warnings.simplefilter("ignore")  # of a successor in another package
         try:
-            interpreter = interpreter_class(model_path=str(path), num_threads=threads)
+            # By its path a file is not verified, and a damaged one ends the process by a signal.
+            interpreter = interpreter_class(model_content=path.read_bytes(), num_threads=threads)
             interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
             reason = str(error).splitlines()[0]

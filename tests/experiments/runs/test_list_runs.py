@@ -117,6 +117,13 @@ def test_what_cannot_be_read_is_unspecified(tmp_path: Path) -> None:
     assert run.as_tree()["state"] == "STATE_UNSPECIFIED" and run.as_tree()["steps"] is None
 
 
+@pytest.mark.parametrize("content", [bytes(32), b"..", b"a/b", b"\xff", b""])
+def test_a_damaged_id_of_a_run_is_none(content: bytes, tmp_path: Path) -> None:
+    folder = made(tmp_path, "0f", State.FAILED, run_id=None)
+    (folder / "run").write_bytes(content)
+    assert read_run(folder).run_id == read_run(folder).names.run_id == ""
+
+
 def test_for_scripts_a_run_has_the_same_keys_whether_it_can_be_read_or_not(folder: Path) -> None:
     made(folder, "5d1c", checkpoint=True)
     (folder / "77aa").mkdir()

@@ -368,6 +368,7 @@ BAD: dict[str, tuple[bytes, str]] = {
         r"holds n/ckpt-0\.index\b.*no ckpt-0\.data-…",
     ),
     "a truncated archive": (CUT, r"^net\.tar\.gz: .*cannot be unpacked \(.+\).*truncated"),
+    "an archive without its begin": (zip_of(**CHECKPOINT)[1000:], r"^net\.tar\.gz: .*cannot be unpacked \(.+\)"),
     "a web page": (b"<!DOCTYPE html><p>Log in", r"neither an archive\b.*HDF5\b.* b'<!DOCTYPE html><'"),
     "nothing": (b"", r"neither an archive\b.*HDF5\b.* b''"),
 }

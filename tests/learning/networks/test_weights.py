@@ -43,6 +43,16 @@ def test_weights_of_another_network_are_refused(other: Cnn | Ssd, classes: int, 
         weights.restore(other, classes, tmp_path / weights.BEST)
 
 
+def test_a_damaged_file_is_refused_wherever_hdf5_finds_that_out(tmp_path: Path) -> None:
+    """In a group's heap of names it raises another error than elsewhere."""
+    weights.save(SMALL.build(4), tmp_path / weights.BEST)
+    content = (tmp_path / weights.BEST).read_bytes()
+    for mark in (b"HEAP", b"TREE", b"SNOD"):
+        (tmp_path / weights.BEST).write_bytes(content.replace(mark, b"DAMA"))
+        with pytest.raises(DataError, match=r"/best\.weights\.h5: .*`dvc repro --force train`$"):
+            weights.restore(SMALL, 4, tmp_path / weights.BEST)
+
+
 @pytest.mark.parametrize(("saved", "asked"), [(2, 1), (1, 2), (1, 0)])
 def test_weights_of_a_detector_with_other_head_convolutions_are_refused(saved: int, asked: int, tmp_path: Path) -> None:
     """All of the shapes that are asked for are there, but they belong to other layers."""

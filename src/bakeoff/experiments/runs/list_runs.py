@@ -1,5 +1,6 @@
 """The runs that left something in `.bakeoff/runs/`, and how each is doing now."""
 
+import re
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -17,6 +18,7 @@ from bakeoff.foundation.workspace import STOP_FILE, journals
 from bakeoff.tracking.results.run_id import Names
 from bakeoff.tracking.store.target import place_in, target_in
 
+NAME = re.compile(r"\w[\w.-]*")  # of a folder, whatever a damaged file holds
 SILENT_TOO_LONG = 12 * SECONDS_OF_SILENCE  # for a process that cannot be looked at
 
 
@@ -52,7 +54,8 @@ class KnownRun:
     def run_id(self) -> str:
         """Return our id of the run, which is known before the run's process writes its status."""
         stated = self.status.run_id if self.status else None
-        return stated or (read_text(self.folder / "run") or "").strip()
+        named = stated or (read_text(self.folder / "run") or "").strip()
+        return named if NAME.fullmatch(named) else ""
 
     @cached_property
     def names(self) -> Names:

@@ -1,5 +1,6 @@
 """A fetched file -> a folder with what training starts from: a checkpoint or HDF5, and nothing of an archive's rest."""
 
+import errno
 import gzip
 import re
 import shutil
@@ -47,7 +48,9 @@ def unpack(file: Path, folder: Path) -> None:
             _unpack(members, file.name, folder)
     except DataError:
         raise
-    except DAMAGE as error:
+    except (*DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: a place before its begin
+            raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"{file.name}: cannot be unpacked ({reason}); it is truncated or damaged") from None
 

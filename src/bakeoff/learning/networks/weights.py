@@ -12,7 +12,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
+from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError, one_line
 from bakeoff.foundation.files import require_whole
 from bakeoff.learning.networks.network import Network, Parts, select, unmatched
 
@@ -41,8 +41,8 @@ def restore(model: Network, num_classes: int, path: Path, digest: str | None = N
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Keras counts what it skips before it says what is wrong
             network.load_weights(path)
-    except (ValueError, OSError) as error:
-        reason = str(error).splitlines()[0]
+    except (ValueError, OSError, RuntimeError, KeyError, TypeError, AttributeError) as error:  # of Keras and HDF5
+        reason = one_line(error)
         raise DataError(
             f"{path.as_posix()}: does not fit this network ({reason}); run `dvc repro --force train`"
         ) from None
