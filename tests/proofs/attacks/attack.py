@@ -26,6 +26,8 @@ CAMPAIGNS = {  # kind: the module that has its CAMPAIGN
     "data_folders": "proofs.attacks.data_folders",
     "images": "proofs.attacks.images",
     "zips": "proofs.attacks.zips",
+    "weights_files": "proofs.attacks.weights_files",
+    "damages": "proofs.attacks.damages",
 }
 
 
