@@ -66,6 +66,7 @@ REFUSED = {
     "dilation": operation("CONV_2D", IMAGE, KERNEL, options=schema.Conv2DOptionsT(dilationWFactor=2)),
     "activation": operation("AVERAGE_POOL_2D", IMAGE, options=schema.Pool2DOptionsT(fusedActivationFunction=1)),
     "must be zeros": operation("CONCATENATION", IMAGE, tensor(1, 4, 4, 8, constant=b"\1")),
+    "beside one other": operation("CONCATENATION", IMAGE, IMAGE, tensor(1, 4, 4, 8, constant=bytes(8))),
     "default format": operation("FULLY_CONNECTED", IMAGE, KERNEL, options=SHUFFLED),
     "output": operation("FULLY_CONNECTED", IMAGE, KERNEL, to=tensor(2, 5)),
     "mean over 6 channels": operation("MEAN", tensor(1, 4, 4, 6), constant(3)),

@@ -117,6 +117,8 @@ def test_exif_orientation_is_applied_to_the_pixels(orientation: int, kind: str) 
 def test_an_orientation_that_does_not_exist_is_none(orientation: int) -> None:
     data = saved(Image.fromarray(SCENE), "JPEG", exif=turned(orientation))
     assert encode_stored(data, check_image(data, None), None) is data
+    other = check_image(saved(Image.fromarray(SCENE), "PNG", exif=turned(orientation)), None)
+    assert (other.orientation, other.changes) == (1, ("converted from PNG",))
 
 
 def test_bytes_after_the_image_are_cut_off() -> None:
