@@ -139,7 +139,7 @@ def find_run_or_own(name: str | None) -> tuple[Trained, str]:
         return trained, f"run {label}"
     if not (workspace.TRAINED / WEIGHTS).is_file():
         raise nothing_trained(workspace.TRAINED)
-    return _of_workspace(Path()), "this workspace's run"
+    return find_run(".")[0], "this workspace's run"
 
 
 def nothing_trained(folder: Path) -> WorkspaceError:
