@@ -98,7 +98,7 @@ def test_new_pictures_are_listed_and_what_is_known_is_left_out(
     assert missing_in(errors, "this workspace's run: ", "images", "clips") == [] and errors.count("\n") == 1
     (workspace / "models/train/best.weights.h5").unlink()
     errors = run_bakeoff(monkeypatch, capsys, "next", "new", "--out", "x")[2]
-    assert missing_in(errors, "models/train: nothing", "`dvc repro`", "--run") == [] and errors.count("\n") == 1
+    assert missing_in(errors, "models/train: nothing", "`dvc repro`", "name a run") == [] and errors.count("\n") == 1
 
 
 REFUSED = {

@@ -145,7 +145,7 @@ def test_the_command_says_no_difference_of_its_own_world_and_finds_darkened_imag
     assert code == 2 and err.startswith(f"{workspace}/empty: no image")
     assert missing_in(drift("nowhere")[2], f"{workspace}/nowhere: no such folder") == []
     Path("models/train/best.weights.h5").unlink()
-    assert missing_in(drift("same")[2], "models/train: nothing", "`dvc repro`", "--run") == []
+    assert missing_in(drift("same")[2], "models/train: nothing", "`dvc repro`", "name a run") == []
 
 
 def test_a_run_of_clips_is_refused(
