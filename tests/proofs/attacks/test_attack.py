@@ -24,6 +24,7 @@ def ended() -> list[Ended]:
     return list(run_attempts(TINY, SEED, [number_of(way) for way in WAYS], LIMITS))
 
 
+@pytest.mark.slow  # a busy machine may be too slow for the limits that it waits for
 def test_every_way_to_end_is_noticed_and_the_attempts_behind_it_are_made(ended: list[Ended]) -> None:
     found = {one.description.partition(": ")[0]: one.end.verdict for one in ended}
     assert found == {way: verdict for way, (verdict, _) in WAYS.items()}
