@@ -72,10 +72,11 @@ class GridSweeper(Sweeper):
         self._batch_size, self._params = max_batch_size, dict(params or {})
 
     def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
+        from hydra.core.override_parser.overrides_parser import OverridesParser
         from hydra.core.plugins import Plugins
 
-        self.hydra_context, self.config, self._sweep_dir = hydra_context, config, config.hydra.sweep.dir
-        self._loader = hydra_context.config_loader
+        self.hydra_context, self.config = hydra_context, config
+        self._parser = OverridesParser.create(config_loader=hydra_context.config_loader)
         self._launcher = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
@@ -86,7 +87,8 @@ class GridSweeper(Sweeper):
         configurations = self._list_configurations(
             [*(f"{key}={value}" for key, value in self._params.items()), *arguments]
         )
-        folder = Path(self._sweep_dir)
+        assert self.config is not None
+        folder = Path(self.config.hydra.sweep.dir)
         folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, folder / "multirun.yaml")
         size = self._batch_size or max(len(configurations), 1)
@@ -100,11 +102,10 @@ class GridSweeper(Sweeper):
         return returns
 
     def _list_configurations(self, overrides: list[str]) -> list[list[str]]:
-        from hydra.core.override_parser.overrides_parser import OverridesParser
         from hydra.errors import HydraException
 
         axes: dict[str, list[str]] = {}
-        for override in OverridesParser.create(config_loader=self._loader).parse_overrides(overrides):
+        for override in self._parser.parse_overrides(overrides):
             key = override.get_key_element()
             if not override.is_sweep_override():
                 takes_away = override.is_delete() and override.value() is None
@@ -116,7 +117,8 @@ class GridSweeper(Sweeper):
         return [[*configuration] for configuration in itertools.product(*axes.values())]
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
-        groups = set(self._loader.list_groups(""))
+        assert self.hydra_context is not None
+        groups = set(self.hydra_context.config_loader.list_groups(""))
 
         def find_shape(configuration: Sequence[str]) -> tuple[str, ...]:
             pairs = ((override.partition("=")[0], override) for override in configuration)

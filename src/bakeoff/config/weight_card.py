@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from bakeoff.foundation.errors import ConfigError, DataError, choices
-from bakeoff.foundation.files import WHOLE_AGAIN, require_whole
+from bakeoff.foundation.errors import ConfigError, choices
+from bakeoff.foundation.files import require_all_whole
 
 CARD = "about.yaml"
 TEXTS = ("name", "source", "came_from", "page", "licence", "forbids", "data", "sha256")
@@ -38,12 +38,12 @@ def require_whole_files(path: Path) -> None:
     digests = read_card(path).get(FILES)
     if digests is not None and not isinstance(digests, dict):
         raise ConfigError(f"{(_folder_of(path) / CARD).as_posix()}: {FILES}: must be lines of `name: SHA-256`")
-    for name, digest in (digests or {}).items():
-        file = _folder_of(path) / str(name)
-        if file == path or (file.parent == path.parent and file.name.startswith(f"{path.name}.")):
-            if not file.is_file():
-                raise DataError(f"{file.as_posix()}: missing; {WHOLE_AGAIN['zoo']}")
-            require_whole(file, str(digest), "zoo")
+    files = {_folder_of(path) / str(name): str(digest) for name, digest in (digests or {}).items()}
+
+    def belongs(file: Path) -> bool:
+        return file == path or (file.parent == path.parent and file.name.startswith(f"{path.name}."))
+
+    require_all_whole({file: digest for file, digest in files.items() if belongs(file)}, "zoo")
 
 
 def _folder_of(path: Path) -> Path:

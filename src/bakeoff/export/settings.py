@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from bakeoff.export.devices import DEVICES, OWN_LAYOUT, DeviceName, Layout
-from bakeoff.foundation.errors import DataError, require, require_at_most, require_between
-from bakeoff.foundation.files import WHOLE_AGAIN, read_json, require_whole
+from bakeoff.foundation.errors import require, require_at_most, require_between
+from bakeoff.foundation.files import read_json, require_all_whole
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx", "rknn"]
 SAVED_MODEL: Format = "saved_model"
@@ -73,9 +73,5 @@ def require_exported(path: Path) -> None:
     path = path.absolute()
     folder = path if (path / REPORT).is_file() else path.parent
     digests = read_json(folder / REPORT).get(DIGESTS)
-    for name, digest in digests.items() if isinstance(digests, dict) else ():
-        file = folder / name
-        if file.is_relative_to(path):
-            if not file.is_file():
-                raise DataError(f"{file}: missing; {WHOLE_AGAIN['export']}")
-            require_whole(file, digest, "export")
+    files = {folder / name: digest for name, digest in digests.items()} if isinstance(digests, dict) else {}
+    require_all_whole({file: digest for file, digest in files.items() if file.is_relative_to(path)}, "export")

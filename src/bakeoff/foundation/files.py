@@ -15,11 +15,10 @@ from typing import Any, BinaryIO
 from bakeoff.foundation.errors import DataError
 
 GROWS = "grows while it is read; end what writes it"
+OUT_OF_DVC = "`dvc checkout --force` brings a whole one from DVC's cache, `dvc pull --force` from a remote"
 WHOLE_AGAIN = {  # where a file of weights is -> what brings a whole one
-    "train": "`dvc checkout --force` brings a whole one from DVC's cache, `dvc pull --force` from a remote, "
-    "`dvc repro --force train` makes it again",
-    "export": "`dvc checkout --force` brings a whole one from DVC's cache, `dvc pull --force` from a remote, "
-    "`dvc repro --force export` makes it again",
+    "train": f"{OUT_OF_DVC}, `dvc repro --force train` makes it again",
+    "export": f"{OUT_OF_DVC}, `dvc repro --force export` makes it again",
     "cache": "remove it from DVC's cache, then `dvc fetch` brings a whole one from a remote, and "
     "`dvc repro --force train` makes it again",
     "mlflow": "MLflow gave it so; `bakeoff track sync`, run where the run was made, sends a whole one",
@@ -102,6 +101,14 @@ def require_whole(path: Path, digest: str | None, place: str = "train") -> None:
             f"{path.as_posix()}: damaged, its {name} is {there[:12]}…, and it was written as {digest[:12]}…; "
             f"{WHOLE_AGAIN[place]}"
         )
+
+
+def require_all_whole(digests: Mapping[Path, str], place: str) -> None:
+    """Compare files with the digests that name them. Raises DataError for one that is missing or another."""
+    for file, digest in digests.items():
+        if not file.is_file():
+            raise DataError(f"{file.as_posix()}: missing; {WHOLE_AGAIN[place]}")
+        require_whole(file, digest, place)
 
 
 def open_regular(path: str | Path) -> BinaryIO:

@@ -22,6 +22,7 @@ from bakeoff.tracking.journal.journal import Journal, entries
 from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.target import Target
 from support.asking import Page
+from support.exported_run import write_export
 from support.made_runs import NOBODY, made
 from support.messages import missing_in
 
@@ -195,18 +196,7 @@ def test_what_was_not_exported_cannot_be_downloaded(page: Page, folder: Path) ->
 
 def test_a_download_has_the_model_its_labels_and_a_readme(page: Page, folder: Path) -> None:
     made(runs(folder), "b" * 16, State.SUCCEEDED, **ENDED)
-    exported, trained = folder / "models/export", folder / "models/train"
-    for inside in (exported / "saved_model", trained):
-        inside.mkdir(parents=True)
-    facts = {"headline": "mAP_50", "network": {"mAP_50": 0.5}, "examples": 7}
-    (exported / "export.json").write_text(json.dumps(facts), encoding="utf-8")
-    (exported / "model.tflite").write_bytes(b"TFL3")
-    (exported / "labels.txt").write_text("<ball>\ncube & co\n", encoding="utf-8")
-    (exported / "saved_model/saved_model.pb").write_bytes(b"pb")
-    lineage = {"fingerprint": "b" * 16}
-    (trained / "state.json").write_text(json.dumps({"lineage": lineage}), encoding="utf-8")
-    (folder / ".bakeoff/results").mkdir()
-    (folder / f".bakeoff/results/{'b' * 16}.json").write_text(json.dumps({"run_id": ID}), encoding="utf-8")
+    write_export(folder, "b" * 16, ID, "<ball>\ncube & co\n")
     answer = page.get(f"/runs/{'b' * 16}/download")
     assert answer.code == 200, answer.text
     assert answer.headers["content-disposition"] == f'attachment; filename="bakeoff-{ID[:8]}.zip"'

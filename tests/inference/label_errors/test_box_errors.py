@@ -83,24 +83,25 @@ def test_no_box_is_superfluous_where_the_network_finds_few() -> None:
     assert missing_in(silence, "20 boxes of dog", "superfluous") == []
 
 
-def test_no_box_is_accused_of_a_class_that_the_network_never_finds() -> None:
+def judge_with_small_boxes(label: str) -> LabelErrorFindings:
+    """Judge rows with small boxes of this class that no prediction finds, and one superfluous cat."""
     rows = make_rows()
     for row in rows[::5]:
-        row["truth"].append(make_box("fly", 150, 20, 12))
+        row["truth"].append(make_box(label, 150, 20, 12))
     rows[3]["truth"].append(make_box("cat", 20, 150))
     findings = find_wrong_boxes(rows)
     assert isinstance(findings, LabelErrorFindings)
+    return findings
+
+
+def test_no_box_is_accused_of_a_class_that_the_network_never_finds() -> None:
+    findings = judge_with_small_boxes("fly")
     assert [(one.file, one.kind, one.label) for one in findings.suspects] == [("03.jpg", "superfluous box", "cat")]
     assert missing_in(" ".join(findings.silences), "no prediction of fly", "12 boxes of fly", "superfluous") == []
 
 
 def test_no_small_box_is_accused_by_a_network_that_misses_small_ones() -> None:
-    rows = make_rows()
-    for row in rows[::5]:
-        row["truth"].append(make_box("cat", 150, 20, 12))
-    rows[3]["truth"].append(make_box("cat", 20, 150))
-    findings = find_wrong_boxes(rows)
-    assert isinstance(findings, LabelErrorFindings)
+    findings = judge_with_small_boxes("cat")
     assert [(one.file, one.kind, one.true_box) for one in findings.suspects] == [("03.jpg", "superfluous box", 2)]
     assert missing_in(findings.silences[0], "12 boxes of cat", "superfluous") == []
 

@@ -13,6 +13,7 @@ from bakeoff.app.web import background_commands
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
+from support.exported_run import write_export
 from support.imports import ROOT
 from support.made_runs import NOBODY, made
 from support.moving_things import draw
@@ -83,16 +84,6 @@ def _make_dataset(folder: Path, outside: Path) -> None:
 
 
 def _make_export(folder: Path) -> None:
-    exported, trained = folder / "models/export", folder / "models/train"
-    for inside in (exported / "saved_model", trained):
-        inside.mkdir(parents=True)
-    facts = {"headline": "mAP_50", "network": {"mAP_50": 0.5}, "examples": 7}
-    (exported / "export.json").write_text(json.dumps(facts), encoding="utf-8")
-    (exported / "model.tflite").write_bytes(b"TFL3")
-    (exported / "labels.txt").write_text("ball\ncube\n", encoding="utf-8")
-    (exported / "saved_model/saved_model.pb").write_bytes(b"pb")
-    (trained / "state.json").write_text(json.dumps({"lineage": {"fingerprint": DONE}}), encoding="utf-8")
+    write_export(folder, DONE, RUN_ID, "ball\ncube\n")
     results = folder / ".bakeoff/results"
-    results.mkdir()
-    (results / f"{DONE}.json").write_text(json.dumps({"run_id": RUN_ID}), encoding="utf-8")
     (results / f"{DONE}.html").write_text("<!doctype html><title>a report</title>", encoding="utf-8")

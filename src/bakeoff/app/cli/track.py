@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from bakeoff.app.cli.command_options import Command, flag, option
 from bakeoff.app.cli.terminal import print_columns
+from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.progress import print_line
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 
 if TYPE_CHECKING:
     from bakeoff.tracking.sync.sync_status import SyncStatus
-from bakeoff.foundation.formatting import format_count
 
 NOT_ALL_SENT = 1
 

@@ -41,12 +41,10 @@ def compose_groups(
     overrides = [*([f"{EXPERIMENT}={preset}"] if preset else []), *chosen, *(f"~{group}" for group in left_out)]
     try:
         tree = _compose_by_hydra(conf.resolve(), tuple(overrides))
-    except (HydraException, *REFUSALS) as error:
-        problems.note(f"{conf.as_posix()}: {' '.join(str(error).split())}")
-        return {}
-    except (YAMLError, OSError) as error:  # of a file that the mistakes name already, or that is just being written
-        if not problems.lines:
-            problems.note(f"{conf.as_posix()}: {' '.join(str(error).split())}")
+    except (HydraException, YAMLError, OSError, *REFUSALS) as error:
+        is_named = isinstance(error, (YAMLError, OSError)) and problems.lines  # the mistakes name its file already
+        if not is_named:
+            problems.note(f"{conf.as_posix()}: {_join_lines(error)}")
         return {}
     changes = {group: option.change for group, option in options.items() if option.change}
     try:
@@ -95,14 +93,14 @@ def _resolve_group(tree: Any, group: str, problems: Problems) -> dict[str, Any] 
         if isinstance(error, InterpolationKeyError) and problems.lines:
             return None  # it may refer to a group that is left out for its own mistake
         key = str(getattr(error, "full_key", None) or group)
-        problems.add(key, f"cannot be resolved: {_first_line(error)}")
+        problems.add(key, f"cannot be resolved: {_join_lines(error).partition(' full_key:')[0]}")
         return None
     assert isinstance(value, dict)
     return {str(key): item for key, item in value.items()}
 
 
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split()).partition(" full_key:")[0]
+def _join_lines(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def read_variable(name: str, *default: str | None) -> str | None:
