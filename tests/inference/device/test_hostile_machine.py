@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import tarfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,10 @@ def test_a_machine_that_does_not_stop_to_answer_is_cut_off(
     monkeypatch.setattr(host_module, "MOST_BYTES", 5_000_000)
     with pytest.raises(WorkspaceError, match=r"5,000,000 bytes"):
         measure_on(answer(line), model, PICTURES, 2, 1)
+    for thread in threading.enumerate():
+        if thread.name == host_module.READER:
+            thread.join(30)
+            assert not thread.is_alive()
 
 
 def test_a_machine_that_does_not_answer_is_given_up(

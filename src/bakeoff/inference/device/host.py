@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from threading import Thread
+from threading import Event, Thread
 from typing import IO
 from urllib.parse import urlsplit
 
@@ -26,7 +26,7 @@ MEASURED, ANSWERS = "measured.json", "answers.npz"
 SCHEME, SECONDS_TO_CONNECT, SECONDS_BETWEEN_SIGNS = "ssh", 10, 15
 MOST_SECONDS = 1800  # for everything that happens there
 MOST_BYTES = 200_000_000  # of an answer
-PIECE = 1 << 16
+PIECE, READER = 1 << 16, "reads an answer"  # how much at once; the name of a thread
 LONGEST_ERROR, LONGEST_LINE = 10_000, 300
 NAME = re.compile(r"[\w:][\w.:%-]*", re.ASCII)  # of a machine
 USER = re.compile(r"[\w][\w.@+\\-]*", re.ASCII)
@@ -137,9 +137,9 @@ def find_host(address: str | None, python: str) -> Host:
 def _talk(command: Sequence[str], sent: bytes) -> "subprocess.CompletedProcess[bytes]":
     """Run a command as `subprocess.run` does, and end it if it takes too long or prints more than an answer has.
 
-    Of its errors the end is kept. Raises TimeoutExpired.
+    Of its errors the end is kept. What it left running is no longer read, and ends as it writes. Raises TimeoutExpired.
     """
-    out, errors = bytearray(), bytearray()
+    out, errors, is_over = bytearray(), bytearray(), Event()
     with TemporaryFile() as packed:
         packed.write(sent)
         packed.seek(0)
@@ -147,19 +147,19 @@ def _talk(command: Sequence[str], sent: bytes) -> "subprocess.CompletedProcess[b
 
     def read(pipe: IO[bytes]) -> None:
         with pipe:
-            while len(out) <= MOST_BYTES and (piece := os.read(pipe.fileno(), PIECE)):
+            while not is_over.is_set() and len(out) <= MOST_BYTES and (piece := os.read(pipe.fileno(), PIECE)):
                 out.extend(piece)
         if len(out) > MOST_BYTES:
             process.kill()
 
     def read_end(pipe: IO[bytes]) -> None:
         with pipe:
-            while piece := os.read(pipe.fileno(), PIECE):
+            while not is_over.is_set() and (piece := os.read(pipe.fileno(), PIECE)):
                 errors.extend(piece)
                 del errors[:-LONGEST_ERROR]
 
-    readers = [Thread(target=read, args=[process.stdout], daemon=True)]
-    readers.append(Thread(target=read_end, args=[process.stderr], daemon=True))
+    readers = [Thread(target=read, args=[process.stdout], daemon=True, name=READER)]
+    readers.append(Thread(target=read_end, args=[process.stderr], daemon=True, name=READER))
     for reader in readers:
         reader.start()
     try:
@@ -169,6 +169,7 @@ def _talk(command: Sequence[str], sent: bytes) -> "subprocess.CompletedProcess[b
         process.wait()
         for reader in readers:
             reader.join(SECONDS_TO_CONNECT)
+        is_over.set()
     return subprocess.CompletedProcess(command, code, bytes(out), bytes(errors))
 
 
