@@ -2,10 +2,18 @@
 
 import errno
 import os
+import signal
 
 import pytest
 
-from bakeoff.foundation.errors import STOPPED, ConfigError, choices, errors_in_one_line, hide_interrupt_traceback
+from bakeoff.foundation.errors import (
+    STOPPED,
+    ConfigError,
+    choices,
+    errors_in_one_line,
+    hide_interrupt_traceback,
+    remember_interrupt,
+)
 from support.messages import missing_in
 
 
@@ -43,6 +51,17 @@ def test_an_error_that_a_user_can_repair_is_one_line_and_a_code(
     assert ended.value.code == code
     [line] = capsys.readouterr().err.splitlines(keepends=True)
     assert missing_in(line, *parts) == []
+
+
+def test_an_error_after_a_remembered_ctrl_c_is_the_ctrl_c_and_only_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
+        try:
+            remember_interrupt(signal.SIGINT, None)
+        except KeyboardInterrupt:
+            raise RuntimeError("Error calling __set_name__") from None
+    assert (ended.value.code, capsys.readouterr().err) == (130, f"{STOPPED}\n")
+    with pytest.raises(RuntimeError), errors_in_one_line():
+        raise RuntimeError("Error calling __set_name__")
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ import errno
 import io
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import ClassVar
 
 USER_ERROR = 2
@@ -41,6 +42,8 @@ NO_MEMORY_SAID = re.compile(  # by an allocator, CUDA or the system
     r"OOM when allocating|out of memory|OUT_OF_MEMORY|Dst tensor is not initialized|bad_alloc|cannot allocate memory",
     re.IGNORECASE,
 )
+
+_interrupts: list[int] = []  # that came to Python's own handler, and may be lost in a library
 
 
 class BakeoffError(Exception):
@@ -157,11 +160,15 @@ def errors_in_one_line() -> Iterator[None]:
         print(NOT_INSTALLED.format(package), file=sys.stderr)
         sys.exit(USER_ERROR)
     except Exception as error:
+        if _interrupts:
+            print(STOPPED, file=sys.stderr)
+            sys.exit(INTERRUPTED)
         if (what := name_fault(error)) is None:
             raise
         print(f"{what} and run the same command again", file=sys.stderr)
         sys.exit(USER_ERROR)
     finally:
+        _interrupts.clear()
         try:
             sys.stdout.flush()
         except BrokenPipeError:  # or Python complains when it flushes
@@ -191,10 +198,28 @@ def _spell_out(error: UnicodeError) -> tuple[str, int]:
     return "".join(SPELT_OUT.get(letter) or ascii(letter)[1:-1] for letter in lacking), error.end
 
 
+def remember_interrupt(number: int, frame: FrameType | None) -> None:
+    """Serve as the handler of SIGINT: raise what Python's own raises, and remember it.
+
+    Some of Python's own code in C, and libraries, turn what a handler raises into an error of their own, or drop it.
+    """
+    _interrupts.append(number)
+    signal.default_int_handler(number, frame)
+
+
+def raise_lost_interrupt() -> None:
+    """Raise again what a library dropped since the process began."""
+    if _interrupts:
+        raise KeyboardInterrupt
+
+
 def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Serve as a `sys.excepthook` without a traceback of Ctrl-C. Python then ends the process as usual."""
     if issubclass(kind, KeyboardInterrupt):
         print(STOPPED, file=sys.stderr)
+    elif _interrupts and issubclass(kind, Exception):
+        print(STOPPED, file=sys.stderr)
+        sys.exit(INTERRUPTED)
     else:
         sys.__excepthook__(kind, error, trace)
 

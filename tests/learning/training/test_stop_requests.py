@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,45 @@ def test_before_the_first_step_a_signal_ends_the_run_at_once(
         send(number)
     assert ended.value.code == code
     assert missing_in(capsys.readouterr().err, f"stopped by {name} ", "before the first", "same command") == []
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "code"),
+    [(signal.SIGINT, "Ctrl-C", 130), *((*parameters.values, 75) for parameters in TAKES_AWAY)],
+)
+def test_an_error_that_a_library_made_of_an_early_signal_is_the_signal(
+    number: signal.Signals, name: str, code: int, tmp_path: Path
+) -> None:
+    with pytest.raises(Canceled, match=name) as ended, Stop(tmp_path / STOP_FILE).listening():
+        try:
+            send(number)
+        except Canceled:
+            raise SystemError("bad argument to internal function") from None
+    assert ended.value.exit_code == code
+
+
+def test_an_early_signal_that_a_library_dropped_ends_the_run_where_it_looks_next(stop: Stop) -> None:
+    with suppress(Canceled):
+        send(signal.SIGINT)
+    with pytest.raises(Canceled, match="Ctrl-C"):
+        stop.leave_if_asked()
+
+
+def test_an_early_signal_that_the_first_step_dropped_ends_the_run_after_it(
+    stop: Stop, capfd: pytest.CaptureFixture
+) -> None:
+    with suppress(Canceled):
+        send(signal.SIGINT)
+    stop.step_is_done()
+    stop.step_is_done()
+    assert stop.asked and stop.by == "Ctrl-C"
+    [line] = capfd.readouterr().err.split("\n")[1:-1]
+    assert missing_in(line, "Ctrl-C: ", "saved", "Ctrl-C again") == []
+
+
+def test_another_error_stays_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(SystemError), Stop(tmp_path / STOP_FILE).listening():
+        raise SystemError("bad argument to internal function")
 
 
 def test_after_a_step_ctrl_c_asks_for_a_stop_and_says_what_happens(stop: Stop, capfd: pytest.CaptureFixture) -> None:

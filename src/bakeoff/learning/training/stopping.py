@@ -43,6 +43,10 @@ class Stop:
         try:
             with handling((signal.SIGINT, *TAKES_AWAY), self._on_signal):
                 yield
+        except Exception:
+            if self.by is None or self._has_stepped:
+                raise
+            raise self._before_the_first_step() from None  # a library made this error of what the handler raised
         finally:
             self._consume()
 
@@ -58,7 +62,7 @@ class Stop:
     def leave_if_asked(self) -> None:
         """Raise Canceled where nothing has been done yet that would have to be saved."""
         if self.asked and not self._has_stepped:
-            raise Canceled(f"stopped by {self.by} before the first step; run the same command again", INTERRUPTED)
+            raise self._before_the_first_step()
 
     def leave_if_taken_away(self, step: int) -> None:
         """Raise Canceled where training has ended after a step, which is saved, because the machine is taken away."""
@@ -67,25 +71,34 @@ class Stop:
             raise Canceled(text, TRY_AGAIN_LATER)
 
     def step_is_done(self) -> None:
-        """From now on there is something to save."""
+        """From now on there is something to save, also for a request whose Canceled a library dropped."""
+        if not self._has_stepped and self.by is not None:
+            self._announce(self.by)
         self._has_stepped = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         is_ctrl_c = number == signal.SIGINT
         name = CTRL_C if is_ctrl_c else signal.Signals(number).name
         if not self._has_stepped:
-            code = INTERRUPTED if is_ctrl_c else TRY_AGAIN_LATER
-            raise Canceled(f"stopped by {name} before the first step; run the same command again", code)
+            self.by = name
+            raise self._before_the_first_step()
         if self.by is not None and is_ctrl_c:
             raise KeyboardInterrupt
         self._accept(name)
 
+    def _before_the_first_step(self) -> Canceled:
+        code = TRY_AGAIN_LATER if self.by in TAKES_AWAY_NAMES else INTERRUPTED
+        return Canceled(f"stopped by {self.by} before the first step; run the same command again", code)
+
     def _accept(self, by: str) -> None:
         if self.by is None:
             self.by = by
-            # Python's own streams may be in the middle of a line when a signal comes.
-            text = TAKEN_AWAY if by in TAKES_AWAY_NAMES else ASKED
-            os.write(2, text.format(by, f"{CTRL_C} again" if by == CTRL_C else CTRL_C).encode())
+            self._announce(by)
+
+    def _announce(self, by: str) -> None:
+        # Python's own streams may be in the middle of a line when a signal comes.
+        text = TAKEN_AWAY if by in TAKES_AWAY_NAMES else ASKED
+        os.write(2, text.format(by, f"{CTRL_C} again" if by == CTRL_C else CTRL_C).encode())
 
     def _consume(self) -> None:
         if self._request:
