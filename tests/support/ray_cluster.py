@@ -24,6 +24,7 @@ import ray
 ray.init({!r}, logging_level="ERROR", log_to_driver=False)
 print(sum(node["Alive"] for node in ray.nodes()))
 """
+SECONDS_TO_START, SECONDS_TO_COUNT = 600, 120
 # Ray gives up a daemon that takes more than half a minute to start, or that it could not hear for a while.
 AGAIN = 'until "$@"; do sleep 1; done'
 HIDE = 'mount -t tmpfs tmpfs "$0" && ' + AGAIN
@@ -67,9 +68,9 @@ class RayNode:
 class RayCluster:
     """A cluster, whose first node is the head. `environment` is what programs need to find it by the word `ray`."""
 
-    def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
+    def __init__(self, variables: Mapping[str, str]) -> None:
         """`variables` are those of all nodes. Names of sockets are short, so that of the folder must be."""
-        folder.mkdir(exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="ray-"))
         own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder)}
         self._folder, self._variables = folder, {**variables, **own}
         self.address, self.client_port = HERE.format(2) + f":{_find_port()}", _find_port()
@@ -91,25 +92,30 @@ class RayCluster:
         self.nodes.append(RayNode([*shell, *start], own, self._folder / f"node{number}.log"))
         alive = self._count_alive() if number else 0
         self.nodes[-1].start()
+        deadline = time.monotonic() + SECONDS_TO_START
         while self._count_alive() <= alive:
+            assert time.monotonic() < deadline, (self._folder / f"node{number}.log").read_text(errors="replace")[-4000:]
             time.sleep(0.5)
         return number
 
     def _count_alive(self) -> int:
-        command = [sys.executable, "-c", COUNT.format(self.address)]
-        done = subprocess.run(command, env={**self._variables, MARK: ""}, capture_output=True, text=True, check=False)
+        command, own = [sys.executable, "-c", COUNT.format(self.address)], {**self._variables, MARK: ""}
+        try:  # to a head that never answers Ray goes on connecting
+            done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=SECONDS_TO_COUNT)
+        except subprocess.TimeoutExpired:
+            return 0
         return int(done.stdout.split()[-1]) if done.returncode == 0 else 0
 
     def kill(self) -> None:
         for node in reversed(self.nodes):
             node.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 @contextmanager
 def ray_nodes(*cpus: int, python_path: str) -> Iterator[RayCluster]:
     """Give a cluster with a node of so many CPUs each. All is gone with the block."""
-    folder = Path(tempfile.mkdtemp(prefix="ray-"))
-    cluster = RayCluster(folder, os.environ | {"PYTHONPATH": python_path})
+    cluster = RayCluster(os.environ | {"PYTHONPATH": python_path})
     cluster.environment["PYTHONPATH"] = python_path
     try:
         for count in cpus:
@@ -117,7 +123,6 @@ def ray_nodes(*cpus: int, python_path: str) -> Iterator[RayCluster]:
         yield cluster
     finally:
         cluster.kill()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _find_port() -> int:

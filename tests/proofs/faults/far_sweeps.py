@@ -81,7 +81,7 @@ class Trial:
         self.bucket.start()
         site = os.pathsep.join(str(extra_packages(package)) for package in (PACKAGES, "dvc-s3>=3.2"))
         own = environment() | self.bucket.environment | {"PYTHONPATH": site}
-        self.cluster = RayCluster(folder / "ray", own)
+        self.cluster = RayCluster(own)
         path = os.pathsep.join([site, str(self.workspace.folder / "src")])
         self.environment = own | self.cluster.environment | {"PYTHONPATH": path}
         self._add_remotes(folder / "remote.git")
