@@ -205,7 +205,7 @@ def wrong(trial: Trial, points: int) -> list[str]:
 def left_behind(trial: Trial) -> list[psutil.Process]:
     """Return processes of jobs on the nodes."""
     running = [process for node in trial.workers for process in node.processes()]
-    return [process for process in running if "bakeoff" in line_of(process)]
+    return [process for process in running if "bakeoff." in line_of(process)]  # a folder may be called bakeoff
 
 
 def main() -> None:
