@@ -10,7 +10,8 @@ from pathlib import Path
 from bakeoff.dataset.building.catalogue import Catalogue, PackedItem
 from bakeoff.dataset.building.class_filter import require_chosen
 from bakeoff.dataset.building.worker_tasks import PIECE, BuildPool, Piece
-from bakeoff.dataset.sources.dataset import Item, Part
+from bakeoff.dataset.sources.class_folders import list_unlisted
+from bakeoff.dataset.sources.dataset import Dataset, Item, Part
 from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.progress import Bar, progress
@@ -70,16 +71,26 @@ class ItemListing:
 
 def _list_items(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
     for source, part in enumerate(parts):
-        root, is_empty = part.dataset.folder(), True
-        for item in part.dataset.items(root):
-            is_empty = False
+        root = part.dataset.folder()
+        for item in _list_whole_folder(part.dataset, root):
             name = f"{part.name}/{item.name}" if len(parts) > 1 else item.name
             safe, problem = make_printable(name), item.problem and make_printable(item.problem)[:LONGEST_REASON]
             fits = (safe, problem) == (item.name, item.problem)
             yield source, item if fits else replace(item, name=safe, problem=problem), _make_stamp(root, item)
-        if is_empty:
-            remedy = "put the dataset there (docs/records.md shows how it must look)"
-            raise DataError(f"{root.as_posix()}: is empty; {remedy}")
+
+
+def _list_whole_folder(dataset: Dataset, root: Path) -> Iterator[Item]:
+    """Yield the dataset's items, then all pictures and films; the catalogue drops those that it has."""
+    is_empty, frames = True, set[str]()
+    for item in dataset.items(root):
+        is_empty = False
+        if item.media == "frames":
+            frames.add(item.path)
+        yield item
+    if is_empty:
+        remedy = "put the dataset there (docs/records.md shows how it must look)"
+        raise DataError(f"{root.as_posix()}: is empty; {remedy}")
+    yield from list_unlisted(root, frames)
 
 
 def _make_stamp(root: Path, item: Item) -> str:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from bakeoff.dataset.records.record import TEST, VALIDATION
-from bakeoff.dataset.sources.class_folders import list_image_folders, list_unlisted, locate_image
+from bakeoff.dataset.sources.class_folders import list_image_folders, locate_image
 from bakeoff.dataset.sources.dataset import Corners, Dataset, Item, find_side, join_names, pair_sides
 from bakeoff.dataset.sources.parsing import parse_number, quote
-from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, Row, group_rows, read_rows
+from bakeoff.dataset.sources.paths import Row, group_rows, read_rows
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 KEYS = {VALIDATION: "data.validation_annotations", TEST: "data.test_annotations"}
@@ -33,12 +33,11 @@ class BoxCsv(Dataset):
     images: str = "images"  # the folder that file names start from
 
     def items(self, root: Path) -> Iterator[Item]:
-        folders, listed = list_image_folders(root, self.images), set[str]()
+        folders = list_image_folders(root, self.images)
         for given, file in pair_sides(self.annotations, self.validation_annotations, self.test_annotations):
             key = KEYS.get(given or "", "data.annotations")
             for name, rows in group_rows(read_rows(root, file, COLUMNS, key), "filename"):
                 path, problem, side = locate_image(root, name, folders, given)
-                listed.add(path)
                 if problem:
                     yield Item(path, path, problem=problem)
                     continue
@@ -46,7 +45,6 @@ class BoxCsv(Dataset):
                     yield _make_item(path, rows, side)
                 except ValueError as error:
                     yield Item(path, path, problem=f"{file}: {error}")
-        yield from list_unlisted(root, self.images, listed, IMAGE_SUFFIXES)
 
     def describe_sides(self) -> str:
         files = [file for _, file in pair_sides(self.annotations, self.validation_annotations, self.test_annotations)]

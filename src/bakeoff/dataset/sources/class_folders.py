@@ -145,12 +145,12 @@ def make_unannotated(root: Path, path: str, problem: str | None, rule: Unlabelle
     return Item(path, path, split=side, notes=notes, problem=problem, ignored=ignored, unpaired=True)
 
 
-def list_unlisted(root: Path, inside: str, listed: set[str], suffixes: frozenset[str]) -> Iterator[Item]:
-    """Yield the pictures or films of a folder that no annotation, and no folder of frames, lists by their paths."""
-    for path, problem in list_files(root, inside):
-        is_media = os.path.splitext(path)[1].lower() in suffixes
+def list_unlisted(root: Path, listed: set[str]) -> Iterator[Item]:
+    """Yield the pictures and films of a dataset's folder that are not listed, and in no listed folder of frames."""
+    for path, problem in list_files(root):
+        is_media = os.path.splitext(path)[1].lower() in IMAGE_SUFFIXES | VIDEO_SUFFIXES
         if is_media and path not in listed and os.path.dirname(path) not in listed:
-            yield Item(path, path, problem=problem or "no annotation lists it", ignored=True, unpaired=True)
+            yield Item(path, path, problem=problem or "belongs to no example", ignored=True, unpaired=True)
 
 
 def list_image_folders(root: Path, images: str) -> list[tuple[str | None, str]]:

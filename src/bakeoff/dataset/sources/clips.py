@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from bakeoff.dataset.sources.class_folders import list_class_folders, list_unlisted
+from bakeoff.dataset.sources.class_folders import list_class_folders
 from bakeoff.dataset.sources.dataset import Dataset, Item, Media, find_side
 from bakeoff.dataset.sources.paths import (
     IMAGE_SUFFIXES,
@@ -48,12 +48,9 @@ class Clips(Dataset):
 
     def items(self, root: Path) -> Iterator[Item]:
         if self.table:
-            listed: set[str] = set()
             rows = read_rows(root, self.table, ("path", "label|labels"), "data.table")
             for name, group in group_rows(rows, "path"):
-                yield (item := self._make_item(root, self.table, name, group))
-                listed.add(item.path)
-            yield from list_unlisted(root, "", listed, VIDEO_SUFFIXES - {".gif"})
+                yield self._make_item(root, self.table, name, group)
             return
         for side, inside, label in list_class_folders(root):
             for folder, files in groupby(list_files(root, inside), key=lambda row: str(PurePosixPath(row[0]).parent)):

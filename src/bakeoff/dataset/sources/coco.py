@@ -12,11 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bakeoff.dataset.sources.class_folders import list_image_folders, list_unlisted, locate_image
+from bakeoff.dataset.sources.class_folders import list_image_folders, locate_image
 from bakeoff.dataset.sources.dataset import Corners, Dataset, Item, join_names, pair_sides
 from bakeoff.dataset.sources.labels import require_fit
 from bakeoff.dataset.sources.parsing import parse_json, parse_number, quote
-from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, blaming, read_text
+from bakeoff.dataset.sources.paths import blaming, read_text
 from bakeoff.foundation.errors import DataError
 
 MOST_BYTES = 2_000_000_000
@@ -38,7 +38,7 @@ class Coco(Dataset):
 
     def items(self, root: Path) -> Iterator[Item]:
         self.declared_classes(root)  # the sides must agree
-        folders, listed = list_image_folders(root, self.images), set[str]()
+        folders = list_image_folders(root, self.images)
         for given, file in self._files():
             tree, names = read_coco(root, file), self._read_categories(root, file)
             scenes = defaultdict[Id, _Scene](_Scene)
@@ -54,9 +54,7 @@ class Coco(Dataset):
                     yield Item(f"{file}#image_id={image}", file, problem=problem)
                 for row in scene.rows:
                     path, trouble, side = locate_image(root, row["file_name"], folders, given)
-                    listed.add(path)
                     yield scene.make_item(path, side, row, trouble or scene.find_problem(file, image))
-        yield from list_unlisted(root, self.images, listed, IMAGE_SUFFIXES)
 
     def declared_classes(self, root: Path) -> list[str]:
         """The labels by category id. The sides' files must agree."""

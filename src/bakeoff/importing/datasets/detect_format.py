@@ -9,6 +9,7 @@ from typing import Any
 
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.sources import SOURCES
+from bakeoff.dataset.sources.class_folders import list_unlisted
 from bakeoff.dataset.sources.dataset import Dataset, Item, SplitSettings, find_side
 from bakeoff.dataset.sources.parsing import read_lines
 from bakeoff.dataset.sources.paths import format_of, make_printable, read_head, what_instead
@@ -54,7 +55,9 @@ class Survey:
     def count_items(self, source: Dataset, root: Path) -> Iterator[tuple[Item, str | None, str]]:
         """Count what a source lists in a folder; yield each item, why it cannot be used, and its side."""
         listed = {name: side for _, name, side in source.split.read_lists(root)}
+        paths: set[str] = set()
         for item in source.items(root):
+            paths.add(item.path)
             trouble = item.problem or _judge_head(root, item)
             side = item.split or listed.get(PurePosixPath(item.name).stem) or UNSAID
             if item.ignored:
@@ -67,6 +70,7 @@ class Survey:
                 self.images[side] += 1
                 self.objects.update((label, side) for label in (*item.labels, *(box[4] for box in item.boxes)))
             yield item, trouble, side
+        self.ignored += sum(1 for _ in list_unlisted(root, paths))
 
 
 def survey_folder(root: Path, kind: str | None = None) -> tuple[Survey, list[Survey]]:
