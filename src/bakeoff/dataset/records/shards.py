@@ -101,7 +101,7 @@ def read_frames(path: Path) -> Iterator[tuple[int, int]]:
 
 def read_frame(path: Path, offset: int, length: int) -> bytes:
     """Return the data of one record. Raises ValueError if they are damaged."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         file.seek(offset)
         data, tail = file.read(length), file.read(TAIL)
     if not is_whole(data, tail):
