@@ -34,7 +34,7 @@ GET_DOCS := $(if $(UV),uv pip install --group docs,$(BIN)/python -m pip install 
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup repro start test quick durations proofs attack bench bench-networks check format ui reference docs docs-serve lock audit
+.PHONY: help setup repro start test quick durations proofs attack bench bench-networks check format ui reference docs docs-serve lock audit wheel
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
@@ -54,6 +54,7 @@ help:
 	@echo "make docs     build the site of docs/ into site/; make docs-serve shows it, http://127.0.0.1:8000"
 	@echo "make audit    ask for known weaknesses of the pinned packages; needs a network"
 	@echo "make format   format the code"
+	@echo "make wheel    build the package that teams install, and the versions it was tested with, into dist/"
 	@echo "make lock     pin the newest dependencies that pyproject.toml allows (needs uv)"
 
 repro: $(READY)
@@ -128,8 +129,15 @@ lock:
 	$(PINS) --extra gpu --group install pyproject.toml --output-file requirements-gpu.lock
 	$(PINS) --group dev --constraint requirements.lock --upgrade --output-file requirements-dev.lock
 
+# The constraints are the lock without hashes, which pip would want of the wheel, too.
+wheel: $(READY)
+	$(BIN)/uv build --quiet --wheel --no-build-isolation --out-dir dist .
+	@rm -rf build
+	sed -n 's/^\([A-Za-z0-9._-]*==[^\]*[^ \]\) *\\*$$/\1/p' requirements.lock > dist/constraints.txt
+	@ls dist/bakeoff-*.whl dist/constraints.txt
+
 # .venv, from the lock. environment.py installs it with uv: with the machine's, else with the one that the lock pins.
-$(READY): $(LOCK) pyproject.toml environment.py
+$(READY): $(LOCK) pyproject.toml setup.py environment.py
 	@echo "setting up .venv: about $(DOWNLOAD) to download, $(ON_DISK) on disk; later calls find it ready"
 ifneq ($(UV),)
 	uv venv --quiet --allow-existing --python ">=3.11,<3.14" .venv

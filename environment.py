@@ -50,7 +50,7 @@ def main(lock: Path) -> None:
 
     def install(*words: str) -> None:
         command = [uv, "pip", *words[:1], "--python", sys.executable, *words[1:]]
-        subprocess.run(command, env=settings | os.environ, check=True)
+        subprocess.run(command, env=settings | os.environ | {"BAKEOFF_CLONE": "1"}, check=True)
 
     for package in set(TENSORFLOW) - pinned(lock.read_text(encoding="utf-8"), sys.platform):
         install("uninstall", "--quiet", package)

@@ -98,7 +98,8 @@ def test_what_a_library_makes_of_an_early_ctrl_c_is_no_traceback(tmp_path: Path)
     ends = "raise ImportError('no capsule')", "pass"
     for end in ends:
         script = f"""
-import os, signal
+import os, signal, sys
+sys.argv = ["-m"]  # as Python has it while it looks for a stage
 import bakeoff.stages
 from bakeoff.foundation.errors import errors_in_one_line
 try:

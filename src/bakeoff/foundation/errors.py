@@ -8,7 +8,6 @@ BakeoffError
 """
 
 import codecs
-import difflib
 import errno
 import io
 import os
@@ -130,6 +129,8 @@ def choices(name: str, allowed: Iterable[str]) -> str:
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     """Return a question that ends with a blank; nothing if nothing is near."""
+    import difflib  # few messages need it
+
     near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}? " if near else ""
 

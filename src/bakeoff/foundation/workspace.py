@@ -20,6 +20,7 @@ WEIGHTS = Path("data/weights")
 RECORDS = Path("data/records")
 RUN = Path("models/config/run.yaml")
 PROMISE = Path("models/config/promise.yaml")
+CODE = Path("models/code.yaml")  # of a workspace that `bakeoff init` made
 PROMISED = {"trained_to_its_end": True}
 TRAINED = Path("models/train")
 EVALUATION = Path("models/evaluation")

@@ -1,29 +1,38 @@
-"""One module per stage of dvc.yaml, each a straight function from paths to files. `python -m bakeoff.stages.<verb>`."""
+"""One module per stage of dvc.yaml, each a straight function from paths to files. `python -m bakeoff.stages.<verb>`.
 
-import argparse
+Little is imported before Ctrl-C is taken care of.
+"""
+
 import signal
 import sys
-import threading
+from typing import TYPE_CHECKING
 
 from bakeoff.foundation.errors import ConfigError, hide_interrupt_traceback, raise_lost_interrupt, remember_interrupt
-from bakeoff.foundation.signals import repeat_dropped_interrupt
-from bakeoff.foundation.workspace import require_own_code
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def _repeat_dropped_interrupt(dropped: "sys.UnraisableHookArgs") -> None:
+    from bakeoff.foundation.signals import repeat_dropped_interrupt
+
+    repeat_dropped_interrupt(dropped)
+
 
 sys.excepthook = hide_interrupt_traceback  # imports take the first second, before `main` can catch Ctrl-C
-sys.unraisablehook = repeat_dropped_interrupt  # and some of Python's callbacks meanwhile would swallow it
-if (
-    threading.current_thread() is threading.main_thread()
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
+sys.unraisablehook = _repeat_dropped_interrupt  # and some of Python's callbacks meanwhile would swallow it
+if sys.argv[:1] == ["-m"]:  # Python is looking for the stage that it is to run
     signal.signal(signal.SIGINT, remember_interrupt)
 
 
-def stage_parser(name: str, description: str | None) -> argparse.ArgumentParser:
+def stage_parser(name: str, description: str | None) -> "argparse.ArgumentParser":
     """A stage has hardly any options: what it computes stands in files, or DVC would not see an edit."""
+    import argparse
+
     return argparse.ArgumentParser(prog=f"python -m bakeoff.stages.{name}", description=description, allow_abbrev=False)
 
 
-def read_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
+def read_options(parser: "argparse.ArgumentParser") -> "argparse.Namespace":
     """Refuse settings on a stage's command line, where other programs take them."""
     options, arguments = parser.parse_known_args()
     if not arguments:
@@ -39,6 +48,8 @@ def read_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 def begin_stage(name: str, description: str | None) -> None:
     """Refuse a command line with settings, and code that is not the workspace's own."""
+    from bakeoff.foundation.workspace import require_own_code
+
     raise_lost_interrupt()
     read_options(stage_parser(name, description))
     require_own_code()

@@ -12,6 +12,7 @@ class ListedCommand(NamedTuple):
 
 
 COMMANDS = {
+    "init": ListedCommand("make a workspace here or in another folder, for your own data", "init:InitCommand"),
     "repro": ListedCommand(
         "`dvc repro` with its own options, --note and --on, after mending what a kill or a loss of power left behind",
         "repro:ReproCommand",

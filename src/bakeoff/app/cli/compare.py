@@ -12,6 +12,7 @@ from bakeoff.app.cli.terminal_table import terminal_width
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.progress import print_line
+from bakeoff.foundation.shipped import find_conf
 
 if TYPE_CHECKING:
     from bakeoff.experiments.compare.load_runs import Gathered
@@ -158,7 +159,7 @@ def _list_configurations(sweep: str) -> tuple[list["Contender"], str | None]:
     states = {JobState.WAITING: "QUEUED", JobState.DONE: ""}  # the others are called what runs are called
     for job in manifest.jobs:
         values = {
-            f"{key}.use" if (workspace.CONF / key).is_dir() else key: value.strip("'\"")
+            f"{key}.use" if find_conf(workspace.CONF, key).is_dir() else key: value.strip("'\"")
             for key, value in job.varied.items()
         }
         configurations.append(

@@ -14,6 +14,7 @@ from bakeoff.app.web.datasets import (
     combine,
     list_datasets,
     list_unread_folders,
+    option_file,
     option_of,
     read_contents,
     recall_contents,
@@ -67,7 +68,7 @@ def show_dataset(request: Request) -> Response:
     shown = [*enumerate(contents.pictures)][first : first + PICTURES]
     return show_page(
         "web_dataset.html.jinja", "/data", name, name=name, contents=contents, shown=shown, page=page, pages=pages,
-        option=(workspace.CONF / "data" / f"{name}.yaml").read_text(encoding="utf-8"),
+        option=option_file(name).read_text(encoding="utf-8"),
     )  # fmt: skip
 
 

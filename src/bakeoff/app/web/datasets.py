@@ -16,6 +16,7 @@ from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError
 from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.shipped import find_conf, list_options
 from bakeoff.importing.datasets.detect_format import Survey, make_source
 from bakeoff.importing.datasets.tree import Layout
 from bakeoff.learning.run_file.yaml_file import read_mapping, write_mapping
@@ -30,14 +31,18 @@ _last: dict[str, DatasetSummary] = {}  # by name
 
 
 def list_names() -> list[str]:
-    return sorted(file.stem for file in FOLDER.glob("*.yaml"))
+    return list_options(workspace.CONF, "data")
 
 
 def option_of(name: str) -> dict[str, Any]:
     """Return the content of an option's file. Raises NotFound."""
     if name not in list_names():
         raise NotFound(f"{FOLDER.as_posix()}/{name}.yaml: no such option")
-    return read_mapping(FOLDER / f"{name}.yaml")
+    return read_mapping(option_file(name))
+
+
+def option_file(name: str) -> Path:
+    return find_conf(workspace.CONF, "data", f"{name}.yaml")
 
 
 def list_datasets() -> list[str]:
@@ -66,7 +71,7 @@ def read_contents(name: str) -> DatasetSummary:
     if not isinstance(tree.get("kind"), str) or not isinstance(tree.get("path"), str):
         raise DataError(f"{name}: is no folder of files; `bakeoff plan data={name}` says what it holds")
     roots = [Path(tree[key]) for key in FOLDERS if isinstance(tree.get(key), str)]
-    return _list_contents(name, _stamp(FOLDER / f"{name}.yaml", roots))
+    return _list_contents(name, _stamp(option_file(name), roots))
 
 
 def recall_contents(name: str) -> DatasetSummary:

@@ -24,7 +24,7 @@ from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.sweep_manifest import load_manifest
 from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps
 from bakeoff.experiments.sweep.team_quota import PERSON, require_minutes
-from bakeoff.foundation import workspace
+from bakeoff.foundation import shipped, workspace
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
 from bakeoff.foundation.html import template
 from bakeoff.tracking.results.run_id import SWEEP_EXPERIMENT
@@ -105,7 +105,7 @@ def read_form(tree: Tree) -> Wanted:
 
 
 def list_options(group: str) -> list[str]:
-    return sorted(file.stem for file in (workspace.CONF / group).glob("*.yaml"))
+    return shipped.list_options(workspace.CONF, group)
 
 
 def _quote(value: str) -> str:
@@ -262,7 +262,7 @@ def prepare(data: str) -> list[list[str]]:
             if not any(Path(f"{outer}.dvc").is_file() for outer in (Path(path), *Path(path).parents)):
                 commands.append(["dvc", "add", top.as_posix()])
                 added += [f"{top.as_posix()}.dvc", (workspace.RAW / ".gitignore").as_posix()]
-        added.append(option.as_posix())
+        added += [option.as_posix()] if option.is_file() else []  # git has no built-in one
     commands.append(["git", "add", *dict.fromkeys(added)])
     return [*commands, ["dvc", "repro", "build_records"]]
 

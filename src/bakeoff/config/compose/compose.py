@@ -7,6 +7,7 @@ from typing import Any
 
 from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, Chooser, ChosenOption, ConfigLayer
 from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.shipped import find_conf
 from bakeoff.learning.run_file.parse import Problems
 from bakeoff.learning.run_file.yaml_file import Document, KeyPath, read_mapping
 
@@ -92,7 +93,7 @@ def compose(
 
 
 def _groups(conf: Path) -> list[str]:
-    path = conf / f"{PRIMARY}.yaml"
+    path = find_conf(conf, f"{PRIMARY}.yaml")
     defaults = read_mapping(path).get("defaults")
     names = (
         [next(iter(entry), "") for entry in defaults if isinstance(entry, dict)] if isinstance(defaults, list) else []

@@ -13,17 +13,20 @@ from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from bakeoff.config.compose.hydra_versions import BASE, register_resolver
+from bakeoff.config.compose.hydra_versions import BASE, REPLACE, register_resolver
 from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, ChosenOption
+from bakeoff.foundation.shipped import PRIMARY_FILE, conf_folders, find_conf, hydra_search_path
 from bakeoff.learning.run_file.parse import Problems
 
 READABLE = "BAKEOFF_VARIABLES"  # the names of variables that a config may read, with commas between
+BUILT_IN = f"{PRIMARY}_built_in"
 MOST_KEPT = 32  # compositions
 REFUSALS = (OmegaConfBaseException, RecursionError, ValueError, TypeError)  # OmegaConf's, some of them without a name
 
@@ -57,15 +60,19 @@ def compose_groups(
 
 def _compose_by_hydra(conf: Path, overrides: tuple[str, ...]) -> Any:
     """Return what Hydra makes of these options, once for the same files, which a sweep's configurations share."""
-    files = [(path.relative_to(conf).as_posix(), path.read_bytes()) for path in sorted(conf.rglob("*.yaml"))]
-    key = (overrides, *files)
+    folders, overrides = conf_folders(conf), (*hydra_search_path(conf), *overrides)
+    key = (overrides, *((str(path), path.read_bytes()) for one in folders for path in sorted(one.rglob("*.yaml"))))
     with _hydra_is_free:
         if key not in _composed:
             before = GlobalHydra.instance().hydra  # of a multirun that is at work
             GlobalHydra.instance().clear()
+            name = PRIMARY
+            if len(folders) > 1:  # Hydra takes the primary config from the first folder, or from its store
+                name = BUILT_IN
+                ConfigStore.instance().store(name, OmegaConf.load(find_conf(conf, PRIMARY_FILE)), **REPLACE)
             try:
                 with initialize_config_dir(str(conf), job_name="bakeoff", **BASE):
-                    composed = hydra_compose(PRIMARY, list(overrides))
+                    composed = hydra_compose(name, list(overrides))
             finally:
                 GlobalHydra.instance().hydra = before
             OmegaConf.set_struct(composed, False)

@@ -18,6 +18,7 @@ from typing import Any
 
 from bakeoff.config.compose.overrides import apply_overrides, find_place, parse_values
 from bakeoff.foundation.errors import ConfigError, choices, show
+from bakeoff.foundation.shipped import find_conf, list_options, replaces_built_in, shown_path
 from bakeoff.learning.run_file.parse import Problems, flat
 from bakeoff.learning.run_file.yaml_file import Document, KeyPath, read_document
 
@@ -102,7 +103,7 @@ class Chooser:
             known = choices(str(name), self._options_of(EXPERIMENT))
             self._problems.add(EXPERIMENT, f"no such preset {show(name)} in {folder.as_posix()}/; {known}")
             return None
-        layer = self._read(folder / f"{name}.yaml", PACKAGE)
+        layer = self._read(find_conf(self._conf, EXPERIMENT, f"{name}.yaml"), PACKAGE)
         if layer is None:
             return None
         options: dict[str, str] = {}
@@ -150,6 +151,8 @@ class Chooser:
         else:
             presets_changes = {}
         option = self._option_layers(group, use)
+        if replaces_built_in(self._conf, group, use):
+            self._problems.warn(key, f"conf/{group}/{use}.yaml takes the place of the built-in option of this name")
         for inner, value in flat(changes, f"{group}.").items():
             if value == MISSING:  # merged, it would leave what it was meant to replace
                 self._problems.add(inner, f"must be a value, got {MISSING}")
@@ -175,7 +178,7 @@ class Chooser:
 
     def _option_layers(self, group: str, use: str, above: tuple[str, ...] = ()) -> list[ConfigLayer]:
         """Return the option's own file, then those that it builds on; `above` are those that build on it."""
-        layer = self._read(self._conf / group / f"{use}.yaml")
+        layer = self._read(find_conf(self._conf, group, f"{use}.yaml"))
         if layer is None:
             return []
         layers, bases = [layer], layer.document.values.get("defaults", [])
@@ -210,10 +213,10 @@ class Chooser:
             self._problems.note(
                 f"{path.as_posix()}:1: {f'{show(first_lines[0])[1:-1]}: ' if first_lines else ''}{rule}"
             )
-        return ConfigLayer(path, document, ())
+        return ConfigLayer(shown_path(path, self._conf), document, ())
 
     def _options_of(self, group: str) -> list[str]:
-        return sorted(file.stem for file in (self._conf / group).glob("*.yaml"))
+        return list_options(self._conf, group)
 
     def _is_option(self, group: str, name: object) -> bool:
         return isinstance(name, str) and name in self._options_of(group)

@@ -13,8 +13,10 @@ from typing import Any
 
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.shipped import code_lines
 from bakeoff.tracking.results.results import read_yaml
 
+CODE_STAGE = "code"
 RUNS, CACHED, UNCHANGED = "runs", "from the cache", "unchanged"
 
 
@@ -35,11 +37,13 @@ def stages_ahead(
     it again for the next variant; `until` leaves out what that stage does not need."""
     known = known or read_known()
     files = {**files, workspace.PROMISE.as_posix(): workspace.PROMISED}  # render_config writes it anew
+    files[workspace.CODE.as_posix()] = code_lines()  # the first stage does, where there is one
     made: dict[str, str | None] = {}  # output -> its hash; None: only a run will tell
     ahead = {}
     for name in _in_order(known.stages, known.stages if until is None else [until]):
         ahead[name], outs = _outcome(name, known, files, made)
         made |= outs
+    ahead.pop(CODE_STAGE, None)  # is always run, and decides nothing by itself
     return ahead
 
 

@@ -37,6 +37,7 @@ from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepMa
 from bakeoff.experiments.sweep.team_quota import require_minutes
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, ConfigError, one_line
+from bakeoff.foundation.shipped import hydra_search_path
 
 FULL_ERROR = "HYDRA_FULL_ERROR"  # for Hydra: raise what is wrong, instead of writing about it
 NEEDS_NO_NUMBER = (GRID, "basic")  # sweepers that do not look at results
@@ -107,8 +108,9 @@ class Multirun:
         whole = None if whole_of is None else _compose_run(whole_of)
         require_few(self._overrides, sure=bool(self._options.get("yes")))
         store_primary(place / workspace.PARAMS, whole)
-        main = hydra.main(config_path=str((place / workspace.CONF).resolve()), config_name=NAME, **BASE)
-        with self._lock, _given_to_hydra(move_launcher(argv)):
+        conf = (place / workspace.CONF).resolve()
+        main = hydra.main(config_path=str(conf), config_name=NAME, **BASE)
+        with self._lock, _given_to_hydra([*move_launcher(argv), *hydra_search_path(conf)]):
             if self.manifest is not None:
                 self._lock.enter_context(one_launcher(self.manifest.folder))
             self._run_hydra(main(self))

@@ -75,7 +75,7 @@ def train_on_drawings(
 
 
 def _train(place: Path, code: Path, params: Mapping[str, Any], first: Path | None, more: Mapping[str, str]) -> Path:
-    for name in ("src", "conf"):
+    for name in ("src", "conf") if (code / "src").is_dir() else ("conf",):
         shutil.copytree(code / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(code / "dvc.yaml", place)
     (place / "params.yaml").write_text(yaml.safe_dump(dict(params)), encoding="utf-8")

@@ -1,0 +1,177 @@
+"""A workspace for an installed bakeoff, in an empty folder or in a folder of a git repository that has other things.
+
+Its dvc.yaml is the repository's, with models/code.yaml in the place of folders of code. Nothing that is there is
+changed, but for lines added to .gitignore and .dvcignore. dvc.yaml comes last: until then a killed `bakeoff init` is
+gone on with by the same command.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.formatting import format_names
+from bakeoff.foundation.git import run
+from bakeoff.foundation.shipped import list_groups, list_options, shipped_folder
+from bakeoff.foundation.workspace import CODE, CONF, PARAMS
+
+PIPELINE = Path("dvc.yaml")
+COPIED = (
+    ".dvc/config", ".dvc/plots.html", ".dvc/.gitignore", "data/.gitignore", "data/raw/.gitignore",
+    "data/weights/.gitignore", "data/weights/s3dg.tsv", "models/.gitignore",
+)  # fmt: skip
+GROWN = (".gitignore", ".dvcignore")  # files of others, too, which get the lines that they lack
+MOST_NAMED = 5
+OF_THE_REPOSITORY = (
+    "/benchmarks",
+    "/docs",
+    "/tests",
+    "site/",
+    ".cache/",
+    "build/",
+    "dist/",
+    "# what `make ",
+)  # beginnings of lines
+HEAD = f"""\
+# The stages. The first one writes into {CODE.as_posix()} a digest of the installed code that decides each stage's
+# result. So an upgrade of bakeoff runs again what it changes, and nothing else.
+stages:
+  code:
+    cmd: python -m bakeoff.stages.code
+    always_changed: true # it takes a moment
+    outs:
+      - {CODE.as_posix()}:
+          cache: false # small and tracked by git
+          persist: true
+"""
+OWN_DATA = """\
+# The variant: a preset, and for each group what is otherwise. `use` names an option: a file of conf/<group>/, or one
+# that bakeoff has built in (conf/README.md lists them). Other keys change its values:  lr: {use: cosine, peak: 0.004}
+"""
+NO_DATA = "data: # {use: NAME} once `bakeoff import FOLDER --name NAME` has written conf/data/NAME.yaml"
+ABOUT_CONF = """\
+# Your own options
+
+A file `conf/<group>/<name>.yaml` is an option that params.yaml can `use`. The built-in options stand beside yours
+without a file here. An option of yours takes the place of a built-in one of the same name. It can build on one:
+
+```yaml
+# conf/lr/gentle.yaml
+defaults: [cosine]
+peak: 0.001
+```
+
+`bakeoff config` shows every value with the file that it comes from.
+
+| group | built in |
+|---|---|
+"""
+
+
+def make_workspace(folder: Path, *, example: bool) -> list[str]:
+    """Write the files of a workspace that are not there, and return their names. Raises WorkspaceError."""
+    require_room_for_workspace(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if find_repository(folder) is None:
+        run("init", "--quiet", folder=folder)
+    written = []
+    content: str | None
+    for name, content in _files(example=example):
+        path = folder / name
+        if name in GROWN:
+            content = _grown(path, content)
+        if content is not None and (name in GROWN or not path.exists()):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, content, lasting=True)
+            written.append(name)
+    return written
+
+
+def require_room_for_workspace(folder: Path) -> None:
+    """Raise WorkspaceError where a workspace would meet what is there."""
+    if shutil.which("git") is None:
+        raise WorkspaceError("git: must be installed, for a workspace is in a git repository")
+    if folder.exists() and not folder.is_dir():
+        raise WorkspaceError(f"{folder}: must be a folder, got a file")
+    here = folder.resolve()
+    if (here / PIPELINE).is_file():
+        is_own = (here / CONF).is_dir() and CODE.as_posix() in (here / PIPELINE).read_text("utf-8", "replace")
+        if is_own:
+            raise WorkspaceError(f"{folder}: is a workspace already; `bakeoff plan` shows its variant")
+        raise WorkspaceError(f"{folder / PIPELINE}: has stages of something else; choose a folder of its own")
+    for outer in here.parents:
+        if (outer / PIPELINE).is_file() and (outer / CONF).is_dir():
+            raise WorkspaceError(f"{folder}: is inside the workspace {outer}; choose a folder beside it")
+    own = dict(_files(example=True)) | dict(_files(example=False))
+    taken = [name for name in own if name not in GROWN and not _is_ours(here / name, name)]
+    if (here / CONF).is_dir():
+        known = {here / name for name in own}
+        taken += [
+            path.relative_to(here).as_posix()
+            for path in sorted((here / CONF).rglob("*"))
+            if path.is_file() and path not in known
+        ]
+    if taken:
+        names = format_names(taken, MOST_NAMED)
+        raise WorkspaceError(f"{folder}: {names}: must be free for a workspace; choose another folder, or move it away")
+
+
+def find_repository(folder: Path) -> Path | None:
+    """Return the root of the git repository that holds the folder."""
+    try:
+        return Path(run("rev-parse", "--show-toplevel", folder=folder).decode().strip())
+    except WorkspaceError:
+        return None
+
+
+def _is_ours(path: Path, name: str) -> bool:
+    """Whether a file is missing, or is one that `init` wrote and nobody changed; DVC's own and folders' rules may be
+    others'."""
+    if not path.exists() or name.startswith((".dvc/", "data/", "models/")):
+        return True
+    written = [content for example in (False, True) for one, content in _files(example=example) if one == name]
+    return path.is_file() and path.read_text("utf-8", "replace") in written
+
+
+def _files(*, example: bool) -> Iterator[tuple[str, str]]:
+    """Yield names and contents, dvc.yaml last."""
+    shipped = shipped_folder()
+    for name in COPIED:
+        yield name, (shipped / name).read_text(encoding="utf-8")
+    for name in GROWN:
+        lines = (shipped / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        yield name, "".join(line for line in lines if not line.startswith(OF_THE_REPOSITORY))
+    groups = [group for group in list_groups(shipped / CONF) if list_options(shipped / CONF, group)]
+    rows = (f"| {group} | {', '.join(list_options(shipped / CONF, group))} |\n" for group in groups)
+    yield (CONF / "README.md").as_posix(), ABOUT_CONF + "".join(rows)
+    for group in groups:
+        yield (CONF / group / ".gitkeep").as_posix(), ""
+    params = (shipped / PARAMS).read_text(encoding="utf-8")
+    values = params[params.index("experiment:") :]
+    yield PARAMS.as_posix(), OWN_DATA + (values if example else re.sub("(?m)^data:.*$", NO_DATA, values))
+    yield PIPELINE.as_posix(), _without_source((shipped / PIPELINE).read_text(encoding="utf-8"))
+
+
+def _without_source(pipeline: str) -> str:
+    """Return the repository's dvc.yaml for a workspace whose code is installed: a stage depends on its digest."""
+    lines, stage = [HEAD], ""
+    for line in pipeline.partition("stages:\n")[2].splitlines(keepends=True):
+        if found := re.match(r"  (\w+):\n", line):
+            stage = found[1]
+        if re.match(r" +- (src/bakeoff/|conf/variant\.yaml)", line):
+            continue
+        lines.append(line)
+        if line == "    params:\n":
+            lines.append(f"      - {CODE.as_posix()}: [{stage}]\n")
+    return "".join(lines)
+
+
+def _grown(path: Path, content: str) -> str | None:
+    """Return a file with the lines of `content` that it lacks; None if it lacks none."""
+    there = path.read_text(encoding="utf-8") if path.is_file() else ""
+    lacking = [line for line in content.splitlines() if line not in there.splitlines()]
+    if not any(line and not line.startswith("#") for line in lacking):
+        return None
+    return content if not there else f"{there.rstrip()}\n\n" + "\n".join(lacking).strip() + "\n"
