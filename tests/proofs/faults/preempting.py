@@ -159,7 +159,7 @@ def preempt_points(slurm: Slurm, workspace: Workspace, preemptions: int) -> list
     chance, steps = random.Random(0), list[int]()
     out = workspace.folder.parent / "sweep.out"
     with out.open("w") as file:
-        command = ["bakeoff", *POINTS, *ON_SLURM]
+        command = ["bakeoff", *ELSEWHERE["points"], *ON_SLURM]
         sweep = subprocess.Popen(
             command, cwd=workspace.folder, env=slurm.environment, text=True, stdout=file, stderr=file
         )

@@ -1,5 +1,6 @@
 """A team's server is lost and restored, and each of its parts fails: what its users find and read. Ten minutes."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,9 @@ def test_what_fails_is_said_in_one_line_for_a_run_and_all_is_sent_later(tmp_path
     for name, (printed, _) in outputs.items():
         *runs, count = printed.removeprefix("1: ").strip().splitlines()
         assert runs and all(missing_in(line, ": not sent to ", *reasons[name]) == [] for line in runs)
-        assert count.endswith("runs, 0 sent whole")
+        known, whole_now = map(int, re.fullmatch(r"(\d+) runs, (\d+) sent whole", count).groups())
+        # An earlier run may have had its files there already, and lack nothing but to be looked at.
+        assert known - whole_now == len(runs) and any(line.startswith(f"{name}: ") for line in runs)
     assert whole == "0: 6 runs, 6 sent whole\n"
     assert "Access Denied" in outputs["keys_that_only_read"][1] and "internal error" in outputs["full"][1]
     assert "Could not connect to the endpoint" in outputs["s3_down"][1]
