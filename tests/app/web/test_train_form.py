@@ -1,10 +1,12 @@
 """The form as arguments of the command line, and its mistakes at their fields."""
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
+from bakeoff.app.web import train_form
 from bakeoff.app.web.datasets import chosen_data, write_choice
 from bakeoff.app.web.train_form import Mistakes, prepare, read_form, sort_mistakes
 from bakeoff.experiments.runs.run_status import State
@@ -137,3 +139,23 @@ def test_the_same_training_is_not_put_into_the_line_twice(page: Page, workspace:
 def test_without_records_the_form_says_that_start_builds_them(page: Page, workspace: Path) -> None:
     answer = page.send("/train/plan", steps="200")
     assert answer.tree["problems"] == {} and "Start builds them first" in answer.tree["html"]
+
+
+def test_a_plan_that_takes_long_is_asked_for_again(
+    page: Page, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "data/records").mkdir()
+    shutil.copy(ROOT / "dvc.yaml", workspace)
+    (workspace / "data/records/manifest.json").touch()
+    monkeypatch.setattr(train_form, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(train_form, "MOST_PLANS", 1)
+    forms = [{"others": f"lr.peak=-{number}", "key": "123456"} for number in (1, 2)]
+    for form in forms:  # the second is not begun beside the first
+        assert page.send("/train/plan", **form).tree["again"]
+        assert page.send("/train/start", **form).tree == {"again": True}
+    for form in forms:
+        deadline = time.monotonic() + 60
+        while (answer := page.send("/train/plan", **form).tree).get("again") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert missing_in(answer["problems"]["others"], "lr.peak", form["others"].partition("=")[2]) == []
+    assert not (workspace / ".bakeoff/web/errands").exists()

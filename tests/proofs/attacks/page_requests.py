@@ -51,9 +51,9 @@ ODD_NAMES = (
     ".partial", "nul.zip", "%", "%zz", f"%24{{oc.env:{VARIABLE}}}", "a/" * 400, "images%2fmatch_00000000ms.jpg",
 )  # fmt: skip
 QUERY = ("name", "page", "of", "offset", "size", "run", "more", "data", "token", "q", "")
-TEXTS = {  # no batch of `auto`, for which the plan loads TensorFlow and builds the network
+TEXTS = {
     "data": ("digits", "match", ""), "recipe": ("demo", ""), "model": ("ssd_tiny", ""), "steps": ("5", "200", ""),
-    "epochs": ("1", ""), "batch": ("4", ""), "minutes": ("1", ""), "weights": ("none", "imagenet", ""),
+    "epochs": ("1", ""), "batch": ("4", "auto", ""), "minutes": ("1", ""), "weights": ("none", "imagenet", ""),
     "more": (DONE, ""), "others": ("lr.peak=0.01", "seed=1", "track.uri=http://127.0.0.1:9/", "lr=cosine"),
     "note": ("a note", ""), "person": ("ann", ""), "key": ("123456", "abc-def-1"), "upload": ("abcdefgh", "key-12345"),
     "what": ("stop", "resume", "take", "remove"), "file": ("a.zip", "folder", "film.mp4"), "as": ("coco", "pascal_voc"),
@@ -305,4 +305,4 @@ def snapshot() -> dict[str, tuple[int, int]]:
     return {path.as_posix(): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in files}
 
 
-CAMPAIGN = Campaign(1000, attempts)
+CAMPAIGN = Campaign(1000, attempts, idle_bytes=10**9)  # TensorFlow tries batches behind the requests

@@ -2,10 +2,12 @@
 
 import re
 import shlex
+import time
 from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 from starlette.requests import Request
@@ -40,7 +42,56 @@ REFUSED_HERE = re.compile(r"(track\b|hydra\b|.*@)")  # where copies go and what 
 BARE = re.compile(r"[\w./:@+-]*")  # what Hydra takes for a text as it stands
 FIELD_OF = {**{key: field for field, key in KEYS.items()}, "train": "steps", PERSON: PERSON}
 UNBUILT = "<p>No records have been built yet. Start builds them first, and then checks the form.</p>"
-_one_at_a_time = Lock()  # Hydra composes for one at a time
+AGAIN = "<p>This plan takes longer: a network is built, or batch sizes are tried. It will appear here.</p>"
+PATIENCE_S = 4.0  # a request waits so long for a plan
+KEPT_S = 30.0  # a plan that nobody asked for again is too old then
+MOST_PLANS = 8  # that are made or kept
+
+
+class StillPlanning(BakeoffError):
+    """The plan is not ready yet; ask again."""
+
+
+class Plans:
+    """Plans for the form, made one after the other behind the requests, for one may take minutes."""
+
+    def __init__(self) -> None:
+        self._turn, self._lock = Lock(), Lock()  # Hydra composes for one at a time
+        self._asked: dict[str, tuple[float, Future[str]]] = {}  # by form: when it was asked for last
+
+    def ask(self, wanted: "Wanted") -> str:
+        """Return the plan as HTML. Raises StillPlanning where that takes longer than a request may."""
+        key = repr((wanted.overrides, wanted.data, wanted.person))
+        future = self._find_or_begin(key, wanted)
+        if future is None or not wait([future], PATIENCE_S).done:
+            raise StillPlanning("the plan is not ready yet; ask again in a few seconds")
+        with self._lock:
+            self._asked.pop(key, None)
+        return future.result()
+
+    def _find_or_begin(self, key: str, wanted: "Wanted") -> Future[str] | None:
+        with self._lock:
+            now = time.monotonic()
+            for other, (asked, future) in [*self._asked.items()]:
+                if future.done() and now - asked > KEPT_S:
+                    del self._asked[other]
+            if key not in self._asked and len(self._asked) >= MOST_PLANS:
+                return None
+            future = self._asked[key][1] if key in self._asked else Future[str]()
+            if key not in self._asked:
+                Thread(target=self._make, args=(wanted, future), daemon=True).start()  # no exit waits for it
+            self._asked[key] = now, future
+            return future
+
+    def _make(self, wanted: "Wanted", future: Future[str]) -> None:
+        try:
+            with self._turn:
+                future.set_result(_describe(wanted))
+        except BaseException as error:  # which the request raises
+            future.set_exception(error)
+
+
+_plans = Plans()
 
 
 @dataclass(frozen=True)
@@ -173,6 +224,8 @@ def send_plan(request: Request, tree: Tree) -> Response:
     try:
         wanted = read_form(tree)
         html = _check(wanted)
+    except StillPlanning:
+        return JSONResponse({"problems": {}, "html": AGAIN, "again": True})
     except BakeoffError as error:
         return JSONResponse({"problems": sort_mistakes(error, text_of(tree, "others"))})
     return JSONResponse({"problems": {}, "html": str(html)})
@@ -183,7 +236,7 @@ def _check(wanted: Wanted) -> str:
     far as that can be known before records are built.
     """
     if (workspace.RECORDS / MANIFEST).is_file():
-        return _describe(wanted)
+        return _plans.ask(wanted)
     minutes = wanted.fields["minutes"]
     require_minutes([float(minutes)] if minutes else [], wanted.person)
     return UNBUILT
@@ -198,8 +251,7 @@ def _describe(wanted: Wanted) -> str:
     from bakeoff.learning.plan.phases import plan_phases
 
     overrides = [f"data={wanted.data}", *wanted.overrides] if wanted.data != chosen_data() else wanted.overrides
-    with _one_at_a_time:
-        plan, run = make_plan(overrides), read_variant(overrides=overrides).whole()
+    plan, run = make_plan(overrides), read_variant(overrides=overrides).whole()
     require_minutes([run.train.max_minutes] if plan.stages[TRAIN] == RUNS else [], wanted.person)
     return template.render(
         "web_plan.html.jinja", name=plan.name, rows=list_rows(plan), warnings=plan.warnings,
@@ -234,6 +286,8 @@ def start(request: Request, tree: Tree) -> Response:
             return answer_with(same)
         _check(wanted)
         _refuse_another(wanted)
+    except StillPlanning:
+        return JSONResponse({"again": True})
     except BakeoffError as error:
         return JSONResponse({"problems": sort_mistakes(error, text_of(tree, "others")), "problem": str(error)}, 400)
     notes = write_choice(wanted.data)

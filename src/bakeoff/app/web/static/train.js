@@ -28,12 +28,12 @@ async function look() {
   if (answer) {
     show(answer.problems);
     if (answer.html) plan.innerHTML = answer.html;
-    plan.classList.toggle('stale', !answer.html);
+    plan.classList.toggle('stale', !answer.html || Boolean(answer.again));
   }
   if (isStale) {
     isStale = false;
     look();
-  }
+  } else if (answer?.again) timer = setTimeout(look, PAUSE);
 }
 
 // The key stays with this entry of the browser's history: after Back, Start is the same press once more.
@@ -49,7 +49,10 @@ form.addEventListener('submit', event => {
   event.preventDefault();
   once(form.querySelector('[type=submit]'), async () => {
     let problems = {};
-    const answer = await ask('/train/start', { json: { ...read(), key: history.state.key }, refused: tree => { problems = tree.problems ?? {}; } });
+    let answer;
+    do { // a plan that takes long is asked for again
+      answer = await ask('/train/start', { json: { ...read(), key: history.state.key }, refused: tree => { problems = tree.problems ?? {}; } });
+    } while (answer?.again);
     show(problems);
     if (answer) location.assign(answer.goto);
   });
