@@ -21,6 +21,7 @@ import yaml
 from filelock import FileLock
 
 from bakeoff.config.weight_card import CARD
+from bakeoff.foundation import steady_answers
 from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError, TryAgainLater
 from bakeoff.foundation.formatting import without_secrets
 from bakeoff.importing.weights.download import RetryPolicy
@@ -281,8 +282,24 @@ def silence(handler: Handler) -> None:
     handler.own.done.wait(10)
 
 
+def drip(before: bytes, piece: bytes) -> Callable[[Handler], None]:
+    def mood(handler: Handler) -> None:
+        try:
+            handler.wfile.write(before)
+            while not handler.own.done.wait(0.02):
+                handler.wfile.write(piece)
+        except OSError:
+            pass  # it hung up
+
+    return mood
+
+
 GIVEN_UP: dict[str, tuple[list[Callable[[Handler], None]], str]] = {
     "only stalls": ([silence] * 2, r"connection broke.*\b0\.3 s\b.*\b0 bytes are kept"),
+    "only breaks": ([cut_after(5)] * 2, r"connection broke.*\b10 bytes are kept"),
+    "a head that drips": ([drip(b"HTTP/1.1 200 OK\r\nX: ", b"x")], r"net\.tar\.gz: timed out"),
+    "heads without an end": ([drip(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n")], r"net\.tar\.gz: timed out"),
+    "a file that drips": ([drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")], r"net\.tar\.gz: timed out"),
     "a redirection to a file of this machine": (
         [answer(302, Location=Path(__file__).as_uri())], r"net\.tar\.gz: .*\b302\b",
     ),
@@ -294,7 +311,10 @@ GIVEN_UP: dict[str, tuple[list[Callable[[Handler], None]], str]] = {
 
 
 @pytest.mark.parametrize("name", GIVEN_UP)
-def test_a_server_that_cannot_give_the_file_is_given_up(name: str, server: Server, places: Places) -> None:
+def test_a_server_that_cannot_give_the_file_is_given_up(
+    name: str, server: Server, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steady_answers, "PATIENCE_S", 0.1)
     moods, message = GIVEN_UP[name]
     server.moods = [*moods]
     with pytest.raises(DataError, match=message):

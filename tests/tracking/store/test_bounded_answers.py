@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bakeoff.foundation import steady_answers
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import Journal
@@ -29,6 +30,9 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.server.kind == "head":
+            self._drip_head()
+            return
         code, piece, is_endless = self.server.answers(self.path)
         self.send_response(code)
         self.end_headers()
@@ -36,6 +40,14 @@ class Answers(BaseHTTPRequestHandler):
             self.wfile.write(piece)
             while is_endless and not self.server.over.wait(0.001 if len(piece) > 1 else 0.2):
                 self.wfile.write(piece)
+        except OSError:
+            pass  # it hung up
+
+    def _drip_head(self) -> None:
+        try:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+            while not self.server.over.wait(0.05):
+                self.wfile.write(b"x")
         except OSError:
             pass  # it hung up
 
@@ -72,6 +84,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hostile]:
 
     monkeypatch.setattr(bounded_answers, "MOST_BYTES", 20_000_000)
     monkeypatch.setattr(bounded_answers, "MOST_SECONDS", 1.0)
+    monkeypatch.setattr(steady_answers, "PATIENCE_S", 0.5)
     hostile = Hostile()
     threading.Thread(target=hostile.serve_forever, args=(0.01,), daemon=True).start()
     yield hostile
@@ -91,7 +104,14 @@ def target(server: Hostile, workspace: object) -> Target:
     return target
 
 
-MEANT = {"endless": "20,000,000", "drip": "timed out", "escape": "413", "garbage": "JSON", "again": "no end"}
+MEANT = {
+    "endless": "20,000,000",
+    "drip": "timed out",
+    "head": "timed out",
+    "escape": "413",
+    "garbage": "JSON",
+    "again": "no end",
+}
 
 
 @pytest.mark.parametrize("kind", sorted(MEANT))

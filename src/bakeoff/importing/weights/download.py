@@ -22,6 +22,7 @@ from bakeoff.foundation.errors import DataError, WorkspaceError, one_line
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.formatting import without_secrets
 from bakeoff.foundation.progress import progress
+from bakeoff.foundation.steady_answers import SteadyHttp, SteadyHttps, TooSlow
 
 PIECE = 2**16
 MEGABYTE = 10**6
@@ -34,7 +35,7 @@ UNSATISFIABLE, PARTIAL = 416, 206
 @dataclass(frozen=True)
 class RetryPolicy:
     seconds: float = 30.0  # without a byte
-    attempts: int = 5  # in a row that brought nothing
+    attempts: int = 5  # in a row that brought next to nothing
     pause: float = 1.0  # after the first of them; twice as long after each other one
 
 
@@ -76,7 +77,7 @@ def download(address: str, part: Path, size: int | None, patience: RetryPolicy) 
         try:
             return _attempt(address, part, size, patience.seconds)
         except Broken as broken:
-            failures = 0 if _length(part) > before else failures + 1
+            failures = 0 if _length(part) - before >= PIECE else failures + 1
             if failures >= patience.attempts:
                 kept = f"{_length(part):,} bytes are kept, run the same command again to resume"
                 raise DataError(f"{without_secrets(address)}: {broken}; {kept}") from None
@@ -123,6 +124,10 @@ def _attempt(address: str, part: Path, size: int | None, seconds: float) -> None
             note = Note(address, total, _validator(answer.headers))
             write_whole(_note_of(part), json.dumps(asdict(note)))
             _receive(answer, part, begin, total)
+    except TooSlow as slow:
+        raise DataError(
+            f"{without_secrets(address)}: {slow}; take the file from elsewhere, or try again later"
+        ) from None
     except HTTPError as error:
         _raise_refusal(address, error, part)
     except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
@@ -132,11 +137,21 @@ def _attempt(address: str, part: Path, size: int | None, seconds: float) -> None
         raise Broken(f"the connection broke ({why})") from None
 
 
+class _Http(request.HTTPHandler):
+    def http_open(self, req: request.Request) -> http.client.HTTPResponse:
+        return self.do_open(SteadyHttp, req)
+
+
+class _Https(request.HTTPSHandler):
+    def https_open(self, req: request.Request) -> http.client.HTTPResponse:
+        return self.do_open(SteadyHttps, req)
+
+
 def _opener() -> request.OpenerDirector:
     """For HTTP and HTTPS alone: a redirection must not read a file of this machine."""
     opener = request.OpenerDirector()
     for handler in (
-        request.ProxyHandler, request.UnknownHandler, request.HTTPHandler, request.HTTPSHandler,
+        request.ProxyHandler, request.UnknownHandler, _Http, _Https,
         request.HTTPDefaultErrorHandler, request.HTTPRedirectHandler, request.HTTPErrorProcessor,
     ):  # fmt: skip
         opener.add_handler(handler())

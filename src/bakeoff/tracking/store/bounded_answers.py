@@ -11,6 +11,10 @@ from typing import Any
 import mlflow.utils.request_utils as request_utils
 from requests import ConnectionError, PreparedRequest, ReadTimeout, Response
 from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from bakeoff.foundation.steady_answers import SteadyResponse, TooSlow
 
 MOST_BYTES = 200_000_000
 MOST_SECONDS = 60.0  # for the answer behind its head
@@ -28,14 +32,37 @@ def bound_answers() -> None:
         setattr(request_utils, name, type(name, (Bounded, used), {}))
 
 
+class PooledHttp(HTTPConnection):
+    response_class = SteadyResponse
+
+
+class PooledHttps(HTTPSConnection):
+    response_class = SteadyResponse
+
+
+class SteadyHttpPool(HTTPConnectionPool):
+    ConnectionCls = PooledHttp
+
+
+class SteadyHttpsPool(HTTPSConnectionPool):
+    ConnectionCls = PooledHttps
+
+
 class Bounded(HTTPAdapter):
     """Reads the whole answer, unless it is asked for as a stream, such as a file."""
 
     _last: tuple[object, ...] = ()
     _times = 0
 
+    def init_poolmanager(self, *given: Any, **named: Any) -> None:
+        super().init_poolmanager(*given, **named)
+        self.poolmanager.pool_classes_by_scheme = {"http": SteadyHttpPool, "https": SteadyHttpsPool}
+
     def send(self, request: PreparedRequest, stream: bool = False, **options: Any) -> Response:  # type: ignore[override]
-        response = super().send(request, stream=stream, **options)
+        try:
+            response = super().send(request, stream=stream, **options)
+        except TooSlow as slow:
+            raise ReadTimeout(str(slow)) from None
         if not stream:
             data = _read(response)
             self._refuse_repeated(request, data)
