@@ -307,3 +307,11 @@ def test_what_is_saved_of_other_frames_meanwhile_is_kept(page: Page, raw: Path) 
     for frame in (FIRST, SECOND):
         assert [box["label"] for box in load(page, frame)["proposals"]] == ["class 7"]
     assert load(page, THIRD)["proposals"] == waiting
+
+
+def test_a_linked_folder_is_named_beside_the_others(page: Page, raw: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (raw.parent / "linked").symlink_to(tmp_path / "outside")
+    answer = page.get("/labels")
+    assert answer.code == 200 and 'href="/labels/match"' in answer.text and 'href="/labels/linked"' not in answer.text
+    assert missing_in(answer.text, "linked", "data/raw/", "leads out") == []

@@ -31,8 +31,15 @@ def show_folders(request: Request) -> Response:
     """List the folders of data/raw/ that have pictures."""
     raw = workspace.RAW
     names = sorted(path.name for path in raw.iterdir() if path.is_dir()) if raw.is_dir() else []
-    folders = [(name, len(AnnotationFolder(name).list_frames())) for name in names[:MOST_FOLDERS]]
-    return show_page("web_folders.html.jinja", "/labels", "Labels", folders=[one for one in folders if one[1]])
+    folders: list[tuple[str, int]] = []
+    refused: list[str] = []
+    for name in names[:MOST_FOLDERS]:
+        try:
+            folders.append((name, len(AnnotationFolder(name).list_frames())))
+        except DataError as error:  # a link that leads out, or a folder that is gone by now
+            refused.append(str(error))
+    listed = [(name, count) for name, count in folders if count]
+    return show_page("web_folders.html.jinja", "/labels", "Labels", folders=listed, refused=refused)
 
 
 @plain
