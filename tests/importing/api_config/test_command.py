@@ -80,7 +80,7 @@ def test_pictures_of_the_evaluation_become_an_option_where_they_are_not_the_usua
 
 
 def test_the_nearest_network_is_taken_where_that_is_wanted(workspace: Path) -> None:
-    Path("large.config").write_text(TF2.read_text().replace("ssd_mobilenet_v2_fpn_keras", "ssd_resnet101_v1_fpn_keras"))
+    Path("large.config").write_text(TF2.read_text().replace("ssd_mobilenet_v2_fpn_keras", "ssd_resnet101_v2_fpn_keras"))
     before = files(workspace)
     with pytest.raises(ConfigError, match=r"large\.config:\d+: .*nearest .*'ssd_resnet50_v1_fpn_keras'.*--nearest"):
         run("large.config")

@@ -71,8 +71,8 @@ OLD = {  # a change of tf1.config: what is said of it, and what is in its place
 FOCAL = "weighted_sigmoid_focal { alpha: 0.25 gamma: 2.0 }"
 REPLACED = {  # a change of tf2.config: what is said of it, and what is in its place
     ("type: 'ssd_mobilenet_v2_fpn_keras'", "type: 'ssd_resnet101_v1_fpn_keras'"): (
-        ("feature_extractor.type: ", "'ssd_resnet101_v1_fpn_keras'", "'ssd_resnet50_v1_fpn_keras'"),
-        lambda model: model["backbone"]["name"] == "resnet50" and not model["pyramid"]["depthwise"],
+        ("feature_extractor.use_depthwise: ", "resnet101", "full convolutions"),
+        lambda model: model["backbone"]["name"] == "resnet101" and not model["pyramid"]["depthwise"],
     ),
     ("height: 320 width: 320", "height: 320 width: 300"): (
         ("model.ssd.image_resizer.fixed_shape_resizer: ", "320 x 320 for 320 x 300"),
@@ -160,8 +160,6 @@ TYPE = "type: 'ssd_mobilenet_v2_fpn_keras'"
 FPN = "fpn { min_level: 3 max_level: 7 additional_layer_depth: 128 }"
 NO_SUCH_NETWORK = {  # a change of tf2.config: what is missing, and the nearest
     (TYPE, "type: 'ssd_efficientnet-b0_bifpn_keras'"): ("'ssd_efficientnet-b0_bifpn_keras'", "'ssd_mobilenet_v2_fpn_keras'"),
-    (TYPE, "type: 'ssd_resnet101_v1_fpn_keras'"): ("'ssd_resnet101_v1_fpn_keras'", "'ssd_resnet50_v1_fpn_keras'"),
-    (TYPE, "type: 'ssd_resnet152_v1_fpn_keras'"): ("'ssd_resnet152_v1_fpn_keras'", "'ssd_resnet50_v1_fpn_keras'"),
     (TYPE, ""): ("without a type", "'ssd_mobilenet_v2_fpn_keras'"),
     (FPN, "bifpn { num_filters: 64 }"): ("two-way pyramid", "plain one"),
 }  # fmt: skip

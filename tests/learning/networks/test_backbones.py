@@ -20,6 +20,7 @@ OF_KERAS = {
     "mobilenet_v2": (keras.applications.MobileNetV2, keras.applications.mobilenet_v2.preprocess_input),
     "resnet50": (keras.applications.ResNet50, keras.applications.resnet.preprocess_input),
 }
+DEEPER = {"resnet101": keras.applications.ResNet101, "resnet152": keras.applications.ResNet152}
 every_backbone = pytest.mark.parametrize("name", sorted(OF_KERAS))
 SIZE = 64
 RULE = Convolutions(batch_norm_momentum=0.9, batch_norm_epsilon=0.01, initial_deviation=0.02)
@@ -62,7 +63,8 @@ def make(name: str, rule: Convolutions | None, *, lite: bool, **settings: Any) -
 
 @cache
 def of_keras(name: str) -> keras.Model:
-    return unfilled(lambda: OF_KERAS[name][0](include_top=False, weights=None, input_shape=(SIZE, SIZE, 3)))
+    kind = DEEPER.get(name) or OF_KERAS[name][0]
+    return unfilled(lambda: kind(include_top=False, weights=None, input_shape=(SIZE, SIZE, 3)))
 
 
 def shapes(network: keras.Model) -> dict[str, tuple[int, ...]]:
@@ -71,7 +73,13 @@ def shapes(network: keras.Model) -> dict[str, tuple[int, ...]]:
 
 @pytest.mark.parametrize(
     ("name", "parameters", "convolutions"),
-    [("mobilenet_v1", 3_228_864, 27), ("mobilenet_v2", 2_257_984, 52), ("resnet50", 23_587_712, 53)],
+    [
+        ("mobilenet_v1", 3_228_864, 27),
+        ("mobilenet_v2", 2_257_984, 52),
+        ("resnet50", 23_587_712, 53),
+        ("resnet101", 42_658_176, 104),
+        ("resnet152", 58_370_944, 155),
+    ],
 )
 def test_backbone_has_the_published_layers_and_parameters(name: str, parameters: int, convolutions: int) -> None:
     network = shaped(name, RULE, override_hyperparameters=False, like="keras")

@@ -66,6 +66,8 @@ def test_pyramid_looks_at_the_published_layers(name: Any) -> None:
         "mobilenet_v1": ["conv_pw_3_relu", "conv_pw_5_relu", "conv_pw_11_relu", "conv_pw_13_relu"],
         "mobilenet_v2": ["block_2_project_BN", "block_5_project_BN", "block_12_add", "out_relu"],
         "resnet50": ["conv2_block3_out", "conv3_block4_out", "conv4_block6_out", "conv5_block3_out"],
+        "resnet101": ["conv2_block3_out", "conv3_block4_out", "conv4_block23_out", "conv5_block3_out"],
+        "resnet152": ["conv2_block3_out", "conv3_block8_out", "conv4_block36_out", "conv5_block3_out"],
     }[name]
     for level, layer in zip((2, 3, 4, 5), layers, strict=True):
         assert network.get_layer(f"neck.level{level}.lateral").input is network.get_layer(layer).output

@@ -41,10 +41,13 @@ BEFORE = SsdMultibox(
 )
 V1 = SsdFpn(input_size=64, backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8))
 RESNET = SsdFpn(input_size=160, backbone=Backbone(name="resnet50", depth_multiplier=0.125, min_depth=8))
+DEEP = SsdFpn(input_size=160, backbone=Backbone(name="resnet101", depth_multiplier=0.125, min_depth=8))
 NETWORKS: dict[str, Network] = {
     "maps": MAPS, "lite pyramid": LITE, "layers before": BEFORE, "pyramid of v1": V1, "pyramid of resnet": RESNET,
+    "pyramid of resnet101": DEEP,
     "mobilenet_v2": MobileNetV2(input_size=32, width=0.35), "inception_v3": InceptionV3(input_size=75),
 }  # fmt: skip
+PYRAMIDS = ("pyramid of v1", "pyramid of resnet", "pyramid of resnet101")
 TF2, TF1 = KINDS
 
 
@@ -75,11 +78,13 @@ def keys_of(network: keras.Model, kind: Kind, root: str) -> dict[str, str]:
 def backbone_of(network: keras.Model) -> str:
     names = {layer.name for layer in network.layers}
     backbones = {"Conv1": "mobilenet_v2", "conv1": "mobilenet_v1", "conv1_conv": "resnet50", "conv2d": "inception_v3"}
+    if "conv4_block23_out" in names:
+        return "resnet101"
     return next(backbone for layer, backbone in backbones.items() if layer in names)
 
 
 @pytest.mark.parametrize("root", TF2.roots)
-@pytest.mark.parametrize("name", ["maps", "lite pyramid", "layers before", "pyramid of v1", "pyramid of resnet"])
+@pytest.mark.parametrize("name", ["maps", "lite pyramid", "layers before", *PYRAMIDS])
 def test_every_variable_of_a_detector_is_found_under_each_root(name: str, root: str) -> None:
     network = built(name)
     keys = keys_of(network, TF2, root)
@@ -87,7 +92,7 @@ def test_every_variable_of_a_detector_is_found_under_each_root(name: str, root: 
     assert find_names(layers_of(network), [*keys.values(), "save_counter"]) == keys
 
 
-@pytest.mark.parametrize("name", ["maps", "pyramid of v1", "pyramid of resnet", "mobilenet_v2", "inception_v3"])
+@pytest.mark.parametrize("name", ["maps", *PYRAMIDS, "mobilenet_v2", "inception_v3"])
 def test_names_of_tensorflow_1_are_found(name: str) -> None:
     network = built(name)
     keys = keys_of(network, TF1, "FeatureExtractor/")
@@ -104,6 +109,7 @@ def test_names_of_tensorflow_1_are_found(name: str) -> None:
         ("maps", "block_13_depthwise/kernel", f"layer_with_weights-80/depthwise_kernel{VALUE}"),
         ("pyramid of v1", "conv_pw_13_bn/gamma", f"layer_with_weights-53/gamma{VALUE}"),
         ("pyramid of resnet", "conv5_block3_3_conv/kernel", f"layer_with_weights-104/kernel{VALUE}"),
+        ("pyramid of resnet101", "conv5_block3_3_conv/kernel", f"layer_with_weights-206/kernel{VALUE}"),
     ],
 )
 def test_a_place_in_a_backbone_follows_from_its_number(network: str, path: str, key: str) -> None:
@@ -211,14 +217,14 @@ def test_zoo_names_a_folder_of_the_workspace(zoo: Path, tmp_path: Path, monkeypa
     [
         ("maps", []),
         ("pyramid of v1", ["under TensorFlow 1 a pyramid passes"]),
-        ("pyramid of resnet", ["under TensorFlow 1 a pyramid passes", "TF-Slim's ResNet-50 strides"]),
+        ("pyramid of resnet", ["under TensorFlow 1 a pyramid passes", "TF-Slim's ResNets stride"]),
     ],
 )
 def test_what_loads_from_tensorflow_1_and_computes_something_else_is_said(name: str, expected: list[str]) -> None:
     network = built(name)
     keys = keys_of(network, TF1, "FeatureExtractor/")
     if name == "pyramid of resnet":  # the scope that the API gives to it
-        assert all("resnet_v1_50/" in key for path, key in keys.items() if path.startswith("conv"))
+        assert all("resnet_v1_64/" in key for path, key in keys.items() if path.startswith("conv"))
     assert [
         words[: len(start)] for words, start in zip(find_differences(keys.values()), expected, strict=True)
     ] == expected

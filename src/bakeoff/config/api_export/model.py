@@ -6,7 +6,7 @@ A table names for each field the setting that it holds. The writer fills the tab
 from typing import TypeAlias, TypeGuard
 
 from bakeoff.config.api_export.messages import Key, Noted, Tree, fill, keys, round_off
-from bakeoff.learning.networks.detector_settings import Convolutions
+from bakeoff.learning.networks.detector_settings import RESNETS, Convolutions
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from bakeoff.learning.networks.ssd_multibox import SsdMultibox
@@ -18,7 +18,7 @@ OWN_TYPE = "bakeoff_ssd"
 TYPES = {  # by network and backbone; that API's names under TensorFlow 2; under TensorFlow 1 they lack `_keras`
     ("ssd_fpn", "mobilenet_v1"): "ssd_mobilenet_v1_fpn_keras",
     ("ssd_fpn", "mobilenet_v2"): "ssd_mobilenet_v2_fpn_keras",
-    ("ssd_fpn", "resnet50"): "ssd_resnet50_v1_fpn_keras",
+    **{("ssd_fpn", name): f"ssd_{name}_v1_fpn_keras" for name in RESNETS},
     ("ssd_multibox", "mobilenet_v1"): "ssd_mobilenet_v1_keras",
     ("ssd_multibox", "mobilenet_v2"): "ssd_mobilenet_v2_keras",
 }

@@ -4,7 +4,7 @@ from bakeoff.config.api_export import model as names
 from bakeoff.config.api_export.messages import round_off
 from bakeoff.config.api_export.model import CLASS_LOSSES, FOCAL, MATCHER, MINING, SSD
 from bakeoff.importing.api_config.fields import Block, ConversionReport, Settings, nest
-from bakeoff.learning.networks.detector_settings import BOX_SCALES
+from bakeoff.learning.networks.detector_settings import BOX_SCALES, RESNETS
 from bakeoff.learning.networks.ssd import Ssd
 
 NEAREST = (("resnet", "resnet50"), ("mobilenet_v1", "mobilenet_v1"))  # by what the type's name holds; else mobilenet_v2
@@ -69,8 +69,9 @@ def _read_maps(ssd: Block, extractor: Block, settings: Settings, report: Convers
 
 
 def _read_pyramid(extractor: Block, settings: Settings, report: ConversionReport) -> None:
-    if settings["pyramid.depthwise"] and settings["backbone.name"] == "resnet50":
-        report.change(extractor, "use_depthwise", "resnet50 has a pyramid of full convolutions here")
+    backbone = settings["backbone.name"]
+    if settings["pyramid.depthwise"] and backbone in RESNETS:
+        report.change(extractor, "use_depthwise", f"{backbone} has a pyramid of full convolutions here")
         settings["pyramid.depthwise"] = False
     if not extractor.has("bifpn"):
         settings |= extractor.inner("fpn").take(names.PYRAMID)  # that API's defaults if there is none

@@ -9,7 +9,7 @@ from typing import Any
 
 import keras
 
-from bakeoff.learning.networks.detector_settings import Backbone, Convolutions
+from bakeoff.learning.networks.detector_settings import RESNETS, Backbone, Convolutions
 from bakeoff.learning.networks.layers import ACTIVATIONS, Tensor, channels, initializer, regularizer, to_unit_range
 from bakeoff.learning.networks.norms import BatchNorm
 
@@ -37,7 +37,7 @@ class Adaptation:
 
     @property
     def is_resnet(self) -> bool:
-        return self.backbone.name == "resnet50"
+        return self.backbone.name in RESNETS
 
     def change(self, layer: keras.Operation) -> keras.Operation:
         """Copy the layer with other numbers; names stay, so that weights load by name."""
@@ -140,11 +140,12 @@ def keras_backbone(backbone: Backbone, shape: tuple[int, ...], *, weights: str |
     """Return it as keras.applications has it; layers whose channels the settings changed will not fit ImageNet's."""
     image = keras.Input(shape)
     options = {"include_top": False, "weights": weights}
-    if backbone.name != "resnet50":
+    if backbone.name not in RESNETS:
         kinds = {"mobilenet_v1": keras.applications.MobileNet, "mobilenet_v2": keras.applications.MobileNetV2}
         return kinds[backbone.name](alpha=backbone.depth_multiplier, input_tensor=to_unit_range(image), **options)
+    kind = getattr(keras.applications, backbone.name.replace("resnet", "ResNet"))
     means, colours = list(IMAGENET_MEANS), image
     if backbone.like == "keras":  # blue comes first
         means, colours = means[::-1], keras.ops.flip(image, axis=-1)
     around_mean = keras.layers.Rescaling(1.0, offset=[-mean for mean in means], name="around_mean")
-    return keras.applications.ResNet50(input_tensor=around_mean(colours), **options)
+    return kind(input_tensor=around_mean(colours), **options)

@@ -20,6 +20,8 @@ PYRAMID_LAYERS: dict[str, dict[int, str]] = {  # level, of stride 2 ** level -> 
     "mobilenet_v1": {2: "conv_pw_3_relu", 3: "conv_pw_5_relu", 4: "conv_pw_11_relu", 5: "conv_pw_13_relu"},
     "mobilenet_v2": {2: "block_2_add", 3: "block_5_add", 4: "block_12_add", 5: "out_relu"},
     "resnet50": {2: "conv2_block3_out", 3: "conv3_block4_out", 4: "conv4_block6_out", 5: "conv5_block3_out"},
+    "resnet101": {2: "conv2_block3_out", 3: "conv3_block4_out", 4: "conv4_block23_out", 5: "conv5_block3_out"},
+    "resnet152": {2: "conv2_block3_out", 3: "conv3_block8_out", 4: "conv4_block36_out", 5: "conv5_block3_out"},
 }
 DEEPEST_LEVEL = 5
 MOST_ANCHORS = 10**7
@@ -27,11 +29,12 @@ MULTIBOX_LAYERS = {  # the two maps of strides 16 and 32 that the plain SSD look
     "mobilenet_v1": ("conv_pw_11_relu", "conv_pw_13_relu"),
     "mobilenet_v2": ("block_13_expand_relu", "out_relu"),
 }
-SMALLEST_INPUT = {"mobilenet_v1": 33, "mobilenet_v2": 33, "resnet50": 129}
+RESNETS = ("resnet50", "resnet101", "resnet152")
+SMALLEST_INPUT = {"mobilenet_v1": 33, "mobilenet_v2": 33, **dict.fromkeys(RESNETS, 129)}
 VARIABLES = {  # patterns over `variable.path`
     "mobilenet_v1": ("conv1/*", "conv1_bn/*", "conv_dw_*", "conv_pw_*"),
     "mobilenet_v2": ("Conv1/*", "bn_Conv1/*", "expanded_conv_*", "block_*", "Conv_1*"),
-    "resnet50": ("conv1_*", "conv[2-5]_block*"),
+    **dict.fromkeys(RESNETS, ("conv1_*", "conv[2-5]_block*")),
 }
 
 
@@ -43,7 +46,7 @@ class Backbone:
     they are in keras.applications, and multiplies depths as it does.
     """
 
-    name: Literal["mobilenet_v1", "mobilenet_v2", "resnet50"] = "mobilenet_v2"
+    name: Literal["mobilenet_v1", "mobilenet_v2", "resnet50", "resnet101", "resnet152"] = "mobilenet_v2"
     depth_multiplier: float = 1.0  # of the channels, also of those that the detector adds
     min_depth: int = 16  # channels
     override_hyperparameters: bool = True  # kernels, norms and activations as `convolutions` says, not by themselves

@@ -9,6 +9,7 @@ from bakeoff.learning.networks.detector_settings import (
     BOX_SCALES,
     DEEPEST_LEVEL,
     PYRAMID_LAYERS,
+    RESNETS,
     VARIABLES,
     Backbone,
     BackboneDetector,
@@ -84,8 +85,8 @@ class SsdFpn(BackboneDetector):
         require(size >= self.smallest_input, "input_size", size, f"{self.smallest_input} or more")
         require(size % step == 0, "input_size", size, f"a multiple of {step}, so that the levels lie on each other")
         depthwise = self.pyramid.depthwise
-        fits = not (depthwise and self.backbone.name == "resnet50")
-        require(fits, "pyramid.depthwise", depthwise, "false for resnet50")
+        fits = not (depthwise and self.backbone.name in RESNETS)
+        require(fits, "pyramid.depthwise", depthwise, f"false for {self.backbone.name}")
         require_at_most(self, input_size=MOST_PIXELS)
         require_box_scales(self.box_scales)
 

@@ -4,7 +4,8 @@ A line is `layer of the network<TAB>scope in the checkpoint`. `{n}` stands for a
 it; in a scope `*` stands for any name and `#` for any number. A layer may have several lines: one of them will do.
 
 `tf2` is for checkpoints of the Object Detection API for TensorFlow 2, whose names are paths of Python objects; `tf1` is
-for those of TF-Slim and of that API for TensorFlow 1. A table in `backbones` is for networks that have all its layers.
+for those of TF-Slim and of that API for TensorFlow 1. A table in `backbones` is for networks that have all its
+layers; of several the longest counts, for a ResNet-101 has all layers of a ResNet-50.
 """
 
 import re
@@ -42,8 +43,8 @@ DIFFERENCES = (
         "otherwise until it is trained",
     ),
     (
-        re.compile(r"(^|/)resnet_v1_50/"),
-        "TF-Slim's ResNet-50 strides in the last unit of a block, here in the first: it answers otherwise until it is "
+        re.compile(r"(^|/)resnet_v1_\d+/"),
+        "TF-Slim's ResNets stride in the last unit of a block, here in the first: it answers otherwise until it is "
         "trained",
     ),
 )
@@ -92,11 +93,13 @@ def _find(layers: Collection[LayerNames], kind: Kind, root: str, keys: Collectio
 
 def _read_rows(kind: Kind, root: str, layers: Collection[str]) -> list[tuple[str, str]]:
     rows = [row for file in sorted((HERE / kind.name).glob("*.tsv")) for row in read_table(file)]
-    for file in sorted((HERE / kind.name / "backbones").glob("*.tsv")):
-        backbone = list(read_table(file))
-        if all(any(_pattern(ours).fullmatch(name) for name in layers) for ours, _ in backbone):
-            rows += [(ours, root + theirs) for ours, theirs in backbone]
-    return rows
+    backbones = [list(read_table(file)) for file in sorted((HERE / kind.name / "backbones").glob("*.tsv"))]
+    fitting = [table for table in backbones if all(_is_in(layers, ours) for ours, _ in table)]
+    return rows + [(ours, root + theirs) for ours, theirs in max(fitting, key=len, default=[])]
+
+
+def _is_in(layers: Collection[str], ours: str) -> bool:
+    return any(_pattern(ours).fullmatch(name) for name in layers)
 
 
 def read_table(file: Path) -> Iterator[tuple[str, str]]:
@@ -125,7 +128,7 @@ def _present(way: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
     """Return the variables whose key the checkpoint has; a star may stand for one key only."""
     found = {}
     for path, key in way.items():
-        if "*" in key:
+        if "*" in key or "#" in key:
             pattern = re.compile(re.escape(key).replace(r"\*", "[^/]+").replace(r"\#", r"\d+"))
             matches = [one for one in keys if pattern.fullmatch(one)]
             if len(matches) == 1:
