@@ -27,6 +27,20 @@ def test_an_entry_says_what_it_knows_and_names_networks_that_are_here(name: str)
     assert entry.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", entry.sha256)
     assert entry.md5 is None or re.fullmatch(r"[0-9a-f]{32}", entry.md5)
     assert bool(entry.sum_from) == bool(entry.sha256 or entry.md5)
+    assert bool(entry.size_from) == bool(entry.size)
+
+
+def test_the_page_says_of_each_entry_who_states_its_size_and_its_sum() -> None:
+    lines = (ROOT / "docs/transfer.md").read_text(encoding="utf-8").splitlines()
+    rows = {line.split("`")[1]: line for line in lines if line.startswith("| `")}
+    assert rows.keys() >= ENTRIES.keys()
+    for name, entry in ENTRIES.items():
+        _, _, size, checksum, _ = rows[name].split("|")
+        stated = f"{entry.size:,} bytes" if entry.size else "not known"
+        by_another = entry.size and entry.size_from != entry.sum_from
+        assert size.strip() == (f"{stated}, {entry.size_from}" if by_another else stated)
+        kind = "SHA-256" if entry.sha256 else "MD5"
+        assert checksum.strip() == (f"{kind}: {entry.sum_from}" if entry.sum_from else "not known")
 
 
 def test_no_two_entries_are_the_same_file_on_a_mirror() -> None:
@@ -51,8 +65,10 @@ def test_what_options_of_train_start_from_is_in_the_catalogue() -> None:
 
 
 def test_keras_sums_are_those_of_its_source() -> None:
-    from keras.src.applications import efficientnet_v2, mobilenet_v3, resnet
+    from keras.src.applications import efficientnet_v2, inception_v3, mobilenet_v3, resnet
 
+    source = Path(inception_v3.__file__).read_text(encoding="utf-8")
+    assert f'file_hash="{ENTRIES["keras_inception_v3"].md5}"' in source
     assert ENTRIES["keras_mobilenet_v3_small"].md5 == mobilenet_v3.WEIGHTS_HASHES["small_224_1.0_float"][1]
     assert ENTRIES["keras_mobilenet_v3_large"].md5 == mobilenet_v3.WEIGHTS_HASHES["large_224_1.0_float"][1]
     assert ENTRIES["keras_efficientnet_v2_b0"].md5 == efficientnet_v2.WEIGHTS_HASHES["b0"][1]

@@ -35,6 +35,7 @@ class Entry:
     score: str | None = None
     speed: str | None = None
     size: int | None = None  # bytes of the file
+    size_from: str | None = None  # who states the size
     sha256: str | None = None
     md5: str | None = None  # what Keras publishes
     sum_from: str | None = None
