@@ -19,7 +19,7 @@ endif
 LOCK := requirements-gpu.lock
 READY := .venv/ready-gpu
 DOWNLOAD := 3.7 GB
-ON_DISK := 7.1 GB
+ON_DISK := 6.6 GB
 else
 LOCK := requirements.lock
 READY := .venv/ready

@@ -15,7 +15,7 @@ import yaml
 from support.imports import ROOT
 from support.messages import missing_in
 
-SIZES = {"": "0.6 GB to download, 1.8 GB on disk", "1": "3.7 GB to download, 7.1 GB on disk"}
+SIZES = {"": "0.6 GB to download, 1.8 GB on disk", "1": "3.7 GB to download, 6.6 GB on disk"}
 LOCKS = {"": ("requirements.lock", ".venv/ready"), "1": ("requirements-gpu.lock", ".venv/ready-gpu")}
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="GPUs are for Linux")
 spec = spec_from_file_location("environment", ROOT / "environment.py")
