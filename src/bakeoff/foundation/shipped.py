@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bakeoff.foundation.result_code import DECIDING, PACKAGE, deciding_digest
+from bakeoff.foundation.workspace import CODE
 
+CODE_STAGE = "code"
 PRIMARY_FILE = "variant.yaml"  # lists the groups
 SHOWN_AS = Path("bakeoff/conf")  # how messages and run.yaml's readers see the built-in options
 
@@ -58,6 +60,12 @@ def hydra_search_path(conf: Path) -> list[str]:
     """Return the override by which Hydra looks among the built-in options, too."""
     more = [f"file://{folder.resolve().as_posix()}" for folder in conf_folders(conf)[1:]]
     return [f"hydra.searchpath=[{','.join(more)}]"] if more else []
+
+
+def code_stage(folder: Path = Path()) -> list[str]:
+    """Return the stage that the others of this workspace need first: one if `bakeoff init` made it, else none."""
+    pipeline = folder / "dvc.yaml"
+    return [CODE_STAGE] if pipeline.is_file() and CODE.as_posix() in pipeline.read_text("utf-8", "replace") else []
 
 
 def code_lines() -> dict[str, str]:

@@ -13,10 +13,9 @@ from typing import Any
 
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.shipped import code_lines
+from bakeoff.foundation.shipped import CODE_STAGE, code_lines
 from bakeoff.tracking.results.results import read_yaml
 
-CODE_STAGE = "code"
 RUNS, CACHED, UNCHANGED = "runs", "from the cache", "unchanged"
 
 

@@ -26,6 +26,7 @@ from bakeoff.experiments.reproduce.what_is_missing import Here, Lack, find_lacks
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import read_json, read_text
+from bakeoff.foundation.shipped import code_stage
 from bakeoff.tracking.find_run import TrackedRun
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.results.results import Result, parse_yaml, result_in
@@ -80,6 +81,8 @@ def make_again(
             print_line,
         )
         _keep_to_itself(folder / workspace.PARAMS)
+        for stage in code_stage(folder):
+            _run_stage(stage, folder, print_line)
         for stage in STAGES[: STAGES.index(until) + 1]:
             if stage == EVALUATE and is_cut_off(recorded) and attempt.compared[-1].same is not True:
                 break  # its weights are of another step than those that were evaluated

@@ -16,6 +16,7 @@ from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.dvc_repair import LOCK
 from bakeoff.foundation.errors import WorkspaceError, errors_in_one_line
 from bakeoff.foundation.git import git
+from bakeoff.foundation.shipped import code_stage
 from bakeoff.foundation.signals import Relay
 from bakeoff.learning.run_file.yaml_file import read_mapping
 from bakeoff.tracking.sync.process import is_far
@@ -32,7 +33,7 @@ def run_stages(changes: Sequence[str], stages: Sequence[str]) -> int:
     if code := dvc.run_here("checkout", "--quiet", "--force", "--allow-missing"):
         return code
     dvc.change_params(changes)
-    return dvc.run_here("repro", "--single-item", *stages)
+    return dvc.run_here("repro", "--single-item", *code_stage(), *stages)
 
 
 def needed_files(stages: Sequence[str] = ()) -> list[str]:
