@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -11,10 +12,13 @@ from uuid import UUID
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework.attr_value_pb2 import NameAttrList
+from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
+from tensorflow.core.protobuf.saved_model_pb2 import SavedModel as SavedModelFile
 
 from bakeoff.export.tflite_run import Predictions
-from bakeoff.foundation.errors import DataError, one_line
+from bakeoff.foundation.errors import DataError, one_line, show
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.input import augment_and_resize
 from bakeoff.learning.input.view import View
@@ -23,6 +27,11 @@ from bakeoff.learning.tasks.task import Task, Tensors
 
 SIGNATURES = {"serving_default", "encoded", "labels"}
 TILES = "tiles"  # a signature of models that look at parts of pictures
+# Operations that do more than calculate: they read and write files, run Python, print, or talk to other machines.
+EFFECTS = re.compile(
+    "File|PyFunc|Save|Restore|Checkpoint|Remap|Vocab|Proto|Dataset|Iterator|Reader|Record|Debug|Summary|Event|Print|"
+    "Send|Recv|Remote|Rpc|Collective|Abort"
+)
 ANSWERS = (
     {"boxes", "scores", "classes", "labels", "count"},
     {"classes", "scores", "labels", "probabilities"},
@@ -106,12 +115,42 @@ def _ids(predictions: Tensors, num_classes: int) -> tf.Tensor:
     return tf.ones_like(predictions["scores"], tf.int64) * tf.range(1, num_classes + 1, dtype=tf.int64)
 
 
+def require_calculations(path: Path) -> None:
+    """Refuse a SavedModel that does more than calculate when it is loaded or asked; it would run with all rights."""
+    try:
+        file = SavedModelFile.FromString((path / "saved_model.pb").read_bytes())
+    except Exception as error:  # whatever protobuf raises for what the file holds
+        raise DataError(f"{path}: cannot be loaded ({one_line(error)})") from None
+    if len(file.meta_graphs) != 1 or not file.meta_graphs[0].HasField("object_graph_def"):
+        raise DataError(f"{path}: is a SavedModel of other software: it is not of TensorFlow 2")
+    graph = file.meta_graphs[0]
+    functions = {function.signature.name: function for function in graph.graph_def.library.function}
+    waiting, seen = [*graph.object_graph_def.concrete_functions], set[str]()  # what saves variables is none of these
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in functions:
+            continue
+        seen.add(name)
+        if odd := next((node.op for node in functions[name].node_def if EFFECTS.search(node.op)), None):
+            raise DataError(f"{path}: does more than calculate, by the operation {show(odd)}; it is not loaded")
+        waiting += _list_called(functions[name])
+
+
+def _list_called(function: FunctionDef) -> Iterable[str]:
+    for node in function.node_def:
+        yield node.op
+        for value in node.attr.values():
+            called: list[NameAttrList] = [value.func, *value.list.func]
+            yield from (one.name for one in called if one.name)
+
+
 class SavedModel:
     """One that was saved so, and answers one image or clip at a time; with `tiles`, one tile of an image."""
 
     def __init__(self, path: Path) -> None:
         if not (path / "saved_model.pb").is_file():
             raise DataError(f"{path}: is no SavedModel, it holds no saved_model.pb")
+        require_calculations(path)
         try:
             self._loaded = tf.saved_model.load(str(path))
         except Exception as error:  # whatever TensorFlow raises for what the files hold

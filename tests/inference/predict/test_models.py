@@ -21,6 +21,7 @@ from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.networks.tiles import Tiles
 from bakeoff.learning.tasks.task import make_task
 from support.lite_files import CLASSES, MODELS, opinionated
+from support.messages import missing_in
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,33 @@ def test_a_saved_model_of_other_software_is_refused(tmp_path: Path) -> None:
     message = r"other: .*signatures .*encoded, labels, serving_default.*got serving_default"
     with pytest.raises(DataError, match=message):
         opened(tmp_path / "other")
+
+
+def test_a_saved_model_that_does_more_than_calculate_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    @tf.function(input_signature=[])
+    def inner() -> tf.Tensor:
+        tf.io.write_file("written", "x")
+        return tf.constant(["ant"])
+
+    module = tf.Module()
+    module.labels = tf.function(lambda: {"labels": inner()}, input_signature=[])
+    tf.saved_model.save(module, "own", signatures={"labels": module.labels})
+    with pytest.raises(DataError) as refused:
+        opened(Path("own"))
+    assert missing_in(str(refused.value), "own", "WriteFile", "not loaded") == []
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        writes = tf.io.write_file("written", "x")
+        builder = tf.compat.v1.saved_model.Builder("older")
+        builder.add_meta_graph_and_variables(session, ["serve"], main_op=writes)
+        builder.save()
+    with pytest.raises(DataError) as refused:
+        opened(Path("older"))
+    assert missing_in(str(refused.value), "older", "TensorFlow 2") == []
+    assert not Path("written").exists()
 
 
 def test_a_damaged_saved_model_is_refused(models: Path, tmp_path: Path) -> None:
