@@ -82,6 +82,21 @@ def test_what_the_machine_refuses_is_one_line_with_its_remedy(
     assert missing_in(line, ".bakeoff/runs", os.strerror(number), remedy, "same command") == []
 
 
+@pytest.mark.parametrize(
+    "error", [MemoryError(), ImportError("x.so: failed to map segment"), RuntimeError("can't start new thread")]
+)
+def test_a_lack_of_memory_is_one_line_also_while_libraries_load(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
+        raise error
+    with pytest.raises(SystemExit) as at_the_top:
+        hide_interrupt_traceback(type(error), error, None)
+    lines = capsys.readouterr().err.splitlines()
+    assert ended.value.code == at_the_top.value.code == 2 and len(lines) == 2
+    assert [missing_in(line, "memory", str(error), "same command") for line in lines] == [[], []]
+
+
 def test_a_mistake_of_ours_keeps_its_traceback() -> None:
     with pytest.raises(ZeroDivisionError), errors_in_one_line():
         raise ZeroDivisionError

@@ -36,9 +36,17 @@ REMEDIES = {  # by the system's error number; none of these is a reason to disca
 }  # fmt: skip
 
 NO_MEMORY = {"MemoryError", "ResourceExhaustedError", "OutOfMemory"}  # names of classes
-VAGUE = {"OSError", "RuntimeError", "SystemError", "OpError", "InternalError"}  # of which only the text tells
+VAGUE = {
+    "OSError",
+    "ImportError",
+    "RuntimeError",
+    "SystemError",
+    "OpError",
+    "InternalError",
+}  # of which only the text tells
 NO_MEMORY_SAID = re.compile(  # by an allocator, CUDA or the system
-    r"OOM when allocating|out of memory|OUT_OF_MEMORY|Dst tensor is not initialized|bad_alloc|cannot allocate memory",
+    r"OOM when allocating|out of memory|OUT_OF_MEMORY|Dst tensor is not initialized|bad_alloc|cannot allocate memory|"
+    r"failed to map segment|can't start new thread",
     re.IGNORECASE,
 )
 
@@ -181,7 +189,12 @@ def name_fault(error: BaseException) -> str | None:
     if is_disk_full(error):
         return f"no space left on the disk: {one_line(error)}; free some"
     if not isinstance(error, OSError) or error.errno not in REMEDIES:
-        return None
+        remedy = "end other programs, or raise the limit of memory"
+        return (
+            f"not enough memory ({one_line(error) or type(error).__name__}); {remedy}"
+            if is_out_of_memory(error)
+            else None
+        )
     return f"{error.filename or 'the system'}: {error.strerror}; {REMEDIES[error.errno]}"
 
 
@@ -215,12 +228,15 @@ def raise_lost_interrupt() -> None:
 
 
 def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Serve as a `sys.excepthook` without a traceback of Ctrl-C. Python then ends the process as usual."""
+    """Serve as a `sys.excepthook` without a traceback of Ctrl-C or for lack of memory."""
     if issubclass(kind, KeyboardInterrupt):
         print(STOPPED, file=sys.stderr)
     elif _interrupts and issubclass(kind, Exception):
         print(STOPPED, file=sys.stderr)
         sys.exit(INTERRUPTED)
+    elif is_out_of_memory(error):
+        print(f"{name_fault(error)} and run the same command again", file=sys.stderr)
+        sys.exit(USER_ERROR)
     else:
         sys.__excepthook__(kind, error, trace)
 

@@ -107,6 +107,8 @@ def judge(act: Callable[[], object]) -> End:
     text = printed.getvalue()
     if "Traceback (most recent call last)" in text:
         return End(Verdict.TRACEBACK, text[-3000:])
+    if text.rpartition("\n")[0].rpartition("\n")[2].startswith("not enough memory"):
+        return End(Verdict.MEMORY, text[-500:])
     if code not in (0, USER_ERROR, TRY_AGAIN_LATER):
         return End(Verdict.WRONG, f"exit code {code}: {text[-500:]}")
     return End(Verdict.ANSWERED) if code == 0 else _judge_refusal(text)
