@@ -29,6 +29,7 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._environment = folder, folder / "venv"
+        self.wheels: dict[str, Path] = {}
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", self._environment], check=True)
         packages = Path(self.ask("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
         # A path in such a file is searched, but its own such files, among them the editable install's, are not read.
@@ -48,35 +49,39 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def install(self, wheel: Path) -> None:
+    def install(self, wheel: str) -> None:
         words = ("uv", "pip", "install", "--quiet", "--no-deps", "--reinstall", "--python")
-        subprocess.run([*words, self._environment / "bin/python", wheel], check=True)
+        subprocess.run([*words, self._environment / "bin/python", self.wheels[wheel]], check=True)
 
     def repro(self, folder: Path) -> set[str]:
         """Return the stages that a plain `dvc repro` runs."""
         return set(re.findall(r"Running stage '(\w+)'", self.run(folder, "python", "-m", "dvc", "repro")))
 
 
-def build(folder: Path, *edit: str) -> Path:
-    """Return a wheel of what git has here, with a text replaced once in one file."""
-    shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+def build(source: Path, wheels: Path, *edit: str) -> Path:
+    """Return a wheel of a clone, with a text replaced once in one file for it."""
+    before = {}
     for file, old, new in [edit] if edit else []:
-        text = (folder / file).read_text(encoding="utf-8")
-        (folder / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+        before[source / file] = text = (source / file).read_text(encoding="utf-8")
         assert old in text
-    subprocess.run(
-        ["uv", "build", "--quiet", "--wheel", "--no-build-isolation", "--out-dir", "dist", "."], cwd=folder, check=True
-    )
-    [wheel] = (folder / "dist").glob("*.whl")
+        (source / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    words = ("uv", "build", "--quiet", "--wheel", "--no-build-isolation", "--out-dir")
+    subprocess.run([*words, wheels, "."], cwd=source, check=True)
+    for path, text in before.items():
+        path.write_text(text, encoding="utf-8")
+    [wheel] = wheels.glob("*.whl")
     return wheel
 
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     machine = Machine(tmp_path_factory.mktemp("machine"))
-    machine.install(build(machine.folder / "source"))
-    shutil.rmtree(machine.folder / "source")
+    source = machine.folder / "source"
+    subprocess.run(["git", "clone", "--quiet", ROOT, source], check=True)
+    for name, edit in {"first": (), "message": MESSAGE, "export": EXPORT}.items():
+        machine.wheels[name] = build(source, machine.folder / name, *edit)
+    shutil.rmtree(source)
+    machine.install("first")
     machine.run(machine.folder, "bakeoff", "init", "--example", "field")
     params = machine.folder / "field/params.yaml"
     text = params.read_text(encoding="utf-8")
@@ -101,19 +106,19 @@ def test_the_code_is_the_wheels(machine: Machine) -> None:
 def test_a_version_runs_what_it_changes_and_nothing_else(machine: Machine) -> None:
     field = machine.folder / "field"
     assert machine.repro(field) == {"code"}
-    machine.install(build(machine.folder / "source", *MESSAGE))
+    machine.install("message")
     assert machine.repro(field) == {"code"}
     assert machine.run(field, "git", "status", "--porcelain") == ""
-    machine.install(build(machine.folder / "source", *EXPORT))
+    machine.install("export")
     stages = machine.run(field, "bakeoff", "plan").rpartition("stages")[2]
     assert re.findall(r"(\w+) runs", stages) == ["render_config", "export"]
     assert machine.repro(field) == {"code", "render_config", "export"}
-    machine.install(build(machine.folder / "source"))
+    machine.install("first")
     assert machine.repro(field) == {"code", "render_config"}  # the others' results are in DVC's cache
 
 
 def test_a_colleague_gets_the_results_and_runs_nothing(machine: Machine) -> None:
-    machine.install(build(machine.folder / "source"))
+    machine.install("first")
     field, store = machine.folder / "field", machine.folder / "store"
     machine.run(machine.folder, "git", "init", "--quiet", "--bare", "server.git")
     machine.run(field, "python", "-m", "dvc", "remote", "add", "--quiet", "--default", "store", str(store))
