@@ -108,6 +108,25 @@ def test_manifest_with_a_value_of_another_kind_is_refused(key: str, value: objec
         read_manifest(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree: tree["splits"]["train"].update(decoded_bytes=None),
+        lambda tree: tree["splits"]["train"].update(frames="x"),
+        lambda tree: tree["splits"]["train"].update(decoded_bytes=-1),
+        lambda tree: tree["splits"]["train"].update(decoded_bytes=2**70),
+        lambda tree: tree["splits"]["train"].update(counts={"ant": -5}),
+        lambda tree: tree["splits"]["train"]["shards"][0].update(file="../../elsewhere"),
+        lambda tree: tree["classes"].append(7),
+    ],
+    ids=["no number", "a text", "below 0", "huge", "a count", "a file outside", "a class"],
+)
+def test_manifest_of_somebody_who_means_to_is_refused(change: Callable[[dict], object], tmp_path: Path) -> None:
+    tampered(tmp_path, change)
+    with pytest.raises(DataError, match=r"manifest\.json: cannot be read .*(splits\.train|classes)"):
+        read_manifest(tmp_path)
+
+
 @pytest.mark.parametrize("content", ['{"task": "detection", "cla', "[]", "{}"], ids=["cut short", "a list", "empty"])
 def test_manifest_that_cannot_be_read_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(content)

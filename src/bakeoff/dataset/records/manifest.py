@@ -9,7 +9,7 @@ Where there is a test split it has a digest of its own, "test_digest": other tes
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -17,11 +17,13 @@ from typing import Any, Self
 import numpy as np
 
 from bakeoff.dataset.records.record import SEEN, TEST, Box
-from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.errors import DataError, show
 from bakeoff.foundation.files import hash_file
+from bakeoff.foundation.plain_values import load_fields
 
 FILE = "manifest.json"
 BOXES_FILE = "boxes.npy"
+MOST = 1 << 62  # of examples, or of bytes
 REMEDY = "run `dvc repro --force build_records`"
 
 
@@ -38,7 +40,7 @@ class Split:
     examples: int
     decoded_bytes: int  # of all frames, 3 bytes a pixel
     frames: int  # of one example: 1 for images, the longest for clips
-    counts: dict[str, int]  # labels or boxes by class
+    counts: Mapping[str, int]  # labels or boxes by class
     shards: tuple[Shard, ...]
 
 
@@ -93,11 +95,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _parse(tree: dict[str, Any]) -> Manifest:
-    splits = {
-        name: Split(**{**split, "shards": tuple(Shard(**shard) for shard in split["shards"])})
-        for name, split in tree["splits"].items()
-    }
+    splits = {name: _parse_split(name, split) for name, split in tree["splits"].items()}
     multi_label, boxes_sha256, source_digest = (tree[key] for key in ("multi_label", "boxes_sha256", "source_digest"))
+    if not all(isinstance(text, str) for text in (tree["task"], *tree["classes"])):
+        raise TypeError(f"task and classes must be texts, got {show([tree['task'], *tree['classes']])}")
     if type(multi_label) is not bool:
         raise TypeError(f"multi_label must be true or false, got {multi_label!r}")
     if not isinstance(boxes_sha256, str | None):
@@ -105,6 +106,20 @@ def _parse(tree: dict[str, Any]) -> Manifest:
     if not isinstance(source_digest, str):
         raise TypeError(f"source_digest must be a text, got {source_digest!r}")
     return Manifest(tree["task"], tuple(tree["classes"]), splits, multi_label, boxes_sha256, source_digest)
+
+
+def _parse_split(name: str, tree: dict[str, Any]) -> Split:
+    try:
+        split = load_fields(Split, tree)
+    except TypeError:
+        raise TypeError(f"splits.{name} has a value of another kind") from None
+    numbers = [split.examples, split.decoded_bytes, split.frames, *split.counts.values()]
+    numbers += [number for shard in split.shards for number in (shard.examples, shard.bytes)]
+    if not all(0 <= number < MOST for number in numbers):
+        raise ValueError(f"splits.{name} has a number below 0 or above {MOST:,}")
+    if odd := [shard.file for shard in split.shards if Path(shard.file).name != shard.file]:
+        raise ValueError(f"splits.{name} names the shard {show(odd[0])}, which is not in this folder")
+    return split
 
 
 def write_labels(classes: Sequence[str], folder: Path) -> None:
