@@ -2,6 +2,7 @@
 
 import io
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -145,6 +146,13 @@ def test_the_list_comes_live_and_only_what_changed_is_sent_again(page: Page, fol
     (runs(folder) / ("a" * 16) / "stop_requested").touch()
     assert [*event()] == [f"run-{'a' * 16}"]
     connection.close()
+
+
+def test_the_head_of_the_events_alone_ends(page: Page, folder: Path) -> None:
+    with socket.create_connection(("127.0.0.1", page.port), timeout=5) as connection:
+        connection.sendall(f"HEAD /events?of=runs HTTP/1.1\r\nHost: {page.own}\r\nConnection: close\r\n\r\n".encode())
+        head = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert head.startswith(b"HTTP/1.1 200") and b"text/event-stream" in head
 
 
 def test_what_is_pressed_twice_begins_once(folder: Path) -> None:

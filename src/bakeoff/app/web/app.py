@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import h11
 import uvicorn
@@ -108,8 +109,10 @@ async def send_events(request: Request) -> Response:
     if kind not in readers:
         raise BadRequest(f"of: must be one of {', '.join(readers)}")
     first = await run_in_threadpool(readers[kind])  # raises at once if something is wrong
-    events = _follow(request, readers[kind], first)
-    return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+    named: dict[str, Any] = {"media_type": "text/event-stream", "headers": {"x-accel-buffering": "no"}}
+    if request.method == "HEAD":  # whoever asks for the head alone gets it, and no events that never end
+        return Response(**named)
+    return StreamingResponse(_follow(request, readers[kind], first), **named)
 
 
 async def _follow(request: Request, read_parts: PartsReader, parts: Parts) -> AsyncIterator[str]:
