@@ -39,6 +39,23 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return sent
 
 
+def test_work_without_an_end_has_no_total_and_no_time_left(
+    no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("train", None, "steps") as bar:
+        for _ in range(20):
+            clock.now += 0.5
+            bar.advance()
+    assert capsys.readouterr().out == "train: 20 steps, 2.0/s\n"
+
+
+def test_a_terminal_shows_work_without_an_end(terminal: io.StringIO, clock: Clock) -> None:
+    with progress("train", None, "steps") as bar:
+        clock.now += 0.5
+        bar.advance()
+    assert "1/?" in terminal.getvalue()
+
+
 def test_without_a_terminal_a_line_comes_every_ten_seconds(
     no_terminal: None, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:

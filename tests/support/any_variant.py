@@ -28,7 +28,7 @@ def render(overrides: Sequence[str] = ()) -> Run:
     problems = composed.problems
     draft, records = parse_variant(composed.tree, problems), Records(MANIFEST)
     run = resolve(
-        draft, records, problems, facts_of=lambda *_: FACTS, is_set=lambda key: composed.layer_of(key) is not None,
+        draft, records, problems, facts_of=lambda *_: FACTS, set_by=composed.set_by,
         limits_of=lambda memory: Limits(memory.budget_bytes or 10**9, memory.device_budget_bytes or 0, 2),
     )  # fmt: skip
     problems.raise_any()

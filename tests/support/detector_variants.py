@@ -65,7 +65,7 @@ def variant(manifest: Manifest) -> Variant:
                 Records(manifest),
                 problems,
                 facts_of=lambda network, classes: Facts(tuple(parts), 1000),
-                is_set=lambda key: False,
+                set_by=lambda key: None,
             )
         problems.raise_any()
         assert resolved

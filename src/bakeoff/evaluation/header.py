@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bakeoff.learning.checkpoints.trained_state import TrainedState
+from bakeoff.learning.plan.run_length import format_done
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ def warn_of_end(state: TrainedState) -> str:
     step, steps = state.step, state.steps
     if step is None or step >= steps:
         return ""
-    at = f"after step {step:,} of {steps:,}"
+    at = f"after step {format_done(step, steps)}"
     if state.is_stopped:
         return (
             f"This run was stopped {at}, and its numbers are of what it had learned until then; dvc repro resumes it."
@@ -35,4 +36,4 @@ def warn_of_end(state: TrainedState) -> str:
 
 def describe_weights(weights: str, state: TrainedState) -> str:
     early = ", ended early as it got no better" if state.ended_by == "early_stopping" else ""
-    return f"{weights}, of step {state.step_of(weights):,} of {state.steps:,}{early}"
+    return f"{weights}, of step {format_done(state.step_of(weights), state.steps)}{early}"

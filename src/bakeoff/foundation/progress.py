@@ -21,11 +21,11 @@ class Bar:
     """A bar that moves by `advance()` after each unit of work."""
 
     def __init__(
-        self, title: str, total: int, unit: str, live: "Progress | None", done: int = 0,
+        self, title: str, total: int | None, unit: str, live: "Progress | None", done: int = 0,
         seconds_left: Left | None = None,
     ) -> None:  # fmt: skip
-        """Set up the bar. `seconds_left` is better than the mean where the first unit takes much longer than the
-        others.
+        """Set up the bar. `total` is None where the work has no end. `seconds_left` is better than the mean where the
+        first unit takes much longer than the others.
         """
         self._title, self._total, self._unit, self._live, self._seconds_left = title, total, unit, live, seconds_left
         self._is_prepared = seconds_left is None
@@ -47,7 +47,7 @@ class Bar:
             self._is_prepared, self._last_line, self._note = True, now, self._note.removeprefix(COMPILING)
             self._seen.clear()
         rate = self._rate(now)
-        left = self._seconds_left() if self._seconds_left else (self._total - self._done) / rate if rate else None
+        left = self._seconds_left() if self._seconds_left else self._estimate_left(rate)
         if self._live and self._task is not None:
             clock = "" if left is None else str(timedelta(seconds=round(left)))
             digits = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
@@ -55,9 +55,13 @@ class Bar:
             self._live.update(self._task, advance=count, rate=speed, left=clock, note=self._note)
         elif now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
-            numbers = f"{self._done:,} of {self._total:,} {self._unit}, {rate:,.1f}/s"
+            total = "" if self._total is None else f" of {self._total:,}"
+            numbers = f"{self._done:,}{total} {self._unit}, {rate:,.1f}/s"
             more = ["" if left is None else f"{left:.0f} s left", self._note]
             print_line(f"{self._title}: {', '.join(filter(None, [numbers, *more]))}")
+
+    def _estimate_left(self, rate: float) -> float | None:
+        return (self._total - self._done) / rate if rate and self._total is not None else None
 
     def _rate(self, now: float) -> float:
         """Return units a second, of the last seconds."""
@@ -70,7 +74,9 @@ class Bar:
 
 
 @contextmanager
-def progress(title: str, total: int, unit: str, done: int = 0, seconds_left: Left | None = None) -> Iterator[Bar]:
+def progress(
+    title: str, total: int | None, unit: str, done: int = 0, seconds_left: Left | None = None
+) -> Iterator[Bar]:
     """Give a bar for work of which `done` units were done before."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

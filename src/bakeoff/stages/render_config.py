@@ -17,6 +17,7 @@ from bakeoff.foundation.files import sync, write_whole
 from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.plan.phases import plan_phases
+from bakeoff.learning.plan.run_length import format_steps, is_endless
 from bakeoff.stages import begin_stage
 
 PICTURE, PIPELINE = "lr.svg", "pipeline.config"
@@ -45,7 +46,8 @@ def main() -> None:
         run = render_config(workspace.PARAMS, workspace.CONF, workspace.RECORDS, workspace.RUN, facts=workspace.facts())
         workspace.promise(trained_to_its_end=True)
         numbers, batch = run.derived, run.train.batch
-        length = f"{numbers.steps:,} steps of {batch}, {numbers.epochs:g} epochs of {numbers.train_examples:,} examples"
+        epochs = "" if is_endless(numbers.steps) else f"{numbers.epochs:g} epochs of "
+        length = f"{format_steps(numbers.steps)} steps of {batch}, {epochs}{numbers.train_examples:,} examples"
         memory = f"{numbers.memory_estimate_bytes / 1e9:.1f} of {numbers.memory_budget_bytes / 1e9:.1f} GB"
         classes = format_count(numbers.num_classes, "class")
         print_line(f"render_config: {run.name}: {length}, {classes}; memory about {memory}")

@@ -30,6 +30,7 @@ from bakeoff.foundation.timings import read_durations
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.trained_state import TakenFrom, TrainedLineage, TrainedState
 from bakeoff.learning.lr.decays import Constant, Cosine
+from bakeoff.learning.lr.schedule import ENDLESS
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.plan.phases import Span, TrainingPhase
 from bakeoff.learning.plan.train_settings import Train
@@ -91,6 +92,16 @@ def test_a_time_limit_cuts_a_training_short_whose_pace_is_known_or_not() -> None
     pace = Pace({"head": 0.5, "whole": 20.0}, "before")
     assert (seconds(None, pace), seconds(1, pace), seconds(2, pace)) == (85.0, 60.0, 85.0)
     assert (seconds(None, None), seconds(1, None)) == (None, 60.0)
+
+
+def test_a_run_without_an_end_takes_as_long_as_its_limit_if_it_has_one() -> None:
+    run, unbounded = variant(steps="unlimited", max_minutes=1), variant(steps="unlimited")
+    for each in (run, unbounded):
+        each.derived.steps, each.derived.phases = ENDLESS, (replace(SPAN, steps=ENDLESS),)
+    assert (seconds_of(run, PACE), seconds_of(unbounded, PACE)) == (60.0, None)
+    whole = Whole.of(unbounded, ALL, PACE)
+    assert not whole.has_steps and whole.at_least < 1000
+    assert Whole.of(run, ALL, PACE).seconds == pytest.approx(whole.at_least + 60.0 - ROUGH_VALIDATION)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
 """What is left, by hand: 100 steps of a first phase, 50 of a second."""
 
+import math
+
 import pytest
 
 from bakeoff.experiments.runs.status_writer import Stretch, TimeLeft
+from bakeoff.learning.lr.schedule import ENDLESS
 
 
 def test_the_first_line_of_a_phase_is_no_measure_for_it_holds_the_compilation() -> None:
@@ -42,3 +45,7 @@ def test_the_last_steps_decide_the_pace() -> None:
     for line in range(1, 61):
         seconds = left.after(1000 + 10 * line, 1000.0 + 20.0 * line)
     assert seconds == pytest.approx(400 * 2.0)
+
+
+def test_a_run_without_an_end_has_no_time_left_but_that_of_its_limit() -> None:
+    assert TimeLeft([Stretch(ENDLESS, 2.0)]).after(10, 900.0) == math.inf

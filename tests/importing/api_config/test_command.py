@@ -185,14 +185,17 @@ def test_a_file_that_is_not_there_is_reported(workspace: Path) -> None:
         run("conf")
 
 
-def test_a_file_without_a_length_leaves_it_open(workspace: Path, tmp_path: Path) -> None:
+def test_a_file_without_a_length_has_no_end(workspace: Path, tmp_path: Path) -> None:
     path = tmp_path / "open.config"
     path.write_text(
         "model { ssd { feature_extractor { type: 'ssd_mobilenet_v2_keras' } } } train_config { optimizer { use_moving_average: false momentum_optimizer { "
         "learning_rate { constant_learning_rate { learning_rate: 0.1 } } } } }"
     )
     run(str(path))
-    assert yaml.safe_load(Path("conf/train/open.yaml").read_text()) == {"batch_size": 32}
+    assert yaml.safe_load(Path("conf/train/open.yaml").read_text()) == {
+        "batch_size": 32,
+        "steps": "unlimited",
+    }
 
 
 def test_settings_that_hold_settings_are_told_from_their_defaults(variant: Callable[..., Run]) -> None:

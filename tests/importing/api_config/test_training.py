@@ -28,9 +28,11 @@ def test_frozen_variables_are_said() -> None:
     assert "train.trainable" in line
 
 
-def test_a_file_without_a_length_says_so() -> None:
-    parts = "tf1.config: train_config.num_steps: ", "not there", "train.steps", "train.epochs", "params.yaml"
-    assert [line for line in import_changed(TF1).report if not missing_in(line, *parts)]
+def test_a_file_without_a_length_trains_until_it_is_stopped() -> None:
+    parts = "tf1.config: train_config.num_steps: ", "not there", "train.steps: unlimited", "params.yaml"
+    commented = import_changed(TF1)
+    assert [line for line in commented.report if not missing_in(line, *parts)]
+    assert commented.settings["train"]["steps"] == "unlimited"
     cosine = import_changed(TF2, ("num_steps: 50000", "# no steps"))
     assert cosine.settings["train"]["steps"] == 50000
     parts = "tf2.config: train_config.num_steps: ", "not there", "train.steps: 50000", "cosine"

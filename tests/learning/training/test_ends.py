@@ -9,6 +9,7 @@ import pytest
 from bakeoff.learning.checkpoints.history import read_history
 from bakeoff.learning.checkpoints.run_folder import RunFolder
 from bakeoff.learning.checkpoints.run_state import Best, Position
+from bakeoff.learning.lr.schedule import ENDLESS
 from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.learning.plan.train_settings import EarlyStopping
 from bakeoff.learning.tasks.task import Tensors
@@ -32,6 +33,25 @@ def test_stopped_after_any_step_a_run_goes_on_to_the_same_weights_and_history(tm
     assert outcome.standings == expected.standings and outcome.ended_by == "steps"
     assert outcome.resumed_at == stops and expected.resumed_at == []
     assert digests(whole) == digests(cut) and curve(whole) == curve(cut)
+
+
+def test_a_run_without_an_end_goes_on_to_the_same_bits_until_it_is_stopped_or_out_of_patience(tmp_path: Path) -> None:
+    whole, cut, finite = noisy(tmp_path / "whole"), noisy(tmp_path / "cut"), noisy(tmp_path / "finite")
+    for kitchen in (whole, cut):
+        kitchen.phases = [phase("all", 0, ENDLESS, 0.05)]
+    finite.phases = [phase("all", 0, 7, 0.05)]
+    whole.stop_at = 7
+    assert (whole.bake().ended_by, finite.bake().ended_by) == ("stop", "steps")
+    assert digests(whole) == digests(finite)
+    for step in (2, 3, 5):
+        with pytest.raises(Interrupted):
+            cut.bake(interrupt_at=step)
+    cut.stop_at = 7
+    assert cut.bake().ended_by == "stop" and digests(cut) == digests(whole) and curve(cut) == curve(whole)
+    for kitchen in (whole, cut):
+        kitchen.stop_at, kitchen.early = 0, EarlyStopping(patience=3)
+        assert kitchen.bake().ended_by == "early_stopping"
+    assert digests(cut) == digests(whole) and curve(cut) == curve(whole)
 
 
 def test_a_stop_between_two_looks_takes_none_and_leaves_the_best_so_far(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from bakeoff.app.cli.terminal_table import fit, fold
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.experiments.runs.run_status import State, Status, headline_of
 from bakeoff.foundation.formatting import format_clock, format_duration, format_size
+from bakeoff.learning.plan.run_length import format_done
 
 HEAD = ("run", "state", "steps", "left", "metric", "trained", "examples/s", "variant", "")
 ENDS = {"max_minutes": "ended by train.max_minutes", "early_stopping": "ended by train.early_stopping"}
@@ -109,7 +110,7 @@ def _facts(run: KnownRun) -> Iterator[tuple[str, str]]:
 
 
 def _steps(status: Status) -> str:
-    return f"{status.steps_done:,} of {status.steps:,}"
+    return format_done(status.steps_done, status.steps)
 
 
 def _describe_end(run: KnownRun) -> str:

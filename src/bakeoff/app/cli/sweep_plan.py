@@ -11,6 +11,7 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.formatting import format_count, format_duration, format_size
 from bakeoff.foundation.progress import print_line
+from bakeoff.learning.plan.run_length import format_steps
 
 if TYPE_CHECKING:
     from bakeoff.app.cli.sweep import SweepQuestion
@@ -99,7 +100,8 @@ def show_jobs(jobs: Sequence["PlannedJob"], configurations: int) -> None:
         seconds = job.estimate.seconds
         time = f"over {format_duration(job.estimate.at_least)}" if seconds is None else format_duration(seconds)
         stages = ", ".join(f"{stage} {outcome}" for stage, outcome in job.stages.items())
-        rows.append((str(job.number), job.configurations[0].name, job.run.name, f"{job.derived.steps:,}", time, stages))
+        name, steps = job.configurations[0].name, format_steps(job.derived.steps)
+        rows.append((str(job.number), name, job.run.name, steps, time, stages))
         rows += [
             ("", configuration.name, f"the same variant as {job.number}", "", "", "")
             for configuration in job.configurations[1:]

@@ -20,6 +20,7 @@ from bakeoff.foundation.html.svg import (
     draw_text,
 )
 from bakeoff.learning.plan.phases import TrainingPhase
+from bakeoff.learning.plan.run_length import is_endless
 from bakeoff.tracking.journal.entries import MetricsEntry
 from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.journal.journal_folder import FILE
@@ -85,7 +86,7 @@ def draw_rate(phases: Sequence[TrainingPhase]) -> Element:
     """Return the learning rate over the steps of a run that is planned."""
     points = []
     for phase in phases:
-        first, steps = phase.span.first_step, phase.span.steps
+        first, steps = phase.span.first_step, phase.shown_steps
         shown = sorted({*range(0, steps, max(1, steps // RATES)), steps - 1})
         points += [(first + step, phase.rate(first + step)) for step in shown]
     return _draw("learning rate", {"learning rate": points}, points[-1][0], digits=6).drawing
@@ -93,7 +94,7 @@ def draw_rate(phases: Sequence[TrainingPhase]) -> Element:
 
 def _draw(title: str, series: Mapping[str, Points], steps: int, *, digits: int = 3) -> CurveDrawing:
     numbers = [value for points in series.values() for _, value in points]
-    last = max([steps, *(points[-1][0] for points in series.values())])
+    last = max([0 if is_endless(steps) else steps, *(points[-1][0] for points in series.values())])
     across, up = Scale(0, max(1, last)), Scale.around([0.0, *numbers])
     rows = [*draw_across(FRAME, up.ticks()), *draw_below(FRAME, across.ticks(), "step", grid=False)]
     for number, points in enumerate(series.values()):

@@ -25,6 +25,7 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import format_duration, format_size
 from bakeoff.foundation.html import template
+from bakeoff.learning.plan.run_length import format_done
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID, SWEEP_EXPERIMENT
 from bakeoff.tracking.store.ui_server import HOST, read_first_address
 
@@ -67,7 +68,7 @@ def make_row(run: KnownRun) -> Row:
     is_left = run.state.is_live and status.seconds_left is not None
     return Row(
         id=run.fingerprint, name=name, state=run.state.value, is_live=run.state.is_live, waits=run.waits,
-        variant=status.name, experiment=status.experiment or "", steps=f"{status.steps_done:,} of {status.steps:,}",
+        variant=status.name, experiment=status.experiment or "", steps=format_done(status.steps_done, status.steps),
         share=status.steps_done / status.steps if status.steps else 0.0,
         left=format_duration(status.seconds_left or 0.0) if is_left else "",
         metric=f"{headline[0]} {headline[1]:.3f}" if headline else "",

@@ -29,6 +29,7 @@ from bakeoff.experiments.sweep.team_quota import PERSON, require_minutes
 from bakeoff.foundation import shipped, workspace
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
 from bakeoff.foundation.html import template
+from bakeoff.learning.plan.run_length import UNLIMITED, is_endless
 from bakeoff.tracking.results.run_id import SWEEP_EXPERIMENT
 
 KEYS = {  # the key that each field of the form sets; "" is the value of params.yaml or of the preset
@@ -129,7 +130,7 @@ def read_form(tree: Tree) -> Wanted:
     wrong = {
         name: f"must be a number above 0, got {fields[name]!r}"
         for name in NUMBERS
-        if fields[name] and not NUMBER.fullmatch(fields[name])
+        if fields[name] and not NUMBER.fullmatch(fields[name]) and (name, fields[name]) != ("steps", UNLIMITED)
     }
     for name, group in (("data", "data"), ("recipe", "experiment"), ("model", "model")):
         if fields[name] and fields[name] not in list_options(group):
@@ -181,7 +182,8 @@ def show_form(request: Request) -> Response:
 
 def _continued(run: KnownRun) -> dict[str, str]:
     """Return the form as it was for a run, with twice as many steps and the run to continue."""
-    given = {"steps": str(2 * (run.status.steps if run.status else 0)), "more": run.fingerprint}
+    steps = run.status.steps if run.status else 0
+    given = {"steps": UNLIMITED if is_endless(steps) else str(2 * steps), "more": run.fingerprint}
     others = []
     for override in _read_overrides(run):
         key, _, value = override.lstrip("+").partition("=")

@@ -8,6 +8,7 @@ from bakeoff.config.api_export.messages import Noted, Tree, fill, keys
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.learning.plan.optimizers import Adam, Momentum, Optimizer, RmsProp
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
+from bakeoff.learning.plan.run_length import is_endless
 from bakeoff.learning.plan.train_settings import Init
 
 VALIDATE_EVERY = "bakeoff: train.validate_every_steps"  # a comment's words: that API evaluates by the clock
@@ -44,7 +45,7 @@ def describe_training(run: Run) -> Tree:
     validate_every = f"{VALIDATE_EVERY}: {train.validate_every_steps}" if train.validate_every_steps else ""
     return {
         "batch_size": Noted("\n".join(_explain_run(run, first) + _explain_phases(first, later)), first.span.batch_size),
-        "num_steps": steps if run.export.num_steps else Noted(f"{LENGTH}\nnum_steps: {steps}"),
+        "num_steps": _describe_length(steps, is_here=run.export.num_steps),
         "data_augmentation_options": Noted(
             "\n".join([validate_every, *explain_augmentation(train.augment)]),
             describe_augmentation(train.augment, run.model.input_size),
@@ -53,6 +54,13 @@ def describe_training(run: Run) -> Tree:
         "gradient_clipping_by_norm": optimizer.clip_norm or None if isinstance(optimizer, Known) else None,
         **_describe_start(train.init),
     }
+
+
+def _describe_length(steps: int, *, is_here: bool) -> int | Noted | None:
+    """Describe a run's length; without the field that API trains until it is stopped."""
+    if is_endless(steps):
+        return None
+    return steps if is_here else Noted(f"{LENGTH}\nnum_steps: {steps}")
 
 
 def _explain_run(run: Run, first: TrainingPhase) -> list[str]:

@@ -1,6 +1,6 @@
 """What is wrong, or odd, only when several keys, the network and the records are seen together."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import numpy as np
 from bakeoff.config.compose.allowed_paths import require_in
 from bakeoff.config.compose.anchor_fit import advise
 from bakeoff.config.compose.network_facts import Facts
+from bakeoff.config.compose.schedule_length import SetByWhom
 from bakeoff.config.compose.tile_cost import check_tiles, enlarge_boxes
 from bakeoff.config.compose.whole_run import Draft
 from bakeoff.config.weight_card import require_licence
@@ -47,9 +48,9 @@ def check(
     facts: Facts | None,
     spans: Sequence[Span],
     problems: Problems,
-    is_set: Callable[[str], bool],
+    set_by: SetByWhom,
 ) -> None:
-    """Note every mistake that shows in what could be read of the variant; `is_set` tells values from defaults."""
+    """Note every mistake that shows in what could be read of the variant; `set_by` tells whose value it is."""
     manifest, model, train = records.manifest, draft.model, draft.train
     if model and manifest:
         _check_task(model, manifest, problems)
@@ -57,12 +58,12 @@ def check(
         _check_formats(draft.export, model, problems)
         _check_device(draft.export, model, problems)
     if train and spans:
-        _check_rhythm(train, spans, problems, is_set)
+        _check_rhythm(train, spans, problems, set_by)
         _check_batches(train, spans, manifest, problems)
         _check_shuffle(train, draft.memory, problems)
     if train:
         _check_mixes(train, model, problems)
-        _check_recipe(train.init, problems, is_set)
+        _check_recipe(train.init, problems, set_by)
     if draft.evaluate and draft.evaluate.slices.table is not None:
         _check_table(Path(draft.evaluate.slices.table), problems)
     if train and model and facts:
@@ -93,12 +94,12 @@ def _check_boxes(model: Network, boxes: np.ndarray, sizes: np.ndarray | None, pr
         problems.warn("model.anchors", advice)
 
 
-def _check_recipe(init: Init, problems: Problems, is_set: Callable[[str], bool]) -> None:
+def _check_recipe(init: Init, problems: Problems, set_by: SetByWhom) -> None:
     """Who says `weights: none` means it, whatever the recipe would load; who says nothing may have forgotten them."""
     if init.lacks:
         rule = f"is none, so the network starts from random weights; this recipe was made to start from {init.lacks}"
         problems.warn("train.init.weights", rule)
-    if init.weights != "none" or is_set("train.init.weights"):
+    if init.weights != "none" or set_by("train.init.weights"):
         return
     if init.warm_start:
         problems.add(
@@ -154,12 +155,27 @@ def _check_device(export: Export, model: Network, problems: Problems) -> None:
     problems.add("export.device", f"{export.device} {obstacle}; {fitting}{nearest}")
 
 
-def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, is_set: Callable[[str], bool]) -> None:
+def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, set_by: SetByWhom) -> None:
     steps, key = spans[-1].end_step, "train.checkpoint_every_steps"
-    if steps > MOST_STEPS:
+    if train.is_unlimited:
+        _check_unlimited(train, problems)
+    elif steps > MOST_STEPS:
         problems.add("train", f"must be at most {MOST_STEPS:,} steps, got {steps:,}; choose fewer epochs")
-    if train.checkpoint_every_steps > steps and is_set(key):
+    if train.checkpoint_every_steps > steps and set_by(key):
         problems.add(key, f"must be at most the run's {steps} steps, got {train.checkpoint_every_steps}")
+
+
+def _check_unlimited(train: Train, problems: Problems) -> None:
+    """Note what follows from the end of a run that has none."""
+    if train.augment.mixes and train.augment.until < 1:
+        rule = f"must be 1 while train.steps is unlimited, got {train.augment.until:g}: a share of the run's steps"
+        problems.add("train.augment.until", f"{rule}; or take {', '.join(train.augment.mixes)} out")
+    if train.max_minutes is None and not train.early_stopping.patience:
+        ends = "train.max_minutes and train.early_stopping.patience end it by themselves"
+        problems.warn("train.steps", f"is unlimited, so only a stop ends this run; {ends}")
+    if not train.validate_every_steps and not train.validate_every_epochs:
+        rule = "is 0, so a run without an end is not validated on its way and knows no best weights"
+        problems.warn("train.validate_every_steps", rule)
 
 
 def _check_batches(train: Train, spans: Sequence[Span], manifest: Manifest | None, problems: Problems) -> None:

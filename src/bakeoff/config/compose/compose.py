@@ -6,10 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, Chooser, ChosenOption, ConfigLayer
+from bakeoff.config.compose.schedule_length import SetBy
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.shipped import find_conf
 from bakeoff.learning.run_file.parse import Problems
 from bakeoff.learning.run_file.yaml_file import Document, KeyPath, read_mapping
+
+# Options with the intervals of a predecessor, which were made for its long runs.
+RECIPES = frozenset(
+    ("lr/frc_cosine", "lr/ftc_fpnlite", "lr/ftc_ssd_mobilenet_v1_fpn_640", "lr/ftc_ssd_mobilenet_v2_320",
+     "train/frc", "train/inception_from_scratch")
+)  # fmt: skip
 
 
 class Composed:
@@ -33,6 +40,13 @@ class Composed:
         group, *inner = _place(key)
         layers = self.chosen[str(group)].layers if group in self.chosen else ()
         return next((layer for layer in layers if layer.line_of(tuple(inner)) is not None), None)
+
+    def set_by(self, key: str) -> SetBy | None:
+        """Return whether the user set the key, or an option of a predecessor; None if its value is a default."""
+        layer = self.layer_of(key)
+        if layer is None:
+            return None
+        return "recipe" if f"{layer.path.parent.name}/{layer.path.stem}" in RECIPES else "user"
 
     def origin_of_choice(self, group: str) -> str:
         """Return who chose the group's option: a line of params.yaml, or the preset."""

@@ -7,6 +7,7 @@ from bakeoff.config.compose.auto_batch import BatchSizeChoice, NothingFits
 from bakeoff.config.compose.checks import Records, check
 from bakeoff.config.compose.memory_plan import Buffers, Limits, Load, buffers
 from bakeoff.config.compose.network_facts import Facts, stated_limits
+from bakeoff.config.compose.schedule_length import ScheduleLength, SetByWhom
 from bakeoff.config.compose.whole_run import Draft, Run
 from bakeoff.dataset.records.manifest import Manifest, Split
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
@@ -17,7 +18,7 @@ from bakeoff.learning.lr import batch_factor
 from bakeoff.learning.lr.schedule import Schedule
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.phases import WHOLE_RUN, Derived, Span
-from bakeoff.learning.plan.train_settings import Train, steps_for
+from bakeoff.learning.plan.train_settings import Phase, Train, steps_for
 from bakeoff.learning.run_file.parse import Problems
 
 
@@ -36,7 +37,7 @@ def resolve(
     problems: Problems,
     *,
     facts_of: Callable[[Network, int], Facts],
-    is_set: Callable[[str], bool],
+    set_by: SetByWhom,
     limits_of: Callable[[Memory], Limits] = stated_limits,
     largest_batch: Callable[[Run, Load, Limits], BatchSizeChoice | None] | None = None,
 ) -> Run | None:
@@ -47,7 +48,7 @@ def resolve(
     manifest, train = records.manifest, draft.train
     facts = _find_facts(draft.model, manifest, facts_of)
     if manifest is None or train is None:
-        check(draft, records, facts, [], problems, is_set)
+        check(draft, records, facts, [], problems, set_by)
         return None
     need = _find_need(draft, train, facts, limits_of)
     examples, because = count_share(manifest.splits[TRAIN].examples, train.share), "stated"
@@ -55,7 +56,7 @@ def resolve(
         train = replace(train, batch_size=1)
         draft = replace(draft, train=train)
         if need is None or largest_batch is None:
-            check(draft, records, facts, [], problems, is_set)
+            check(draft, records, facts, [], problems, set_by)
             return None
         limits, any_seed = need.limits, 0 if draft.seed is None else draft.seed
         smallest = resolve(
@@ -63,7 +64,7 @@ def resolve(
             records,
             Problems(str),
             facts_of=facts_of,
-            is_set=is_set,
+            set_by=set_by,
             limits_of=lambda memory: limits,
         )
         try:
@@ -79,9 +80,12 @@ def resolve(
     if cut.batch < train.batch:
         because = f"stated as {train.batch}, cut by halves to what the set can fill"
     spans = _spans(cut, draft.lr, examples, problems)
-    draft = _with_schedules(replace(draft, train=cut), cut, spans, examples, problems)
+    length = ScheduleLength(cut, problems, set_by)
+    cut = length.cut_checkpoints(cut, spans[-1].end_step)
+    draft = _with_schedules(replace(draft, train=cut), cut, spans, examples, length)
+    length.report(spans[-1].end_step)
     held = _buffers(need, manifest.splits[TRAIN], spans, cut.workers, problems)
-    check(draft, records, facts, spans, problems, is_set)
+    check(draft, records, facts, spans, problems, set_by)
     if problems.lines or facts is None or need is None or held is None:
         return None
     return draft.whole(_derive(cut, manifest, spans, facts.parameters, because, need.limits, held))
@@ -170,21 +174,22 @@ def _cut_batches(train: Train, examples: int, problems: Problems) -> Train:
 
 def _spans(train: Train, lr: Schedule | None, examples: int, problems: Problems) -> list[Span]:
     """Return the phases of the run, one after the other; none if its length cannot be told."""
-    phases = [(phase.name, phase.steps, phase.epochs, phase.batch_size, phase.lr) for phase in train.phases] or [
-        (WHOLE_RUN, train.steps, train.epochs, None, None)
-    ]
+    phases = train.phases or (Phase(WHOLE_RUN),)
     shares = _shares(train, examples, problems) if train.phases else None
     spans: list[Span] = []
     first_step = first_example = 0
-    for place, (name, steps, epochs, own_batch, own_lr) in enumerate(phases):
-        batch_size = own_batch or train.batch
+    for place, phase in enumerate(phases):
+        batch_size = phase.batch_size or train.batch
         together = batch_size * train.accumulate_batches
-        length = shares[place] if shares else steps_for(steps, epochs, examples=examples, batch_size=together)
+        given = phase if train.phases else train
+        length = (
+            shares[place] if shares else steps_for(given.steps, given.epochs, examples=examples, batch_size=together)
+        )
         if train.round_up_steps:
             length = -(-length // train.checkpoint_every_steps) * train.checkpoint_every_steps
-        schedule = own_lr or lr
+        schedule = phase.lr or lr
         rate_factor = batch_factor(schedule, together) if schedule else 1.0
-        spans.append(Span(name, first_step, length, first_example, batch_size, rate_factor))
+        spans.append(Span(phase.name, first_step, length, first_example, batch_size, rate_factor))
         first_step += length
         first_example += length * together
     return spans
@@ -203,18 +208,13 @@ def _shares(train: Train, examples: int, problems: Problems) -> list[int] | None
     return [share] * (number - 1) + [steps - share * (number - 1)]
 
 
-def _with_schedules(draft: Draft, train: Train, spans: list[Span], examples: int, problems: Problems) -> Draft:
+def _with_schedules(draft: Draft, train: Train, spans: list[Span], examples: int, length: ScheduleLength) -> Draft:
     """Fill in the schedule of each phase for its length, where it stands in the variant."""
     if (lr := draft.lr) is None:
         return draft
 
     def fill_in(schedule: Schedule, span: Span, prefix: str) -> Schedule:
-        together = span.batch_size * train.accumulate_batches
-        try:
-            return schedule.over(span.steps, steps_per_epoch=examples / together)
-        except OutOfRange as error:
-            problems.add_refusal(prefix, error)
-            return schedule
+        return length.fill_in(schedule, span.steps, examples / (span.batch_size * train.accumulate_batches), prefix)
 
     if not train.phases:
         return replace(draft, lr=fill_in(lr, spans[0], "lr."))

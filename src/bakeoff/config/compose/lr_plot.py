@@ -25,7 +25,8 @@ def lr_svg(name: str, phases: Sequence[TrainingPhase]) -> str:
     peaks = [max(phase.rate(step) for step in _shown_steps(phase)) for phase in phases]
     title = f"Learning rate: {name} (at most {max(peaks):.3g})"
     is_far_apart = max(peaks) > FAR_APART * min(peaks)
-    return draw_curve(title, points, marks, steps=phases[-1].span.end_step, decades=is_far_apart)
+    end = phases[-1].span.first_step + phases[-1].shown_steps
+    return draw_curve(title, points, marks, steps=end, decades=is_far_apart)
 
 
 def draw_curve(
@@ -80,7 +81,7 @@ def _round_up(value: float) -> float:
 
 
 def _shown_steps(phase: TrainingPhase) -> list[int]:
-    first, steps = phase.span.first_step, phase.span.steps
+    first, steps = phase.span.first_step, phase.shown_steps
     even = {round(number * (steps - 1) / POINTS) for number in range(POINTS + 1)}
     sharp = {step + side for step, _ in phase.schedule.turns() for side in (-1, 0)}
     return [first + step for step in sorted(even | {step for step in sharp if 0 <= step < steps})]

@@ -59,7 +59,7 @@ def read_variant(
         records_read,
         problems,
         facts_of=lambda network, num_classes: facts_of(network, num_classes, kept_in),
-        is_set=lambda key: composed.layer_of(key) is not None,
+        set_by=composed.set_by,
         limits_of=lambda memory: limits_on_this_machine(memory, kept_in, partial(problems.warn, "memory.budget")),
         largest_batch=lambda smallest, load, limits: largest_batch(smallest, load, limits, records, kept_in),
     )

@@ -23,6 +23,7 @@ from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.metrics.names import choose_judgement
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
+from bakeoff.learning.plan.run_length import UNLIMITED, is_endless
 
 SHEET = Path(workspace.IN_FLIGHT) / "augmented.jpg"
 SHEET_KINDS = (".jpg", ".jpeg", ".png")
@@ -139,6 +140,8 @@ def _name_source(run: Run, pace: Pace | None, whole: Whole) -> str:
     if TRAIN not in whole.stages:
         return whole.known_from
     known = "no such steps on this machine yet; --probe measures a few"
+    if not whole.has_steps and is_endless(run.derived.steps):
+        known = f"train.steps: {UNLIMITED}"
     if whole.has_steps:
         known = f"steps {pace.known_from}" if pace and pace.known_from != BEFORE else ""
     limit = math.inf if run.train.max_minutes is None else 60 * run.train.max_minutes
@@ -167,6 +170,7 @@ def _phase(phase: TrainingPhase, run: Run, facts: Facts) -> PlannedPhase:
 def _key_rates(phase: TrainingPhase) -> dict[str, float]:
     span = phase.span
     turns = {0: "start"} | {step: what for step, what in phase.schedule.turns() if 0 < step < span.steps}
-    turns |= {span.steps // 2: turns.get(span.steps // 2, "half way"), span.steps - 1: "last step"}
+    if not is_endless(span.steps):
+        turns |= {span.steps // 2: turns.get(span.steps // 2, "half way"), span.steps - 1: "last step"}
     first = span.first_step
     return {f"step {first + step:,} ({turns[step]})": phase.rate(first + step) for step in sorted(turns)}

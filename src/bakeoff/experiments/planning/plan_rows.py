@@ -6,6 +6,7 @@ from typing import Any
 from bakeoff.experiments.planning.plan import Plan, PlannedPhase
 from bakeoff.experiments.planning.time_estimate import NAMES, TRAIN
 from bakeoff.foundation.formatting import format_count, format_duration, format_names, format_size
+from bakeoff.learning.plan.run_length import UNLIMITED, is_endless
 
 CLASSES_SHOWN = 12
 
@@ -18,7 +19,7 @@ def list_rows(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "classes", f"{len(plan.classes)}{background}: {format_names(plan.classes, CLASSES_SHOWN)}"
     yield "parameters", f"{plan.parameters:,}"
     yield "batch", f"{plan.batch_size}, {plan.batch_why}"
-    yield "steps", f"{plan.steps:,}, {plan.epochs:g} epochs"
+    yield "steps", UNLIMITED if is_endless(plan.steps) else f"{plan.steps:,}, {plan.epochs:g} epochs"
     for phase in plan.phases:
         yield from _phase_rows(phase, several=len(plan.phases) > 1)
     estimate, budget = plan.memory_estimate_bytes, plan.memory_budget_bytes

@@ -24,6 +24,7 @@ from bakeoff.foundation.timings import DVC, JOB, STEP, Duration, Measured, keep_
 from bakeoff.learning.checkpoints.history import LogLine
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.plan.phases import TrainingPhase, Variant, plan_phases
+from bakeoff.learning.plan.run_length import is_endless
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.callbacks import Callback
 
@@ -53,9 +54,9 @@ class Pace:
 
 def seconds_of(run: Variant, pace: Pace | None, validation_seconds: float = 0.0) -> float | None:
     """Return how long a training's steps and its validation passes take, which its own limit may cut short; None
-    where neither is known."""
+    where neither is known, and of a run without an end."""
     limit = None if run.train.max_minutes is None else 60 * run.train.max_minutes
-    if pace is None:
+    if pace is None or is_endless(run.derived.steps):
         return limit
     whole = sum(pace.seconds_per_step[span.name] * span.steps for span in run.derived.phases) + validation_seconds
     return whole if limit is None else min(whole, limit)
@@ -211,7 +212,12 @@ def steps_between_validations(run: Run, batch_size: int) -> int:
 
 
 def count_validations(run: Run) -> int:
-    """Return how many validation passes a training to its end takes; the last step of a phase has one always."""
+    """Return how many validation passes a training to its end takes; the last step of a phase has one always.
+
+    Of a run without an end nobody knows more than this one.
+    """
+    if is_endless(run.derived.steps):
+        return 1
     spans = [(span, steps_between_validations(run, span.batch_size)) for span in run.derived.phases]
     return sum(math.ceil(span.steps / every) if every else 1 for span, every in spans)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bakeoff.experiments.reproduce.recorded import NO_COMMIT, Recorded
 from bakeoff.foundation import git
 from bakeoff.foundation.git import list_left_out
+from bakeoff.learning.plan.run_length import format_done
 from bakeoff.tracking.results.measurements import RESUMED_TAG, measured_of
 from bakeoff.tracking.sync import system_metrics
 from bakeoff.tracking.tracker import CHANGES
@@ -77,7 +78,7 @@ def _of_outcome(recorded: Recorded) -> Iterator[Lack]:
             yield Lack("models/train: is not known, so weights cannot be compared, only the metrics")
     elif is_cut_off(recorded):
         how = "stopped by hand" if state.ended_by == "stop" else "ended by train.max_minutes"
-        where = f"it was {how} after step {state.last_step:,} of {state.steps:,}, which no settings say"
+        where = f"it was {how} after step {format_done(state.last_step, state.steps)}, which no settings say"
         if recorded.history:
             yield Lack(f"{where}: its history up to there is compared, its weights cannot be")
         else:

@@ -32,6 +32,7 @@ from bakeoff.foundation import machine
 from bakeoff.foundation.errors import TryAgainLater, is_disk_full, is_out_of_memory, one_line
 from bakeoff.foundation.workspace import DVC_EXPERIMENT
 from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.plan.run_length import is_endless
 from bakeoff.learning.training.callbacks import Callback
 
 if TYPE_CHECKING:
@@ -73,7 +74,10 @@ class TimeLeft:
         self._lines: deque[tuple[int, float]] = deque(maxlen=LAST_LINES + 1)
 
     def after(self, step: int, now: float) -> float | None:
-        """Return the seconds from a step on, the end of which was at `now`; None where a pace is not known yet."""
+        """Return the seconds from a step on, the end of which was at `now`; None where a pace is not known yet.
+
+        They are infinite where the run has no end.
+        """
         number = sum(step > one.end_step for one in self._stretches)
         if self._number != number:
             self._number = number
@@ -85,7 +89,7 @@ class TimeLeft:
             pace, own = own or one.seconds_per_step, None
             if pace is None:
                 return None
-            left += pace * (one.end_step - step)
+            left += math.inf if is_endless(one.end_step) else pace * (one.end_step - step)
             step = one.end_step
         return left
 
@@ -167,6 +171,7 @@ class StatusReport(Callback):
         left = self._left.after(line.step, self._left_since)
         if left is not None:
             left = max(0.0, min(left, self._most_seconds - self._seconds))
+            left = left if math.isfinite(left) else None
         values = line.values
         numbers = {key: value for key, value in values.items() if key not in APART and math.isfinite(value)}
         self._status = replace(

@@ -17,6 +17,7 @@ from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import TRY_AGAIN_LATER, is_disk_full
 from bakeoff.foundation.machine import disk_free
+from bakeoff.learning.plan.run_length import format_done
 from bakeoff.tracking.results.results import Result, result_of
 
 KILLED = "killed"
@@ -104,7 +105,7 @@ def settle(
                 "value": _find_value(job, result),
             }
             if result.state.is_stopped:
-                steps = f"stopped after step {result.state.last_step:,} of {job.steps:,}"
+                steps = f"stopped after step {format_done(result.state.last_step, job.steps)}"
                 return job.end(now, JobState.STOPPED, steps, **facts)
         return job.end(now, JobState.DONE, **facts)
     if code == TRY_AGAIN_LATER:

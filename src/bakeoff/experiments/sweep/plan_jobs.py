@@ -37,6 +37,7 @@ from bakeoff.foundation.errors import BakeoffError, ConfigError, WorkspaceError,
 from bakeoff.foundation.progress import progress
 from bakeoff.learning.metrics.names import choose_judgement
 from bakeoff.learning.plan.phases import Derived
+from bakeoff.learning.plan.run_length import UNLIMITED
 from bakeoff.learning.run_file.yaml_file import read_mapping
 
 RECORDS_STAGE = "build_records"
@@ -123,6 +124,9 @@ def _plan_job(
     check_best_by(variant)
     run = variant.whole()
     assert run.derived is not None
+    if run.train.is_unlimited and run.train.max_minutes is None and not run.train.early_stopping.patience:
+        remedy = "set a number, or train.max_minutes or train.early_stopping.patience beside it"
+        raise ConfigError(f"train.steps: must end by itself in a sweep, got {UNLIMITED!r}; {remedy}")
     # A fold is planned with the workspace's records, too. They hold the same examples, in other splits.
     files = {workspace.PARAMS.as_posix(): now, workspace.RUN.as_posix(): as_tree(run)}
     if stages_ahead(files, known, until=RECORDS_STAGE)[RECORDS_STAGE] != UNCHANGED:

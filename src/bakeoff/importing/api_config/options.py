@@ -84,12 +84,7 @@ def _read_readers(root: Block, text: str, report: ConversionReport) -> dict[str,
 def check_settings(trees: Mapping[str, dict[str, Any]], file: str) -> dict[str, Any]:
     """Return the settings object of each group; raise ConfigError with all that this project's own rules forbid."""
     problems = Problems(lambda key: file)
-    objects = {}
-    for group, given in trees.items():
-        tree = dict(given)
-        if group == "train" and "steps" not in tree:
-            tree["steps"] = 1  # a placeholder: the variant that uses the option sets the length
-        objects[group] = parse_kind(KINDS[group], tree, group, problems)
+    objects = {group: parse_kind(KINDS[group], tree, group, problems) for group, tree in trees.items()}
     problems.raise_any()
     return objects
 
@@ -114,10 +109,7 @@ def write_options(trees: Mapping[str, dict[str, Any]], conf: Path, *, name: str,
 
 def _option(group: str, tree: dict[str, Any], settings: Any) -> dict[str, Any]:
     option = {"kind": tree["kind"]} if len(KINDS[group]) > 1 else {}
-    option |= list_differences(settings)
-    if group == "train" and "steps" not in tree:
-        del option["steps"]
-    return option
+    return option | list_differences(settings)
 
 
 def list_differences(settings: Any) -> dict[str, Any]:

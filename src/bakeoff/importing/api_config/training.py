@@ -8,6 +8,7 @@ from bakeoff.config.api_export.training import ADAM_BETAS, CHECKPOINT_PARTS, OPT
 from bakeoff.foundation.workspace import WEIGHTS
 from bakeoff.importing.api_config.augmentation import read_augmentation
 from bakeoff.importing.api_config.fields import Block, ConversionReport, Settings
+from bakeoff.learning.plan.run_length import UNLIMITED
 
 VALIDATE_EVERY_LINE = re.compile(rf"^ *# {re.escape(VALIDATE_EVERY)}: ([0-9]{{1,9}})$", re.MULTILINE)
 PLACEHOLDER = "TO_BE_CONFIGURED"
@@ -39,7 +40,8 @@ def read_training(train: Block, text: str, report: ConversionReport) -> dict[str
         if lr.get("total_steps") == steps:
             lr["total_steps"] = None  # which means the run's length, whatever it becomes
     else:
-        report.add("train_config.num_steps: is not there; say train.steps or train.epochs in params.yaml")
+        settings["steps"] = UNLIMITED
+        report.add(f"train_config.num_steps: is not there; train.steps: {UNLIMITED}, or set a number in params.yaml")
     if validate_every := VALIDATE_EVERY_LINE.search(text):
         settings["validate_every_steps"] = int(validate_every[1])
     return {"lr": lr, "optimizer": optimizer, "train": settings}

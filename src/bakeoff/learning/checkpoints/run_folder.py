@@ -34,6 +34,7 @@ from bakeoff.foundation.progress import print_line
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.checkpoint import Damaged, Missing
 from bakeoff.learning.checkpoints.run_state import Position, RunState
+from bakeoff.learning.plan.run_length import format_done
 
 Arrays = Mapping[str, np.ndarray]
 NEWEST = 2  # checkpoints that stay
@@ -56,7 +57,7 @@ class SavedState:
         done = self.position.step
         if done == steps or self.is_over:
             return [f"was trained to its end before, in {folder.as_posix()}; train.fresh: true trains it again"]
-        return [f"resumes after step {done:,} of {steps:,}, from {folder.as_posix()}"] if done else []
+        return [f"resumes after step {format_done(done, steps)}, from {folder.as_posix()}"] if done else []
 
 
 @dataclass(frozen=True)

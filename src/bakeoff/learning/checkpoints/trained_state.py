@@ -15,6 +15,7 @@ from typing import Any
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import load_json, read_json
 from bakeoff.foundation.plain_values import load_fields
+from bakeoff.learning.plan.run_length import format_done
 
 STATE = "state.json"
 SUCCEEDED, STOPPED = "SUCCEEDED", "STOPPED"  # the states; a training that somebody stopped can resume
@@ -136,7 +137,7 @@ def describe_end(state: TrainedState, measured: Mapping[str, Any]) -> str:
         estimate = measured["device_estimate_bytes"]
         memory += f", of the device {measured['peak_device_bytes'] / 1e9:.1f} GB"
         memory += f" (estimated {estimate / 1e9:.1f})" if estimate else ""
-    done = f"{state.last_step:,} of " if state.last_step < state.steps else ""
-    length = f"{done}{state.steps:,} steps in {measured['seconds']:.0f} s"
+    done = format_done(state.last_step, state.steps) if state.last_step < state.steps else f"{state.steps:,}"
+    length = f"{done} steps in {measured['seconds']:.0f} s"
     bad = "".join(f"; {count} damaged {split} records left out" for split, count in state.bad_records.items())
     return f"{length}; best {state.best_metric} {best}; peak memory {memory}{bad}"

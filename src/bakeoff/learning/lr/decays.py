@@ -13,6 +13,7 @@ from bakeoff.learning.lr.schedule import (
     require_total,
     require_warmup,
     rise,
+    share_done,
     turns_at,
     warmup_of,
 )
@@ -56,14 +57,14 @@ class Polynomial:
         require_warmup(self)
         require(0 <= self.end_rate <= self.peak, "end_rate", self.end_rate, f"between 0 and peak={self.peak:g}")
         require(self.power > 0, "power", self.power, "above 0")
-        require_total(self.total_steps, (self.warmup_steps or 0) + 1)
+        require_total(self.total_steps, max(1, self.warmup_steps or 0))
 
     def __call__(self, step: int) -> float:
         assert self.total_steps is not None, "over(...) comes first"
         warmup = warmup_of(self)
         if step < warmup:
             return rise(self, step)
-        done = min(1.0, (step - warmup) / (self.total_steps - warmup))
+        done = share_done(step, warmup, self.total_steps)
         return self.end_rate + (self.peak - self.end_rate) * (1 - done) ** self.power
 
     def over(self, steps: int, *, steps_per_epoch: float) -> Self:
@@ -90,18 +91,23 @@ class Cosine:
         require(self.hold_steps >= 0, "hold_steps", self.hold_steps, "0 or more")
         if self.total_steps is not None:
             start = (self.warmup_steps or 0) + self.hold_steps
-            require(self.total_steps > start, "total_steps", self.total_steps, f"above warm-up and hold, {start}")
+            rule = f"at least warm-up and hold, {start}"
+            require(self.total_steps >= max(1, start), "total_steps", self.total_steps, rule)
 
     def __call__(self, step: int) -> float:
         assert self.total_steps is not None, "over(...) comes first"
         start = warmup_of(self) + self.hold_steps
         if step < start:
             return rise(self, step)
-        done = min(1.0, (step - start) / (self.total_steps - start))
+        done = share_done(step, start, self.total_steps)
         return 0.5 * self.peak * (1 + math.cos(math.pi * done))
 
     def over(self, steps: int, *, steps_per_epoch: float) -> Self:
-        return fill_length(fill_warmup(self, steps), steps)
+        filled = fill_length(fill_warmup(self, steps), steps)
+        start = warmup_of(filled) + filled.hold_steps
+        rule = f"above warm-up and hold, {start}"
+        require(filled.total_steps is not None and filled.total_steps > start, "total_steps", filled.total_steps, rule)
+        return filled
 
     def turns(self) -> list[Turn]:
         assert self.total_steps is not None

@@ -7,6 +7,7 @@ from bakeoff.foundation.errors import OutOfRange, require, require_at_most
 
 MOST_RATE = 1000
 MOST_STEPS = 100_000_000  # of a run
+ENDLESS = 10 * MOST_STEPS  # the steps of a run that only a stop, its time or its patience ends
 STEPS = ("warmup_steps", "hold_steps", "decay_steps", "burn_in_steps", "total_steps")
 LIMITS = {  # of the fields that schedules have
     **dict.fromkeys(STEPS, MOST_STEPS), **dict.fromkeys(("peak", "burn_in_rate"), MOST_RATE), "power": 100,
@@ -72,6 +73,11 @@ def rise(schedule: WarmedSchedule, step: int) -> float:
         return peak
     start = peak / (warmup + 1) if schedule.warmup_from is None else schedule.warmup_from
     return start + (peak - start) * step / warmup
+
+
+def share_done(step: int, start: int, total_steps: int) -> float:
+    """Return the share of a decay that is over; a run that ends with its warm-up has none."""
+    return 1.0 if step >= total_steps else (step - start) / (total_steps - start)
 
 
 def fill_length(schedule: Ending, steps: int) -> Ending:

@@ -10,8 +10,10 @@ from bakeoff.learning.lr.schedule import Schedule
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.optimizers import Optimizer
+from bakeoff.learning.plan.run_length import is_endless
 from bakeoff.learning.plan.train_settings import Train
 
+LEAST_SHOWN, DECAYS_SHOWN = 1000, 10  # steps, and times that a rate falls: of a run without an end
 WHOLE_RUN = "all"  # the name of the one phase of a run without phases
 
 
@@ -39,6 +41,14 @@ class TrainingPhase:
     schedule: Schedule
     trainable: tuple[str, ...]  # none: everything
     start: Literal["last", "best"]
+
+    @property
+    def shown_steps(self) -> int:
+        """Return the steps over which its rate is shown; of a phase without an end those of its first turns."""
+        if not is_endless(self.span.steps):
+            return self.span.steps
+        last_turn = max((step for step, _ in self.schedule.turns()), default=0)
+        return max(LEAST_SHOWN, 2 * last_turn, DECAYS_SHOWN * (getattr(self.schedule, "decay_steps", None) or 0))
 
     def rate(self, step: int) -> float:
         """The learning rate of a step of the run."""

@@ -7,25 +7,26 @@ from typing import Literal
 from bakeoff.foundation.errors import require, require_at_most
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.lr import SCHEDULES
-from bakeoff.learning.lr.schedule import MOST_STEPS, Schedule
+from bakeoff.learning.lr.schedule import ENDLESS, MOST_STEPS, Schedule
 
 LONGEST_MEANT = 200
 MOST_EPOCHS, MOST_PHASES, MOST_BATCH, MOST_BATCHES = 1_000_000, 100, 1_000_000, 10_000
 
 
-def require_length(steps: int | None, epochs: float | None) -> None:
+def require_length(steps: int | Literal["unlimited"] | None, epochs: float | None) -> None:
     either = "set exactly one of steps and epochs"
     require(steps is None or epochs is None, "steps", steps, f"null, for epochs is {epochs}; {either}")
     require(steps is not None or epochs is not None, "steps", steps, f"a number, for epochs is null; {either}")
-    require(steps is None or steps >= 1, "steps", steps, "1 or more")
     require(epochs is None or epochs > 0, "epochs", epochs, "above 0")
-    require(steps is None or steps <= MOST_STEPS, "steps", steps, f"at most {MOST_STEPS:,}")
+    if isinstance(steps, int):
+        require(steps >= 1, "steps", steps, "1 or more")
+        require(steps <= MOST_STEPS, "steps", steps, f"at most {MOST_STEPS:,}")
     require(epochs is None or epochs <= MOST_EPOCHS, "epochs", epochs, f"at most {MOST_EPOCHS:,}")
 
 
-def steps_for(steps: int | None, epochs: float | None, *, examples: int, batch_size: int) -> int:
+def steps_for(steps: int | Literal["unlimited"] | None, epochs: float | None, *, examples: int, batch_size: int) -> int:
     if steps is not None:
-        return steps
+        return steps if isinstance(steps, int) else ENDLESS
     assert epochs is not None
     return max(1, math.ceil(round(epochs * examples / batch_size, 6)))  # 1.1 * 50 is 55, not a little more
 
@@ -109,7 +110,7 @@ class EarlyStopping:
 @dataclass(frozen=True)
 class Train:
     batch_size: int | Literal["auto"]  # auto: the largest that fits memory.budget, found by trying
-    steps: int | None = None  # either these
+    steps: int | Literal["unlimited"] | None = None  # unlimited: until a stop, max_minutes or early_stopping
     epochs: float | None = None  # or these
     share: float = 1.0  # of the training examples that it learns from; a larger share holds a smaller one of its seed
     phases: tuple[Phase, ...] = ()  # each with its own length or an equal share of the run's
@@ -145,18 +146,7 @@ class Train:
         require(self.batch_size == "auto" or self.batch_size >= 1, "batch_size", self.batch_size, "1 or more, or auto")
         split_by_number = self.batch_size != "auto" or self.device_number is not None
         require(split_by_number, "devices", self.devices, "a number or cpu while batch_size is auto")
-        if self.phases:
-            own = [phase.has_length for phase in self.phases]
-            require(all(own) or not any(own), "phases", own, "phases that all have a length, or none")
-            for key in ("steps", "epochs") if any(own) else ():
-                require(getattr(self, key) is None, key, getattr(self, key), "null when each phase has its own length")
-            require(len(self.phases) <= MOST_PHASES, "phases", len(self.phases), f"at most {MOST_PHASES} phases")
-            names = [phase.name for phase in self.phases]
-            require(len(set(names)) == len(names), "phases", names, "a list of phases with different names")
-            first = self.phases[0].start
-            require(first == "last", "phases", first, "without `start` in the first phase; init.weights says its start")
-        if not self.phases or not any(own):
-            require_length(self.steps, self.epochs)
+        self._require_phases()
         require(0 < self.share <= 1, "share", self.share, "above 0 and at most 1")
         require(0 <= self.ema_decay < 1, "ema_decay", self.ema_decay, "at least 0 and under 1")
         for key in ("accumulate_batches", "checkpoint_every_steps", "log_every_steps"):
@@ -201,12 +191,32 @@ class Train:
             self, checkpoint_every_seconds=10**8, validate_every_epochs=MOST_EPOCHS, validate_examples=10**9
         )
 
+    def _require_phases(self) -> None:
+        own = [phase.has_length for phase in self.phases]
+        if not any(own):
+            require_length(self.steps, self.epochs)
+        if not self.phases:
+            return
+        require(all(own) or not any(own), "phases", own, "phases that all have a length, or none")
+        for key in ("steps", "epochs") if any(own) else ():
+            require(getattr(self, key) is None, key, getattr(self, key), "null when each phase has its own length")
+        require(not self.is_unlimited, "steps", self.steps, "a number that the phases can share")
+        require(len(self.phases) <= MOST_PHASES, "phases", len(self.phases), f"at most {MOST_PHASES} phases")
+        names = [phase.name for phase in self.phases]
+        require(len(set(names)) == len(names), "phases", names, "a list of phases with different names")
+        first = self.phases[0].start
+        require(first == "last", "phases", first, "without `start` in the first phase; init.weights says its start")
+
     def _require_workers(self) -> None:
         require(self.workers >= 1, "workers", self.workers, "1 or more")
         is_one_device = self.workers == 1 or self.device_number == 1
         require(is_one_device, "devices", self.devices, "1 or cpu with several workers, each of which takes one")
         is_counted_here = self.workers == 1 or not self.gradient_histograms
         require(is_counted_here, "gradient_histograms", True, "false with several workers")
+
+    @property
+    def is_unlimited(self) -> bool:
+        return self.steps == "unlimited"
 
     @property
     def device_number(self) -> int | None:

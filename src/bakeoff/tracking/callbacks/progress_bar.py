@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 from bakeoff.foundation.progress import Bar, progress
 from bakeoff.learning.checkpoints.history import LogLine
+from bakeoff.learning.plan.run_length import is_endless
 from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.training import Training
 
@@ -16,7 +17,8 @@ class ProgressBar(Callback):
         self._bar: Bar | None = None
 
     def on_start(self, training: Training) -> None:
-        bar = progress("train", self._steps, "steps", training.position.step, self._seconds_left)
+        total = None if is_endless(self._steps) else self._steps
+        bar = progress("train", total, "steps", training.position.step, self._seconds_left)
         self._bar = self._open.enter_context(bar)
 
     def on_steps(self, count: int) -> None:
