@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.app.cli import COMMANDS, evaluate, make_listing_parser, make_parser
+from bakeoff.app.cli import COMMANDS, evaluate, make_listing_parser, make_parser, parse
 from bakeoff.dataset.records.record import SPLITS, TEST
 from bakeoff.foundation.errors import SEEN_ENOUGH
 from support.imports import ROOT
@@ -38,6 +38,10 @@ def test_help_names_every_command() -> None:
     for command in ("plan", "config", "import-config"):
         assert re.search(rf"^    {command}\s", done.stdout, re.MULTILINE)
         assert bakeoff(command, "--help").returncode == 0
+
+
+def test_the_queue_alone_is_its_list() -> None:
+    assert parse(["queue"]) == parse(["queue", "list"])
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,8 @@ def _make_bare_parser() -> Parser:
 
 def parse(typed: Sequence[str]) -> "Command":
     """Return the command that was typed, with its arguments."""
+    if len(typed) == 1 and (listed := COMMANDS.get(typed[0])) and listed.alone:
+        typed = [*typed, listed.alone]
     parser = _choose_parser(typed)
     typed = [" ".join(typed[:2]), *typed[2:]] if " ".join(typed[:2]) in parser.commands.choices else [*typed]
     chosen = parser.parser_of(typed)

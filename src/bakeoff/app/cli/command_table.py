@@ -9,6 +9,7 @@ from typing import NamedTuple
 class ListedCommand(NamedTuple):
     line: str
     does_it: str = ""  # file:class; a command without it has commands of its own
+    alone: str = ""  # the one of its commands that it is without any
 
 
 COMMANDS = {
@@ -25,7 +26,7 @@ COMMANDS = {
         "plan_config:ConfigCommand",
     ),
     "sweep": ListedCommand("run every combination of a few values, each as a DVC experiment", "sweep:SweepCommand"),
-    "queue": ListedCommand("queue variants and sweeps, first in, first out"),
+    "queue": ListedCommand("queue variants and sweeps, first in, first out; alone it lists them", alone="list"),
     "queue add": ListedCommand("queue a variant, or every combination of a few values", "queue:AddCommand"),
     "queue start": ListedCommand("run what is queued, until the queue is empty", "queue:StartCommand"),
     "queue list": ListedCommand("show the queue", "queue:QueueListCommand"),
