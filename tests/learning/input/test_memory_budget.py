@@ -54,8 +54,8 @@ def test_budget_that_is_no_size_is_refused(text: str) -> None:
         ({"decode_threads": 0}, r"decode_threads:\D+1\D+256\D+0"),
         ({"decode_threads": 257}, r"decode_threads:\D+1\D+256\D+257"),
         ({"share": 1.1}, r"share:\D+0\.05\D+1\D+1\.1"),
-        ({"shuffle_buffer_size": 5}, r"shuffle_buffer_size:\D+null\D+memory\.shuffle\D+global\D+5"),
-        ({"num_preprocess_threads": 4}, r"num_preprocess_threads:\D+null\D+memory\.shuffle\D+global\D+4"),
+        ({"shuffle_buffer_size": 5}, r"shuffle_buffer_size:\D+null\D+memory\.shuffle\D+global\D+5\D+buffer\D+frc\D+"),
+        ({"num_preprocess_threads": 4}, r"num_preprocess_threads:\D+null\D+global\D+4\D+memory\.shuffle: buffer\D+"),
         ({"shuffle": "buffer", "queue_capacity": 0}, r"queue_capacity:\D+1\D+null\D+0"),
         (
             {"shuffle": "buffer", "input_queue_memory_factor": 16, "min_after_dequeue": 9},

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from bakeoff.foundation.errors import require, require_at_most
+from bakeoff.foundation.errors import OutOfRange, require, require_at_most
 
 AUTO = "auto"
 GROWTH, ALL = "growth", "all"
@@ -58,7 +58,9 @@ class Memory:
             require(threads is None or 1 <= threads <= 256, key, threads, "between 1 and 256")
         for key in OF_THE_BUFFER:
             value = getattr(self, key)
-            require(value is None or self.shuffle == "buffer", key, value, "null while memory.shuffle is global")
+            if value is not None and self.shuffle != "buffer":
+                why = "set memory.shuffle: buffer beside it; memory: frc and memory: inception have it"
+                raise OutOfRange(key, value, "null while memory.shuffle is global", why)
             require(value is None or value >= 1, key, value, "1 or more, or null")
             require_at_most(self, **{key: 10**9})
         factor, least, most = self.input_queue_memory_factor, self.min_after_dequeue, self.queue_capacity
