@@ -128,6 +128,18 @@ def test_memory_options_of_the_seed_systems_have_their_numbers(tmp_path: Path) -
     assert queues == {"inception": 16 * 1024 + 96, "inception_4": 4 * 1024 + 96}
 
 
+@pytest.mark.parametrize("name", ["frc_cosine", "frc_exponential"])
+def test_frcs_presets_have_the_three_lines_of_its_readers(name: str, tmp_path: Path) -> None:
+    memory = draft(tmp_path, f"experiment: {name}\ndata: digits\nseed: 0\n").memory
+    assert memory and (memory.shuffle_buffer_size, memory.min_after_dequeue, memory.queue_capacity) == (256, 1000, 1000)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (CONF / "experiment").glob("[fis][rtn3]*.yaml")))
+def test_every_preset_of_a_predecessor_writes_events_for_tensorboard(name: str, tmp_path: Path) -> None:
+    train = draft(tmp_path, f"experiment: {name}\ndata: digits\nseed: 0\n").train
+    assert train and train.tensorboard
+
+
 def test_the_recipe_for_clips_judges_every_epoch_and_writes_tensorboard(tmp_path: Path) -> None:
     train = draft(tmp_path, "experiment: s3dg_three_phases\ndata: digits_motion\nseed: 0\n").train
     assert train and train.validate_every_epochs == 1 and train.tensorboard

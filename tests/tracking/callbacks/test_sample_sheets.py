@@ -232,14 +232,20 @@ def test_events_of_a_look_hold_weights_activations_and_the_sheet_and_change_noth
         if event.step == 7
     }
     trained = {f"weights/{weight.path}" for weight in kitchen.network.trainable_weights}
-    layers = {f"activations/{layer.name}" for layer in kitchen.network.layers if layer.weights}
-    assert values.keys() == {"validation/accuracy", "samples"} | trained | layers
+    rectified = {layer.name for layer in kitchen.network.layers if isinstance(layer, keras.layers.ReLU)}
+    names = rectified | {layer.name for layer in kitchen.network.layers if layer.weights}
+    layers = {f"{what}/{name}" for name in names for what in ("activations", "sparsity")}
+    assert rectified and values.keys() == {"validation/accuracy", "samples"} | trained | layers
     # The last layer: ten logits for each of two images.
     last = kitchen.network.layers[-1].name
     assert values[f"activations/{last}"].histo.num == 20
     images = np.stack(kitchen.pictures.images)
     logits = kitchen.network(images, training=False)["classes"].numpy()
     assert values[f"activations/{last}"].histo.max == pytest.approx(logits.max(), rel=1e-5)
+    assert values[f"sparsity/{last}"].simple_value == 0
+    for name in rectified:
+        histogram = values[f"activations/{name}"].histo
+        assert 0 <= values[f"sparsity/{name}"].simple_value <= 1 and histogram.min >= 0
 
 
 def test_histograms_of_gradients_are_written_if_they_are_wanted(store: RecordReader, tmp_path: Path) -> None:
@@ -299,3 +305,19 @@ def test_the_histogram_of_a_large_layer_is_of_all_its_channels() -> None:
     numbers = layer_answers(deep(layers=1, side=48, channels=96))(np.zeros((2, 48, 48, 3), np.float32))["layer_0"]
     counts = np.bincount(numbers.numpy().astype(int), minlength=96)
     assert counts.sum() == ENOUGH and counts.min() > 0.98 * ENOUGH / 96 and counts.max() < 1.02 * ENOUGH / 96
+
+
+def test_the_sparsity_of_a_layer_is_its_share_of_zeros(store: RecordReader, tmp_path: Path) -> None:
+    kitchen = Kitchen(tmp_path, store, [0, 10])
+    with closing(kitchen.events()) as events:
+        kitchen.look(7, 0.5, events)
+    relu = next(layer for layer in kitchen.network.layers if isinstance(layer, keras.layers.ReLU))
+    answers = keras.Model(kitchen.network.input, relu.output)(np.stack(kitchen.pictures.images), training=False)
+    [file] = (tmp_path / "tensorboard").iterdir()
+    [sparsity] = [
+        value.simple_value
+        for event in tf.compat.v1.train.summary_iterator(str(file))
+        for value in event.summary.value
+        if value.tag == f"sparsity/{relu.name}"
+    ]
+    assert sparsity == pytest.approx(np.mean(answers.numpy() == 0), abs=0.02) and sparsity > 0.1

@@ -1,4 +1,5 @@
-"""Event files for TensorBoard: curves, samples, and histograms of weights, activations and gradients."""
+"""Event files for TensorBoard: curves, samples, histograms of weights, activations and gradients, and the share of
+zeros in the answers of each layer."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -129,7 +130,9 @@ class TensorBoard(Callback):
         events.histograms(step, {f"weights/{path}": value for path, value in weights.items()})
         if images := training.pictures.images:
             answers = self._answers(np.stack(images))
-            events.histograms(step, {f"activations/{name}": value for name, value in answers.items()})
+            named = answers.items()
+            events.histograms(step, {f"activations/{name}": value for name, value in named})
+            events.scalars(step, {f"sparsity/{name}": float(np.mean(value.numpy() == 0)) for name, value in named})
         if sheet.is_file():
             events.picture(step, "samples", sheet)
         if self._with_gradients:
@@ -142,12 +145,13 @@ class TensorBoard(Callback):
 
 
 def layer_answers(network: keras.Model) -> Callable[[np.ndarray], Tensors]:
-    """Return what takes images and gives, of each layer that has weights, as many numbers of its answers as are enough.
+    """Return what takes images and gives, of each layer with weights or that may answer 0, enough of its answers.
 
     It is a graph, which lets go of each layer's answers once the next layers have them: of some networks all answers
     together take a gigabyte.
     """
-    outputs = {layer.name: layer.output for layer in network.layers if layer.weights}
+    sparse = keras.layers.ReLU | keras.layers.Activation
+    outputs = {layer.name: layer.output for layer in network.layers if layer.weights or isinstance(layer, sparse)}
     plain = {name: output for name, output in outputs.items() if isinstance(output, keras.KerasTensor)}
     inner = keras.Model(network.input, plain)
 
