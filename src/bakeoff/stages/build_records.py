@@ -40,7 +40,8 @@ def build_records(
     if not isinstance(source, (Dataset, list)):
         return make_records(source, out, source_digest), BuildFindings({}, (), ())
     parts = source if isinstance(source, list) else [Part("", source)]
-    return build(parts, out, workers or cores(), source_digest, make_pool=make_pool)
+    threads = workers or max(part.dataset.num_threads or 0 for part in parts) or cores()
+    return build(parts, out, threads, source_digest, make_pool=make_pool)
 
 
 def main() -> None:

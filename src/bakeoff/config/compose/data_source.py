@@ -22,6 +22,7 @@ from bakeoff.learning.run_file.parse import Problems, parse_kind, settings_tree
 
 # Keys of `data` that came later, or how they begin.
 LATER = ("fold", "test", "validation_path", "classes", "skip_supercategories", "dated", "square")
+THREADS = "num_threads"  # decides no record
 
 
 @dataclass(frozen=True)
@@ -95,4 +96,4 @@ def digest_settings(trees: list[dict[str, Any]]) -> str:
 def _leave_out_unasked(tree: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings without those that nobody asked for: records of before they existed stay good."""
     inner = {key: _leave_out_unasked(value) if isinstance(value, dict) else value for key, value in tree.items()}
-    return {key: value for key, value in inner.items() if value or not key.startswith(LATER)}
+    return {key: value for key, value in inner.items() if key != THREADS and (value or not key.startswith(LATER))}

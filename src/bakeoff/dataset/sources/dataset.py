@@ -136,6 +136,7 @@ class Dataset:
     shards: ShardCounts = field(default_factory=ShardCounts)
     max_side: int | None = None  # larger images are resized
     square: bool = False  # to max_side x max_side: what a network of that input size is shown of them
+    num_threads: int | None = None  # processes that build; none: one for each core. The records are the same
     max_rejected: float = 0.05  # share of the items; with more the build fails
     # A box of no area is a slip of the mouse that marks nothing; any other bad box casts doubt on all of its image.
     on_bad_box: OnBadBox = "drop_empty"
@@ -148,6 +149,8 @@ class Dataset:
         require(
             not self.square or self.max_side is not None, "square", True, "false unless data.max_side says its side"
         )
+        threads = self.num_threads
+        require(threads is None or 1 <= threads <= 256, "num_threads", threads, "between 1 and 256, or null")
         require(0 <= self.max_rejected <= 1, "max_rejected", self.max_rejected, "a share between 0 and 1")
         for key in ("validation_path", "test_path"):
             other = getattr(self, key)

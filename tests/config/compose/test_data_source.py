@@ -1,0 +1,22 @@
+"""The source of the records and its digest."""
+
+from pathlib import Path
+
+import pytest
+
+from bakeoff.config.compose.data_source import choose_source
+from bakeoff.foundation.errors import ConfigError
+from support.imports import ROOT
+
+PARAMS = Path("params.yaml")
+
+
+def test_the_number_of_processes_that_build_is_no_other_source(place: Path) -> None:
+    digests = set()
+    for threads in ("null", "1", "3"):
+        PARAMS.write_text(f"data:\n  use: coco\n  path: data/raw/field\n  num_threads: {threads}\nseed: 0\n")
+        digests.add(choose_source(PARAMS, ROOT / "conf").digest)
+    assert len(digests) == 1
+    PARAMS.write_text("data: {use: coco, path: data/raw/field, num_threads: 0}\nseed: 0\n")
+    with pytest.raises(ConfigError, match=r"params.yaml:1: data\.num_threads: \D+1\D+256\D+0"):
+        choose_source(PARAMS, ROOT / "conf")
