@@ -1,5 +1,7 @@
 """DVC's cache is where its settings put it, and DVC's own errors are repeated."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +48,13 @@ def test_a_refusal_of_dvc_is_repeated_as_it_prints_it(place: Path) -> None:
     (place / ".dvc").rmdir()
     with pytest.raises(WorkspaceError, match=r"^dvc exp list: ERROR: .*DVC repository"):
         dvc.answer("exp", "list")
+
+
+def test_a_dry_experiment_is_the_plan_of_its_changes(place: Path) -> None:
+    """DVC's own fails at render_config, for its copy of the workspace has no records."""
+    command = [sys.executable, "-m", "bakeoff.foundation.dvc", "exp", "run", "--dry", "-n", "try"]
+    done = subprocess.run(
+        [*command, "-S", "lr.use=cosine", "--set-param=params.yaml:+lr.peak=0.1"], capture_output=True, text=True
+    )
+    assert done.stdout == "nothing runs; `bakeoff plan lr.use=cosine +lr.peak=0.1` has the stages that would:\n"
+    assert done.returncode != 0 and "dvc.yaml" in done.stderr  # this is no workspace

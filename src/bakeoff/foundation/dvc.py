@@ -4,9 +4,11 @@ The command `dvc` of this project's environment is `main` here: DVC itself, afte
 power left of its writing; src/bakeoff/foundation/dvc_repair.py has more.
 """
 
+import argparse
 import configparser
 import json
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -227,6 +229,15 @@ def require_readable(path: Path) -> None:
         sys.exit(DVC_FAILED)
 
 
+def show_dry_run(arguments: Sequence[str]) -> NoReturn:
+    """Show what an experiment would run and leave. DVC's own copy has no files in a dry run and fails at a stage."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-S", "--set-param", action="append", default=[])
+    changes = [change.removeprefix("params.yaml:") for change in parser.parse_known_args(arguments)[0].set_param]
+    print(f"nothing runs; `bakeoff {shlex.join(['plan', *changes])}` has the stages that would:", flush=True)
+    sys.exit(subprocess.run([sys.executable, "-m", "bakeoff", "plan", *changes], check=False).returncode)
+
+
 def run(argv: Sequence[str]) -> NoReturn:
     """Run DVC with a program's name and arguments. Before it, repair its files; after it, bring them to the disk."""
     sys.argv = list(argv)  # by which DVC names the command that holds a lock
@@ -240,6 +251,8 @@ def run(argv: Sequence[str]) -> NoReturn:
             chdir(root),
         ):  # DVC itself reports a workspace that cannot be written, where that matters
             repair(cache())
+    if arguments[:2] == ["exp", "run"] and "--dry" in arguments:
+        show_dry_run(arguments[2:])
     if "repro" in arguments[:1] or arguments[:2] == ["exp", "run"]:
         require_readable(Path("params.yaml"))
     if arguments[:1] and arguments[0] in READING:
