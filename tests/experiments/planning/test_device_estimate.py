@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
+from bakeoff.config.compose.compose import compose
+from bakeoff.config.compose.variant import ResolvedVariant, parse_variant
 from bakeoff.experiments.planning import device_estimate as planning
 from bakeoff.experiments.planning.device_estimate import look_ahead
+from bakeoff.experiments.planning.plan import check_devices
 from bakeoff.export.settings import Export
+from support.imports import ROOT
 from support.lite_files import CLASSES, MODELS
 from support.messages import missing_in
 
@@ -35,3 +39,15 @@ def test_the_file_is_made_once_with_random_weights_and_kept(tmp_path: Path, monk
     assert json.loads(kept.read_text())["bytes"] == outlook.bytes
     monkeypatch.setattr(planning, "load_tensorflow", lambda: pytest.fail("is kept already"))
     assert look_ahead(run, MANIFEST, tmp_path) == outlook
+
+
+@pytest.mark.parametrize(("devices", "there"), [(1, True), ("all", True), ("cpu", True), (2, False), (3, False)])
+def test_more_devices_than_there_are_are_refused_by_the_plan(
+    devices: int | str, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    composed = compose(ROOT / "params.yaml", ROOT / "conf", overrides=[f"+train.devices={devices}"])
+    draft = parse_variant(composed.tree, composed.problems)
+    check_devices(ResolvedVariant(None, draft, composed, composed.problems))
+    lines = composed.problems.lines
+    assert (not lines) if there else not missing_in(lines[0], "command line: train.devices: ", "1", f"{devices}", "all")

@@ -19,6 +19,7 @@ from bakeoff.experiments.planning.stage_status import UNCHANGED, DvcState, readi
 from bakeoff.experiments.planning.time_estimate import BEFORE, TRAIN, Pace, Whole, known_pace, measure_pace, seconds_of
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, choices
+from bakeoff.foundation.machine import list_gpus
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.metrics.names import choose_judgement
 from bakeoff.learning.networks.tiles import tiles_of
@@ -79,6 +80,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
     with reading_known() if known is None else nullcontext(known) as read_known:
         variant = read_variant(overrides=overrides)
         check_best_by(variant)
+        check_devices(variant)
         run = variant.whole()
         params = variant.composed.changed_params()
         trees = {workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}
@@ -134,6 +136,16 @@ def check_best_by(variant: ResolvedVariant) -> None:
     if run.train.best_by not in allowed:
         known = choices(run.train.best_by, allowed)
         variant.problems.add("train.best_by", f"no such metric {run.train.best_by!r}; {known}")
+
+
+def check_devices(variant: ResolvedVariant) -> None:
+    """Note more devices than this machine has: its GPUs, or else the one that all its cores are."""
+    wanted = variant.draft.train.devices if variant.draft.train else 1
+    if not isinstance(wanted, int) or wanted <= 1:
+        return
+    if wanted > (there := max(1, len(list_gpus()))):
+        rule = f"must be at most {there}, the {'GPUs' if there > 1 else 'device'} of this machine, got {wanted}"
+        variant.problems.add("train.devices", f"{rule}; `all` takes as many as a machine has")
 
 
 def _name_source(run: Run, pace: Pace | None, whole: Whole) -> str:
