@@ -55,6 +55,7 @@ facts = _below_in_flight("networks")  # cached facts about networks, which depen
 durations = _below_in_flight("durations.jsonl")  # how long steps and whole stages took on this machine
 sweeps = _below_in_flight("sweeps")  # each sweep's logs
 runs = _below_in_flight("runs")  # what is in flight: a folder for each run, in every workspace of one clone the same
+choices = _below_in_flight("choices")  # records of data that sweeps chose beside the workspace's own
 queue = _below_in_flight("queue")  # sweeps that wait in line
 queued = _below_in_flight("queued")  # jobs of sweeps that have not started: a folder for each
 spent = _below_in_flight("spent.jsonl")  # how long runs trained that were removed

@@ -50,7 +50,7 @@ def test_each_fold_is_a_job_that_builds_its_records(pictures: Workspace, monkeyp
     monkeypatch.chdir(pictures.folder)
     overrides = [(f"+data.split.fold={number}/2", "+data.split.test=0") for number in (1, 2)]
     jobs = preflight(
-        [Configuration(pair, pair[:1]) for pair in [*overrides, overrides[0]]], until="evaluate", folds=True
+        [Configuration(pair, pair[:1]) for pair in [*overrides, overrides[0]]], until="evaluate", other_data=True
     )
     assert [job.fold for job in jobs] == ["1/2", "2/2"] and [len(job.configurations) for job in jobs] == [2, 1]
     assert stages_of(jobs[0]) == ("build_records", "render_config", "train", "evaluate")
@@ -61,7 +61,7 @@ def test_each_fold_is_a_job_that_builds_its_records(pictures: Workspace, monkeyp
     }
     assert len(ends) == 2 and jobs[0].estimate.training != jobs[1].estimate.training
     assert jobs[0].options == ("++data.split.test=0", "++data.split.fold='1/2'")
-    [plain] = preflight([Configuration(("seed=3",), ("seed=3",))], folds=True)
+    [plain] = preflight([Configuration(("seed=3",), ("seed=3",))], other_data=True)
     assert plain.fold is None and "build_records" not in stages_of(plain)
 
 
@@ -75,7 +75,7 @@ def test_each_fold_is_a_job_that_builds_its_records(pictures: Workspace, monkeyp
         ),
         (
             ("sweep", "+data.split.fold=1/2", "+data.split.test=0", "data.max_side=64,32"),
-            ("data:", "the same"),
+            ("data: image_folders", "dry run"),
         ),
         (
             ("sweep", "+data.split.fold=1/2,2/2", "+data.split.test=0", "--search", "random", "--trials", "2"),

@@ -135,7 +135,7 @@ def test_drawn_data_have_no_folds(
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["data=digits,digits_single"], ("data=digits_single: data: ", "the same")),
+        (["data=digits,digits_single", "--dry-run"], ("data=digits_single: data: ", "digits_single", "dry run")),
         (["seed=1,2", "--until", "render"], ("--until: ", "'render'", "'render_config'", "one of: ")),
         (["lr=cosine,cosin"], ("command line: ", "'params'", "'lr/cosin'", "'lr'")),
         (["lr.peak=range(0,1,0)"], ("command line: lr.peak=range(0,1,0): ", "zero")),

@@ -83,7 +83,7 @@ def compose(
     """
     composed = Composed(params)
     problems = composed.problems
-    every_group = _groups(conf)
+    every_group = list_groups(conf)
     wanted = every_group if groups is None else list(groups)
     chooser = Chooser(params, conf, every_group, problems, overrides, instead or {})
     composed.user_layers = chooser.layers
@@ -106,7 +106,8 @@ def compose(
     return composed
 
 
-def _groups(conf: Path) -> list[str]:
+def list_groups(conf: Path) -> list[str]:
+    """Return the groups that a variant is made of, as conf/variant.yaml lists them."""
     path = find_conf(conf, f"{PRIMARY}.yaml")
     defaults = read_mapping(path).get("defaults")
     names = (

@@ -215,7 +215,9 @@ class Multirun:
     def _enter(self, configurations: Sequence[Configuration], manifest: SweepManifest | None) -> SweepManifest | None:
         """Return the sweep with jobs for these configurations; None if they are only to be shown."""
         settings, cores = self._settings, cores_of_each(self._settings.jobs or 1)
-        jobs = preflight(configurations, until=settings.until, cores=cores, folds=True)
+        jobs = preflight(
+            configurations, until=settings.until, cores=cores, other_data=True, builds=not settings.dry_run
+        )
         require_minutes(minutes_of(jobs), manifest.person if manifest else settings.person)
         self._door.show(jobs, len(configurations), settings, ask=manifest is None)
         if settings.dry_run:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.compose.compose import list_groups
+from bakeoff.config.compose.overrides import apply_overrides
 from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import Run, as_tree
 from bakeoff.dataset.sources.dataset import MOST_FOLDS
@@ -28,6 +30,7 @@ from bakeoff.experiments.planning.stage_status import (
 )
 from bakeoff.experiments.planning.time_estimate import TRAIN
 from bakeoff.experiments.sweep.configurations import Configuration
+from bakeoff.experiments.sweep.data_choices import RECORDS_STAGE, DataChoices
 from bakeoff.experiments.sweep.git_snapshot import require_capturable, take_snapshot
 from bakeoff.experiments.sweep.params_diff import list_options
 from bakeoff.experiments.sweep.search.search_settings import Search
@@ -40,7 +43,6 @@ from bakeoff.learning.plan.phases import Derived
 from bakeoff.learning.plan.run_length import UNLIMITED
 from bakeoff.learning.run_file.yaml_file import read_mapping
 
-RECORDS_STAGE = "build_records"
 BY_PARAMS = (RECORDS_STAGE, "render_config")  # stages that depend on params.yaml, not on run.yaml
 NOTHING = Estimate(0.0, 0, 0)
 NOT_OF_TRAINING = ("evaluate", "export", "note", "track", "variant")  # groups of run.yaml
@@ -58,28 +60,35 @@ class PlannedJob:
     options: tuple[str, ...]  # of `dvc exp run -S`
     stages: dict[str, str]  # each with its outcome, such as RUNS
     warnings: tuple[str, ...]
-    fold: str | None  # the fold that it builds records of; None if it uses the workspace's
+    fold: str | None  # the fold, or the data, that it has records of; None if it uses the workspace's
     estimate: Estimate = NOTHING
 
 
 def preflight(
-    configurations: Sequence[Configuration], *, until: str | None = None, cores: int | None = None, folds: bool = False
+    configurations: Sequence[Configuration],
+    *,
+    until: str | None = None,
+    cores: int | None = None,
+    other_data: bool = False,
+    builds: bool = False,
 ) -> list[PlannedJob]:
     """Return the jobs of these configurations, with times for `cores` each.
 
-    With `folds` the configurations may differ in data.split.fold. Raises ConfigError with all mistakes of all of them.
-    """
+    With `other_data` they may have other data, or folds, than the workspace. `builds` says whether records of other
+    data may be built for that. Raises ConfigError with all mistakes of all of them.
+    """  # fmt: skip
     require_capturable()
     known = read_known()
     if until is not None and until not in known.stages:
         raise ConfigError(f"--until: no such stage {until!r}; {choices(until, known.stages)}")
     now = read_mapping(workspace.PARAMS)
+    others = DataChoices(now, known, may_build=builds) if other_data else None
     mistakes: dict[str, list[Configuration]] = {}
     jobs: dict[str, PlannedJob] = {}  # by run.yaml and fold
     with progress("sweep: reading", len(configurations), "configurations") as bar:
         for configuration in configurations:
             try:
-                job = _plan_job(len(jobs) + 1, configuration, now, known, until, folds)
+                job = _plan_job(len(jobs) + 1, configuration, now, known, until, others)
                 same = json.dumps([job.fold, as_tree(job.run)], sort_keys=True)
                 if same in jobs:
                     job = replace(jobs[same], configurations=(*jobs[same].configurations, configuration))
@@ -111,16 +120,22 @@ def _estimate(jobs: Sequence[PlannedJob], known: DvcState, cores: int | None) ->
 
 
 def _plan_job(
-    number: int, configuration: Configuration, now: dict[str, Any], known: DvcState, until: str | None, folds: bool
-) -> PlannedJob:
-    variant = read_variant(overrides=configuration.overrides)
-    wanted = variant.composed.changed_params()
+    number: int, configuration: Configuration, now: dict[str, Any], known: DvcState, until: str | None,
+    others: DataChoices | None,
+) -> PlannedJob:  # fmt: skip
+    wanted = apply_overrides(now, configuration.overrides, list_groups(workspace.CONF))
     data, current = wanted.get("data"), now.get("data")
-    if data != current and not (folds and find_fold(data) and is_same_data(data, current)):
+    own, remark = workspace.RECORDS, []
+    is_other = data != current and not (find_fold(data) and is_same_data(data, current))
+    if data != current and others is None:
         raise ConfigError(  # and no other mistake, because that might be about other records
-            "data: must be the same for every configuration, since their results are compared; "
+            "data: must be the same for every configuration here, since their results are compared; "
             "set it in params.yaml, run `dvc repro build_records`, then sweep the rest"
         )
+    if is_other and others is not None:
+        own = others.find(configuration.overrides, data)
+        remark = ["data: is not the same for every configuration, so each is validated on its own examples"]
+    variant = read_variant(overrides=configuration.overrides, records=own)
     check_best_by(variant)
     run = variant.whole()
     assert run.derived is not None
@@ -135,9 +150,12 @@ def _plan_job(
             f"with them; run `dvc repro {RECORDS_STAGE}`"
         )
     stages = stages_ahead(files | {workspace.PARAMS.as_posix(): wanted}, known, until=until)
+    if is_other and RECORDS_STAGE in stages:
+        stages |= {RECORDS_STAGE: CACHED}
+    mark = None if data == current else json.dumps(data, sort_keys=True) if is_other else find_fold(data)
     return PlannedJob(
         number, (configuration,), run, run.derived, tuple(list_options(now, wanted)), stages,
-        tuple(variant.problems.warnings), find_fold(data) if data != current else None,
+        (*variant.problems.warnings, *remark), mark,
     )  # fmt: skip
 
 
@@ -224,7 +242,7 @@ def sweep_job(
 
 
 def stages_of(job: PlannedJob) -> tuple[str, ...]:
-    """Return the stages that a job runs itself. It builds records only if they are of a fold."""
+    """Return the stages that a job runs itself. It has the first only if its records are not the workspace's."""
     return tuple(stage for stage in job.stages if stage != RECORDS_STAGE or job.fold) or (RECORDS_STAGE,)
 
 
