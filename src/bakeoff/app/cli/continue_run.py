@@ -14,6 +14,7 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.formatting import format_names
 from bakeoff.foundation.progress import print_line
+from bakeoff.learning.plan.run_length import format_done
 
 if TYPE_CHECKING:
     from bakeoff.config.track_settings import Mlflow
@@ -54,7 +55,7 @@ class ContinueCommand(Command):
         work.take_over()
         steps = itself["derived"]["phases"][-1]
         last = steps["first_step"] + steps["steps"]
-        after = f"after step {copy.step:,} of {last:,}, from {work.target.shown}"
+        after = f"after step {format_done(copy.step, last)}, from {work.target.shown}"
         print_line(f"continue: {work.run.name}, run {work.short}: {after}")
         if work.run.status == "RUNNING":
             print_line("  MLflow says that it still runs; if another machine does train it, stop it there first")

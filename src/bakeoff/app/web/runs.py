@@ -19,13 +19,13 @@ from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_repo
 from bakeoff.app.web.robot_zip import pack
 from bakeoff.app.web.safe_paths import NotFound, require_file, require_inside
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs, read_run
-from bakeoff.experiments.runs.run_status import State, headline_of
+from bakeoff.experiments.runs.run_status import State, Status, headline_of
 from bakeoff.experiments.sweep.team_quota import Account, count_minutes, load_team
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import format_duration, format_size
 from bakeoff.foundation.html import template
-from bakeoff.learning.plan.run_length import format_done
+from bakeoff.learning.plan.run_length import format_done, is_endless
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID, SWEEP_EXPERIMENT
 from bakeoff.tracking.store.ui_server import HOST, read_first_address
 
@@ -48,7 +48,7 @@ class Row:
     variant: str
     experiment: str
     steps: str
-    share: float  # of the steps, from 0 to 1
+    share: float | None  # of the steps, from 0 to 1; None of a run without an end
     left: str
     metric: str
     trained: str
@@ -69,13 +69,20 @@ def make_row(run: KnownRun) -> Row:
     return Row(
         id=run.fingerprint, name=name, state=run.state.value, is_live=run.state.is_live, waits=run.waits,
         variant=status.name, experiment=status.experiment or "", steps=format_done(status.steps_done, status.steps),
-        share=status.steps_done / status.steps if status.steps else 0.0,
+        share=_share_done(status),
         left=format_duration(status.seconds_left or 0.0) if is_left else "",
         metric=f"{headline[0]} {headline[1]:.3f}" if headline else "",
         trained=format_duration(status.training_seconds) if status.training_seconds else "",
         updated="" if run.state.is_live else updated, remark=_describe(run),
         is_comparable=bool(run.run_id) and not run.state.is_live and headline is not None,
     )  # fmt: skip
+
+
+def _share_done(status: Status) -> float | None:
+    """Return the share of the steps that are done; None of a run without an end."""
+    if is_endless(status.steps):
+        return None
+    return status.steps_done / status.steps if status.steps else 0.0
 
 
 def _describe(run: KnownRun) -> str:
