@@ -103,6 +103,30 @@ def test_error_that_is_none_of_the_records_is_not_hidden(split: Split, tmp_path:
         list(batches)
 
 
+@pytest.mark.parametrize("loop", ["training", "evaluation"])
+def test_a_whole_record_that_no_build_writes_is_named(
+    loop: str,
+    write_train: Callable[..., Split],
+    png: Callable[[np.ndarray], bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    image = png(np.full((8, 8, 3), 100, np.uint8))
+    records = [Record(f"r{n}", (image,), 8, 8, labels=(CLASSES[n],), format="png") for n in range(EXAMPLES)]
+    whole = write_shards.encode_record
+
+    def without_height(record: Record, *given: object) -> bytes:
+        data = whole(record, *given)  # type: ignore[arg-type]
+        return data.replace(b"image/height", b"image/heighs") if record.name == "r5" else data
+
+    monkeypatch.setattr(write_shards, "encode_record", without_height)
+    store = RecordReader(tmp_path, write_train(records, CLASSES))
+    batches = training(store, SHAPE, range(4)) if loop == "training" else evaluation_batches(store, SHAPE)
+    with pytest.raises(DataError) as refused, plain_errors_of(store):
+        list(batches)
+    assert missing_in(str(refused.value), "train-00000", "record 5", "image/height", "`dvc repro --force") == []
+
+
 def test_place_of_a_skipped_record_is_taken_by_the_next_of_the_order(damaged: Callable[[str], RecordReader]) -> None:
     orders = [np.random.default_rng([4, epoch]).permutation(EXAMPLES).tolist() for epoch in range(3)]
     expected = []

@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 
 from bakeoff.dataset.records.wire import (
     Feature,
+    decode_features,
     encode_blobs,
     encode_features,
     encode_floats,
@@ -19,6 +20,7 @@ from bakeoff.dataset.records.wire import (
     encode_texts,
 )
 
+SIDES = ("ymin", "xmin", "ymax", "xmax")
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 SEEN = (TRAIN, VALIDATION)  # the splits that training and the choice of a run see; all records have both
 SPLITS = (*SEEN, TEST)
@@ -102,7 +104,7 @@ def _encode_image(record: Record, sha256: str | None) -> dict[str, Feature]:
         "image/channels": THREE,
     }
     if record.is_scene:
-        for side in ("ymin", "xmin", "ymax", "xmax"):
+        for side in SIDES:
             features[f"image/object/bbox/{side}"] = encode_floats(getattr(box, side) for box in record.boxes)
     return features
 
@@ -113,3 +115,27 @@ def _encode_clip(record: Record) -> dict[str, Feature]:
         "clip/format": encode_texts([record.format]),
         "clip/frames_per_second": encode_floats([record.frames_per_second]),
     }
+
+
+def find_misfit(data: bytes) -> str | None:
+    """Return why bytes are no record as `encode_record` writes one; None if they are."""
+    try:
+        features = decode_features(data)
+    except ValueError as error:
+        return str(error)
+    for key in ("image/height", "image/width"):
+        sides = features.get(key, ())
+        if len(sides) != 1 or not isinstance(sides[0], int) or sides[0] < 1:
+            return f"must have one {key} above 0"
+    frames = [*features.get("clip/frames", ()), *features.get("image/encoded", ())]
+    if not frames or not all(isinstance(frame, bytes) for frame in frames):
+        return "has no image"
+    corners = [features.get(f"image/object/bbox/{side}", ()) for side in SIDES]
+    labels = [features.get(f"image/{of}class/label", ()) for of in ("object/", "")]
+    if len({len(labels[0]), *map(len, corners)}) > 1:
+        return f"has {len(labels[0])} classes of boxes, and {', '.join(str(len(side)) for side in corners)} corners"
+    if not all(isinstance(number, float) and 0 <= number <= 1 for side in corners for number in side):
+        return "has a box that leaves the image"
+    if not all(isinstance(number, int) and number > 0 for ids in labels for number in ids):
+        return "has a class id that is none"
+    return None

@@ -15,6 +15,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from bakeoff.dataset.records.manifest import Shard, Split
+from bakeoff.dataset.records.record import find_misfit
 from bakeoff.dataset.records.shards import HEAD, TAIL, is_head, is_whole, name_index
 from bakeoff.dataset.records.wire import decode_features
 from bakeoff.foundation.errors import DataError, one_line
@@ -102,6 +103,16 @@ class RecordReader:
         """None for a damaged one, if such are left out."""
         return [self._checked(int(example)) for example in (examples if self._only is None else self._only[examples])]
 
+    def find_misfit(self) -> str | None:
+        """Return which example is whole and yet no record that a build writes, and why; None if all are."""
+        for example in range(self.examples):
+            [data] = self.read(np.array([example]))
+            if data is not None and (problem := find_misfit(data)):
+                place = example if self._only is None else int(self._only[example])
+                shard = int(np.searchsorted(self._first, place, side="right")) - 1
+                return f"{self._files[shard].name}: record {place - int(self._first[shard])} {problem}; {REBUILD}"
+        return None
+
     def failure(self, message: str) -> DataError:
         """To be raised, and remembered for `plain_errors_of`."""
         self.failed = message
@@ -171,6 +182,10 @@ def plain_errors_of(*stores: RecordReader) -> Iterator[None]:
         for store in stores:
             if store.failed is not None and store.failed in str(error):
                 raise DataError(store.failed) from None
+        if type(error).__name__ == "InvalidArgumentError":  # TensorFlow's, of a record or of our own code
+            for store in stores:
+                if problem := store.find_misfit():
+                    raise DataError(problem) from None
         raise
 
 
