@@ -275,6 +275,14 @@ def test_markdown_and_json(bakeoff: Bakeoff) -> None:
     assert first["params"]["derived.task"] == "detection" and first["cost"]["size_bytes"] == 3.6e6
 
 
+def test_one_form_of_the_table_is_printed(bakeoff: Bakeoff) -> None:
+    three()
+    assert bakeoff("compare", "--csv").out.startswith("run,")
+    assert bakeoff("compare", "--latex").out.rstrip().endswith("\\end{tabular}")
+    refused = bakeoff("compare", "--csv", "--json")
+    assert refused.code == 2 and missing_in(refused.err, "--json and --csv") == []
+
+
 def test_the_page_needs_no_network_and_runs_its_own_script_only(bakeoff: Bakeoff, here: Path) -> None:
     three()
     write_run("dddd4444", scores(0.1), name="<b>bold</b>", lr__peak="<i>")

@@ -42,16 +42,22 @@ class CompareCommand(Command):
     html: Path | None = option("write a page, which needs no network", "FILE")
     json: bool = flag("print everything as JSON, for scripts")
     md: bool = flag("print a Markdown table")
+    csv: bool = flag("print every column as CSV, with the ends of intervals in columns of their own")
+    latex: bool = flag("print a LaTeX table with intervals, in the rules of booktabs")
     uri: str | None = option("read this MLflow store, such as http://server:5000 or sqlite:///other.db")
     experiment: str | None = option("read this MLflow experiment", "NAME")
 
     def run(self) -> None:
         from bakeoff.experiments.compare.comparison_table import make_table
         from bakeoff.experiments.compare.text_json import as_tree, format_lines, format_markdown
+        from bakeoff.experiments.compare.text_papers import format_csv, format_latex
 
         given = {"RUN": self.which, "--sweep": self.sweep, "--recent": self.recent}
         if len(ways := [name for name, value in given.items() if value]) > 1:
             raise WorkspaceError(f"compare: must be given either runs, a sweep or how many, got {' and '.join(ways)}")
+        formats = {"--json": self.json, "--md": self.md, "--csv": self.csv, "--latex": self.latex}
+        if len(named := [name for name, is_given in formats.items() if is_given]) > 1:
+            raise WorkspaceError(f"compare: must be given one form of its table, got {' and '.join(named)}")
         gathered, contenders = _choose_rows(_name_a_sweep(self))
         table = make_table(contenders, self.metric, all_keys=self.all_keys)
         setbacks = _describe_setbacks(self, gathered, contenders)
@@ -64,6 +70,10 @@ class CompareCommand(Command):
             print(json.dumps(as_tree(table) | {"slices": setbacks}, indent=1, ensure_ascii=False))
         elif self.md:
             print_line("\n".join(format_markdown(table)))
+        elif self.csv:
+            print(format_csv(table), end="")
+        elif self.latex:
+            print_line("\n".join(format_latex(table)))
         elif not self.html:
             for line in (*format_lines(table, terminal_width(), all_keys=self.all_keys), *setbacks):
                 print_line(line)

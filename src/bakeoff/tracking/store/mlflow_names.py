@@ -82,14 +82,16 @@ def short_of(run_id: str) -> str:
 
 
 def name_in_mlflow(run_id: str, name: str, differs: str = "") -> str:
-    """Put the short name before, and what was changed after the variant, before an experiment in brackets."""
-    variant, bracket, experiment = name.partition(" (")
-    return f"{short_of(run_id)} {variant}{_format_changes(differs)}{bracket}{experiment}".lstrip()
+    """Put the short name and what was changed before the variant, for MLflow's lists cut long names off."""
+    return f"{short_of(run_id)} {f'{differs}, ' if differs else ''}{name}".lstrip()
 
 
 def name_from_mlflow(run_id: str, name: str, tags: Mapping[str, str]) -> str:
     """Return the name without what was put into it; one that a user gave it in MLflow stays."""
-    return name.removeprefix(f"{short_of(run_id)} ").replace(_format_changes(tags.get(DIFFERS_TAG, "")), "", 1)
+    name, differs = name.removeprefix(f"{short_of(run_id)} "), tags.get(DIFFERS_TAG, "")
+    if not differs or name.startswith(f"{differs}, "):
+        return name.removeprefix(f"{differs}, ")
+    return name.replace(f", {differs}", "", 1)  # as versions up to 0.15 had it, behind the variant
 
 
 def describe_changes(variant: Mapping[str, object]) -> str:
@@ -107,7 +109,3 @@ def describe_changes(variant: Mapping[str, object]) -> str:
             changes.append(without_secrets(f"{used} {value}"))
     more = len(changes) - MOST_CHANGES
     return ", ".join([*changes[:MOST_CHANGES], *([f"{more} more"] if more > 0 else [])])
-
-
-def _format_changes(differs: str) -> str:
-    return f", {differs}" if differs else ""
