@@ -29,6 +29,16 @@ def test_num_steps_is_a_comment_unless_asked_for(written: Write) -> None:
     assert written(export={"num_steps": True})[0].train_config.num_steps == 3000
 
 
+def test_a_run_without_an_end_has_no_num_steps_as_in_that_api(written: Write) -> None:
+    endless = {"train": {"batch_size": 8, "steps": "unlimited"}, "export": {"num_steps": True}}
+    for lr in (
+        {"kind": "constant", "peak": 0.01},
+        {"kind": "exponential", "peak": 0.01, "decay_factor": 0.9, "decay_steps": 100, "warmup_steps": 50},
+    ):
+        read, text = written(lr=lr, **endless)
+        assert not read.train_config.HasField("num_steps") and "num_steps" not in text
+
+
 @pytest.mark.parametrize(
     "optimizer, unsaid",
     [

@@ -41,7 +41,7 @@ def describe_training(run: Run) -> Tree:
     """Describe the whole run, or of a run with phases the first one."""
     first, *later = plan_phases(run)
     train, optimizer, steps = run.train, run.optimizer, first.span.steps
-    rate = describe_schedule(first.schedule, steps, first.span.rate_factor)
+    rate = describe_schedule(first.schedule, first.shown_steps, first.span.rate_factor)
     validate_every = f"{VALIDATE_EVERY}: {train.validate_every_steps}" if train.validate_every_steps else ""
     return {
         "batch_size": Noted("\n".join(_explain_run(run, first) + _explain_phases(first, later)), first.span.batch_size),
