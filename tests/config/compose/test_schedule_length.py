@@ -23,8 +23,8 @@ RANDOM_WEIGHTS = ("train.init.weights=none", "train.init.warm_start=[]")
 OF_PREDECESSORS = sorted(path.stem for path in (CONF / "experiment").glob("f[rt]c_*.yaml"))
 
 
-def resolved(*overrides: str, conf: Path = CONF) -> tuple[Run | None, Composed]:
-    composed = compose(PARAMS, conf, overrides=overrides)
+def resolved(*overrides: str, conf: Path = CONF, params: Path = PARAMS) -> tuple[Run | None, Composed]:
+    composed = compose(params, conf, overrides=overrides)
     draft = parse_variant(composed.tree, composed.problems)
     run = resolve(draft, Records(MANIFEST), composed.problems, facts_of=lambda *_: FACTS, set_by=composed.set_by)
     return run, composed
@@ -64,6 +64,16 @@ def test_one_remark_names_all_that_was_cut() -> None:
     assert (run.lr.warmup_steps, run.train.checkpoint_every_steps) == (500, 500)  # type: ignore[attr-defined]
     assert run.lr.total_steps == 225000  # type: ignore[attr-defined]
     assert not missing_in(remark, "train.checkpoint_every_steps", "1,000", "500", "lr.warmup_steps", "2,000", "500")
+
+
+def test_a_value_that_the_command_line_takes_back_is_the_options_again(tmp_path: Path) -> None:
+    params = tmp_path / "params.yaml"
+    params.write_text(PARAMS.read_text().replace("lr: {use: preset}", "lr: {use: preset, warmup_steps: 3}"))
+    overrides = (FTC, "train.steps=500", *RANDOM_WEIGHTS)
+    run, _ = resolved(*overrides, params=params)
+    assert run is not None and run.lr.warmup_steps == 3  # type: ignore[attr-defined]
+    run, _ = resolved(*overrides, "~lr.warmup_steps", params=params)
+    assert run is not None and run.lr.warmup_steps == 500  # type: ignore[attr-defined]
 
 
 def test_a_run_as_long_as_its_options_were_made_for_is_not_cut() -> None:

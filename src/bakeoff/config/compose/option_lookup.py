@@ -82,8 +82,10 @@ class Chooser:
     ) -> None:
         self._conf, self._groups, self._problems = conf, groups, problems
         document = read_document(params)
-        paths = [find_place(override, groups) for override in parse_values(overrides)]
-        over: dict[KeyPath, int] = {path[:depth]: 1 for path in paths for depth in range(1, len(path) + 1)}
+        parsed = parse_values(overrides)
+        paths = [find_place(override, groups) for override in parsed]
+        set_here = [path for path, override in zip(paths, parsed, strict=True) if not override.is_delete()]
+        over: dict[KeyPath, int] = {path[:depth]: 1 for path in set_here for depth in range(1, len(path) + 1)}
         under = {key: line for key, line in document.lines.items() if not any(key[: len(at)] == at for at in paths)}
         self.settings = Document(apply_overrides(document.values, overrides, groups) | dict(instead), under)
         self.layers = (
