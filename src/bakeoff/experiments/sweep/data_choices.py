@@ -28,6 +28,7 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import building
 from bakeoff.foundation.git import git
 from bakeoff.foundation.progress import print_line
+from bakeoff.foundation.shipped import CODE_STAGE, code_lines
 from bakeoff.learning.run_file.parse import flat
 
 RECORDS_STAGE = "build_records"
@@ -41,6 +42,7 @@ class DataChoices:
         """`now` is params.yaml. Without `may_build` there are only records that an earlier sweep built."""
         self._now, self._may_build = now, may_build
         self._deps = [str(dep) for dep in known.stages[RECORDS_STAGE].get("deps", [])]
+        self._code = code_lines()[RECORDS_STAGE] if CODE_STAGE in known.stages else None  # None: it is among the deps
         self._found: dict[str, Path] = {}
 
     def find(self, overrides: Sequence[str], data: Any) -> Path:
@@ -58,7 +60,7 @@ class DataChoices:
 
     def _find(self, data: Any) -> Path:
         snapshot = take_snapshot("records")
-        digest = _digest(data, snapshot, self._deps)
+        digest = _digest([data, self._code] if self._code else [data], snapshot, self._deps)
         folder = workspace.choices() / digest
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_suffix(".lock")):
@@ -99,11 +101,11 @@ def _link(source: str, target: str) -> None:
         shutil.copyfile(real, target)
 
 
-def _digest(data: Any, snapshot: Snapshot, deps: Sequence[str]) -> str:
+def _digest(decides: Sequence[Any], snapshot: Snapshot, deps: Sequence[str]) -> str:
     """Return what is equal where a build in a clone of the snapshot gives the same records."""
     prefix = git("rev-parse", "--show-prefix")
     trees = git("ls-tree", snapshot.commit, "--", *(f"{prefix}{dep}" for dep in deps)).splitlines()
-    return hashlib.sha256(json.dumps([data, trees], sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([*decides, trees], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _name(data: Any) -> str:
