@@ -407,4 +407,7 @@ def test_python_of_the_docs_runs(block: Block, built: Workspace, monkeypatch: py
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{built.folder}/mlflow.db")
     with closing(sqlite3.connect("mlflow.db")) as store:
         [[model]] = store.execute("SELECT model_id FROM logged_models WHERE name = 'exported'")
-    exec(re.sub(r"m-[0-9a-f]{32}", model, block.text), {})
+        [[best]] = store.execute(
+            "SELECT model_id FROM logged_models WHERE name LIKE 'best-so-far-%' AND lifecycle_stage = 'active' LIMIT 1"
+        )
+    exec(re.sub(r"m-[0-9a-f]{32}", model, block.text).replace("models:/digits/1", f"models:/{best}"), {})

@@ -1,11 +1,17 @@
 """An empty workspace, and a store that is there already: making one takes seconds."""
 
+import shutil
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from bakeoff.foundation.workspace import facts
 from bakeoff.tracking.store.target import Target
+
+if TYPE_CHECKING:
+    from support.stored_networks import NetworkTraining
 
 
 @pytest.fixture
@@ -27,3 +33,31 @@ def new_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         open_store(Target(f"sqlite:///{folder}/store.db", "of the template"))
     return folder / "store.db"
+
+
+@pytest.fixture(scope="session")
+def files_of_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What all checkpoints of a small classifier share, which takes seconds to make."""
+    from support.stored_networks import CLASSES, SMALL, make_files, recipe_of
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(action="ignore"):
+        patch.delenv("DVC_ROOT", raising=False)
+        patch.chdir(tmp_path_factory.mktemp("network"))
+        make_files(recipe_of(SMALL, CLASSES))
+        return facts()
+
+
+@pytest.fixture
+def store_of_small(workspace: Path, new_store: Path, files_of_small: Path) -> Target:
+    """A store for checkpoints of that classifier."""
+    from support.mlflow_store import copy_store
+
+    shutil.copytree(files_of_small, facts())
+    return copy_store(new_store)
+
+
+@pytest.fixture
+def small() -> "NetworkTraining":
+    from support.stored_networks import CLASSES, SMALL, NetworkTraining, recipe_of
+
+    return NetworkTraining(SMALL, recipe_of(SMALL, CLASSES))

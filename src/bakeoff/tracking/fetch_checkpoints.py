@@ -1,7 +1,7 @@
 """The checkpoints of a run that a store has -> files on this machine, each whole or refused."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +10,11 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.checkpoints.checkpoint import Damaged
-from bakeoff.tracking.journal.checkpoint_copies import CheckpointCopy, join_parts
+from bakeoff.tracking.journal.checkpoint_contents import ARCHIVE, CONTENTS, EXACT, Contents, list_rest
+from bakeoff.tracking.journal.checkpoint_copies import NAME, CheckpointCopy, join_parts
 from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY
 from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.journal.keras_archive import join
 from bakeoff.tracking.resolve_name import candidates, stored_runs, unknown
 from bakeoff.tracking.store.stored_run import StoredRun
 from bakeoff.tracking.store.target import SyncProgress, Target
@@ -38,6 +40,10 @@ class StoredWork:
     def copies(self) -> list[CheckpointCopy]:
         """List the checkpoints, the newest first."""
         return sorted(filter(None, map(CheckpointCopy.parse, self.models)), reverse=True)
+
+    @property
+    def newest_step(self) -> int:
+        return max(int(match["step"]) for match in map(NAME.fullmatch, self.models) if match)
 
     def identity(self, folder: Path) -> dict[str, Any]:
         """Return what the run's fingerprint is a hash of."""
@@ -74,11 +80,12 @@ class StoredWork:
             raise Damaged(f"MLflow has only the place of {name}: it is {model.tags[REFERENCE]}")
         parts.mkdir(parents=True)
         try:
-            download_artifacts(model.artifact_location, dst_path=str(parts), tracking_uri=self.target.address)
+            own = self.target.address
+            files = Path(download_artifacts(model.artifact_location, dst_path=str(parts), tracking_uri=own))
         except Exception as error:  # whatever a store raises
             raise Damaged(f"MLflow does not give {name} ({explain(error)})") from None
         try:
-            join_parts(_take_parts(parts), place, int(model.tags.get(BYTES, "")), model.tags.get(SHA256))
+            join_parts(_take_whole(files), place, int(model.tags.get(BYTES, "")), model.tags.get(SHA256))
         except ValueError as error:
             raise Damaged(f"{name}: damaged ({error})") from None
         checkpoint.read(place)
@@ -101,9 +108,9 @@ class StoredWork:
         journal.close()
 
 
-def find_work(target: Target, name: str) -> StoredWork:
+def find_work(target: Target, name: str, *, to_resume: bool = True) -> StoredWork:
     """Find the checkpoints of a run by any of its names. Of several runs those count that have some, and an id names
-    one of them."""
+    one of them. Best weights alone are none `to_resume` from."""
     if target.lacks_its_file:
         raise WorkspaceError(f"{name}: {target.shown} is not here; set track.uri to the store that has the run")
     from bakeoff.tracking.store.mlflow_client import explain
@@ -117,7 +124,7 @@ def find_work(target: Target, name: str) -> StoredWork:
         raise WorkspaceError(f"{name}: MLflow ({target.shown}) says: {explain(error.__cause__ or error)}") from None
     if not works:
         raise unknown(name, runs)
-    with_some = [work for work in works if work.copies]
+    with_some = [work for work in works if (work.copies if to_resume else work.models)]
     if not with_some:
         raise WorkspaceError(
             f"{name}: MLflow ({target.shown}) has no checkpoint of run {works[0].short}: it ended before its first, or "
@@ -128,7 +135,7 @@ def find_work(target: Target, name: str) -> StoredWork:
     ]
     chosen = with_id or with_some
     if len(chosen) > 1:
-        named = ", ".join(f"{work.short} at step {work.copies[0].step:,}" for work in chosen)
+        named = ", ".join(f"{work.short} at step {work.newest_step:,}" for work in chosen)
         raise WorkspaceError(f"{name}: must name one run, got {len(chosen)}: {named}; give one of these short names")
     return chosen[0]
 
@@ -143,9 +150,19 @@ def _work_of(target: Target, stored: StoredRun) -> StoredWork:
     return StoredWork(target, stored, whole_checkpoints(models_of(client, run.experiment_id, run.run_id)))
 
 
-def _take_parts(folder: Path) -> Iterator[bytes]:
+def _take_whole(folder: Path) -> Iterator[bytes]:
+    """Yield the bytes of the checkpoint whose files are in a folder. Earlier versions sent it as it is."""
+    if not (folder / EXACT).is_dir():
+        yield from _take_parts(path for path in folder.rglob("*") if path.is_file())
+    elif contents := Contents.read(folder / CONTENTS):
+        yield from join(_take_parts(list_rest(folder)), folder / ARCHIVE, contents.weights)
+    else:
+        raise ValueError(f"its {CONTENTS} is gone or cannot be read")
+
+
+def _take_parts(files: Iterable[Path]) -> Iterator[bytes]:
     """Yield the parts of a file, and remove each before the next, so that the disk has no part twice."""
-    for part in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for part in sorted(files):
         content = part.read_bytes()
         part.unlink()
         yield content

@@ -7,7 +7,7 @@ under models/ stay the record, from which a journal is restored where there is n
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from bakeoff.foundation.workspace import DVC_EXPERIMENT, EVALUATION, RUN, TRAINE
 from bakeoff.learning.checkpoints.run_folder import IDENTITY, CheckpointList
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.tracking.journal.artifacts import SAVED_MODEL, SUFFIX, exported_model, kept_weights
-from bakeoff.tracking.journal.checkpoints import STORED_IDENTITY, describe_sending, report_checkpoints
+from bakeoff.tracking.journal.checkpoints import NONE, STORED_IDENTITY, describe_sending, report_checkpoints
 from bakeoff.tracking.journal.entries import ModelEntry
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.journal.journal_folder import NOTE
@@ -60,6 +60,11 @@ class Tracker:
         """Write a rendered variant as params such as `lr.peak`."""
         if self._journal:
             self._journal.params(params_of(tree))
+
+    def network(self, model: Mapping[str, Any], classes: Sequence[str], *, multi_label: bool) -> None:
+        """Write what builds the network, so that MLflow opens its checkpoints."""
+        if self._journal and self._settings.checkpoints != NONE:
+            self._journal.network(model, classes, multi_label=multi_label)
 
     def metrics(
         self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None

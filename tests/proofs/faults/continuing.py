@@ -39,8 +39,12 @@ def origin(folder: Path, uri: str, width: float, steps: int) -> Workspace:
     return tiny_workspace(folder, lines)
 
 
-def cloned(repository: Workspace, folder: Path) -> Workspace:
+def cloned(repository: Workspace, folder: Path, like: Workspace | None = None) -> Workspace:
+    """A clone that knows of networks what another one knows. Else a short training may end before its first checkpoint
+    is sent, for which the sender builds the network."""
     subprocess.run(["git", "clone", "--quiet", str(repository.folder), str(folder)], check=True)
+    if like:
+        shutil.copytree(like.folder / ".bakeoff/networks", folder / ".bakeoff/networks")
     return Workspace(folder)
 
 
@@ -110,8 +114,8 @@ def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, bucket: Bu
         ids: list[str] = []
         while len(ids) < kills:
             place = folder / "clone"
-            run_id = lost(cloned(repository, place), server, chance.randrange(steps * 9 // 10))
-            workspace = cloned(repository, place)
+            run_id = lost(cloned(repository, place, whole), server, chance.randrange(steps * 9 // 10))
+            workspace = cloned(repository, place, whole)
             if outcome := gone_on(workspace, run_id):
                 step, state = outcome
                 ids.append(run_id)

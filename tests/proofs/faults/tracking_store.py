@@ -116,7 +116,8 @@ def model(found, run):
     points = sorted((point.key, point.step, point.value) for point in found.metrics or [])
     tags = {key: value for key, value in found.tags.items() if key != "mlflow.modelVersions"}  # says the version
     if found.model_type == "checkpoint":  # holds seconds
-        files, tags = sorted(files), {key: tags[key] for key in tags if key not in ("bakeoff.sha256", "bakeoff.bytes")}
+        of_its_bytes = [f"bakeoff.{key}" for key in ("sha256", "bytes", "contents", "stored_bytes")]
+        files, tags = sorted(files), {key: tags[key] for key in tags if key not in of_its_bytes}
     return {"status": str(found.status), "type": found.model_type, "tags": tags, "params": found.params,
             "metrics": points, "files": files,
             "steps": [out.step for out in run.outputs.model_outputs if out.model_id == found.model_id]}

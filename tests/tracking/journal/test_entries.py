@@ -30,6 +30,8 @@ CONTENTS = (
     '{"kind": "checkpoint", "at": 5, "name": "1-head/00000532", "step": 532, "files": [{"name": "1-head/00000532", '
     '"bytes": 13, "path": "/w/00000532", "needs": ["1-head/best-00000400"], "by_reference": false}]}',
     '{"kind": "checkpoint", "at": 5, "name": "1-head/00000532", "step": 532, "files": [], "stay": ["1-head/00000532"]}',
+    '{"kind": "network", "at": 5, "model": {"kind": "cnn", "width": 0.25}, "classes": ["a", "b"]}',
+    '{"kind": "network", "at": 5, "model": {"kind": "cnn"}, "classes": ["a"], "multi_label": true}',
     '{"kind": "run", "at": 5, "name": "ssd · cosine"}',
     '{"kind": "run", "at": 5, "name": "ssd · cosine", "differs": "lr.peak=1"}',
     '{"kind": "state", "at": 5, "state": "FINISHED"}',

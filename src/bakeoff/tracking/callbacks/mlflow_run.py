@@ -34,7 +34,9 @@ class MlflowRun(Callback):
     def on_start(self, training: Training) -> None:
         """Write what is trained, on which data, by which code; and lines that a loss of power took of the journal."""
         tracker, manifest = self._tracker, self._manifest
-        tracker.params(unsealed(read_mapping(workspace.RUN)))
+        variant = unsealed(read_mapping(workspace.RUN))
+        tracker.params(variant)
+        tracker.network(variant["model"], manifest.classes, multi_label=manifest.multi_label)
         tracker.folder(workspace.RUN.parent, "config")
         tracker.file(self._records / workspace.RECORDS_PAGE.name, "data")
         counts = {split: manifest.splits[split].examples for split in SEEN}

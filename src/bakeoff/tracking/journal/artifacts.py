@@ -111,7 +111,7 @@ def exported_model(
         files=files,
         answers="detection" if task == "detection" else "several labels" if multi_label else "one label",
         clips=task == "video",
-        requirements=tuple(map(_requirement, LIBRARIES)),
+        requirements=tuple(map(format_requirement, LIBRARIES)),
         register=settings.register,
     )
 
@@ -124,7 +124,8 @@ def _describe(path: Path, name: str) -> ArtifactFile:
     return ArtifactFile(name, hash_file(path), path.stat().st_size, str(path.resolve()), path.as_posix())
 
 
-def _requirement(library: str) -> str:
+def format_requirement(library: str) -> str:
+    """Return a library with its version here, as pip reads it."""
     from importlib.metadata import PackageNotFoundError
 
     from bakeoff.foundation.versions import library_version

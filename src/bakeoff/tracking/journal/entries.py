@@ -102,6 +102,16 @@ class CheckpointEntry(JournalEntry):
 
 
 @dataclass(frozen=True)
+class NetworkEntry(JournalEntry):
+    """What builds the network of which a run's checkpoints hold the weights."""
+
+    kind = "network"
+    model: Mapping[str, Any]  # the group of run.yaml
+    classes: tuple[str, ...]
+    multi_label: bool = False
+
+
+@dataclass(frozen=True)
 class RunEntry(JournalEntry):
     kind = "run"
     name: str
@@ -145,8 +155,8 @@ class LinkEntry(JournalEntry):
 KINDS: dict[str, type[JournalEntry]] = {
     entry.kind: entry
     for entry in (
-        MetricsEntry, ParamsEntry, TagsEntry, FileEntry, ModelEntry, CheckpointEntry, RunEntry, StateEntry,
-        DatasetEntry, ParentEntry, LinkEntry,
+        MetricsEntry, ParamsEntry, TagsEntry, FileEntry, ModelEntry, CheckpointEntry, NetworkEntry, RunEntry,
+        StateEntry, DatasetEntry, ParentEntry, LinkEntry,
     )
 }  # fmt: skip
 

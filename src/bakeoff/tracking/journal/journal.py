@@ -8,7 +8,7 @@ writing        locked while a process writes; `running` is there from the beginn
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from bakeoff.tracking.journal.entries import (
     LinkEntry,
     MetricsEntry,
     ModelEntry,
+    NetworkEntry,
     ParamsEntry,
     ParentEntry,
     RunEntry,
@@ -74,6 +75,7 @@ class Journal:
         self._points: dict[str, tuple[int, float]] = {}  # the last of each metric: step, value
         self._last: dict[tuple[str, str], str] = {}  # the last value of each param, tag, file, …
         self._models: dict[str, ModelEntry] = {}  # the last of each name
+        self._network: NetworkEntry | None = None
         self._writing = FileLock(self.folder / "writing", thread_local=False)
         with suppress(Timeout):  # another stage of the run writes, too; lines are appended whole
             self._writing.acquire(timeout=1)  # whoever asks whether somebody writes holds it for a moment
@@ -157,6 +159,13 @@ class Journal:
     def checkpoint(self, checkpoint: CheckpointEntry) -> None:
         self._write_entry(checkpoint)
 
+    def network(self, model: Mapping[str, Any], classes: Sequence[str], *, multi_label: bool) -> None:
+        """Write what builds the network. It is written again only after it changed."""
+        entry = NetworkEntry(model, tuple(classes), multi_label)
+        with self._one_at_a_time:
+            if self._network != entry:
+                self._write(entry)
+
     def run(self, name: str, differs: str = "") -> None:
         """Write the run's name, and what was changed in its variant."""
         self._write_entry(RunEntry(name, differs))
@@ -228,6 +237,8 @@ class Journal:
                 self._last[entry.kind, entry.name] = ""
             case ModelEntry():
                 self._models[entry.name] = replace(entry, at=0, restored=False)
+            case NetworkEntry():
+                self._network = replace(entry, at=0, restored=False)
 
     def _append(self, line: bytes) -> None:
         self._unwritten += line

@@ -1,13 +1,18 @@
 """Image files -> predictions of a trained network. This file is stored with the model, and needs no bakeoff."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import tensorflow as tf
-from PIL import Image, ImageOps
+try:
+    import numpy as np
+    import pandas as pd
+    import tensorflow as tf
+    from PIL import Image, ImageOps
+except ModuleNotFoundError as error:
+    remedy = "pip install -r requirements.txt, the file beside MLmodel"
+    raise ModuleNotFoundError(f"the model needs the package {error.name}, which is not here: {remedy}") from None
 
 ORIENTATION, UPRIGHT = 0x0112, 1  # EXIF
 CLIPS = 5  # dimensions of a batch of clips; of images it has one less
@@ -25,9 +30,9 @@ class Predictor:
 
     def __init__(self, folder: Path) -> None:
         self._labels = (folder / "labels.txt").read_text(encoding="utf-8").splitlines()
-        self._model = tf.saved_model.load(str(folder / "saved_model"))  # is kept, or its variables would be gone
-        self._answer = self._model.signatures["serving_default"]
-        self._takes_clips = self._answer.structured_input_signature[1]["images"].shape.rank == CLIPS
+        is_checkpoint = (folder / "model.keras").is_file()
+        self._answer, rank = (_open_checkpoint if is_checkpoint else _open_export)(folder)
+        self._takes_clips = rank == CLIPS
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
         return pd.DataFrame([self._row(number, value) for number, value in enumerate(_values(model_input))])
@@ -52,6 +57,30 @@ class Predictor:
             text, score = self._labels[number - 1], float(outputs["scores"])
             return {"class": number, "text": text, "score": score, "probabilities": shares}
         return {"texts": self._labels, "scores": outputs["scores"].astype(float).tolist()}
+
+
+def _open_export(folder: Path) -> tuple[Callable[..., Any], int]:
+    """Return the function that answers pixels, and the dimensions of a batch of them."""
+    model = tf.saved_model.load(str(folder / "saved_model"))
+    answer = model.signatures["serving_default"]
+    answer.holder = model  # is kept, or its variables would be gone
+    return answer, answer.structured_input_signature[1]["images"].shape.rank
+
+
+def _open_checkpoint(folder: Path) -> tuple[Callable[..., Any], int]:
+    """Return the same of a Keras model, with the graphs that stand before and behind it."""
+    import keras
+
+    network = keras.saving.load_model(folder / "model.keras", compile=False)
+    graphs = tf.saved_model.load(str(folder / "answers"))
+    rank = len(network.input_shape)
+    images = tf.TensorSpec([None] * (rank - 1) + [3], tf.uint8, name="images")
+
+    @tf.function(autograph=False, input_signature=[images])
+    def answer(images: tf.Tensor) -> dict[str, tf.Tensor]:
+        return graphs.answer(network(graphs.fit(images), training=False))
+
+    return answer, rank
 
 
 def _values(given: Any) -> list[Any]:

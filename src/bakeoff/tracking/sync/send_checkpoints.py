@@ -13,22 +13,29 @@ from mlflow.entities import LoggedModel, LoggedModelStatus
 
 from bakeoff.foundation.files import hash_file, link_or_copy
 from bakeoff.tracking.journal.artifacts import SENDING
+from bakeoff.tracking.journal.checkpoint_contents import CONTENTS
 from bakeoff.tracking.journal.checkpoint_copies import NAME, count_parts, part_name, read_parts
 from bakeoff.tracking.journal.checkpoints import second_name
-from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile, MetricsEntry
+from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile, MetricsEntry, ParamsEntry
 from bakeoff.tracking.journal.journal import entries, entries_of
 from bakeoff.tracking.store.mlflow_client import REFERENCE, SHA256, delete_artifacts, models_of, sync_artifacts
+from bakeoff.tracking.store.mlflow_names import params_in_mlflow
+from bakeoff.tracking.sync.checkpoint_model import write_checkpoint_model
+from bakeoff.tracking.sync.network_files import NetworkFiles
+from bakeoff.tracking.sync.register_model import is_registered
 from bakeoff.tracking.sync.send_models import BYTES, LoggedModels, Point
-from bakeoff.tracking.sync.stored_copies import holds_parts_of
+from bakeoff.tracking.sync.stored_copies import holds_contents, holds_parts_of, list_all_sizes
 
 CHECKPOINT, NEEDS = "bakeoff.checkpoint", "bakeoff.needs"  # tags: its name in the run's folder, and what it goes with
+CONTENTS_TAG, STORED = "bakeoff.contents", "bakeoff.stored_bytes"  # the digest of its list of files, and their bytes
+NOT_OPENED, LONGEST_REASON = "bakeoff.not_opened", 500  # a tag: why MLflow cannot open it
 TYPE = "checkpoint"
 MEASURED = ("train/", "validation/", "learning_rate")  # begin the names of metrics that a checkpoint has
 
 
 class Checkpoints:
-    def __init__(self, client: MlflowClient, models: LoggedModels) -> None:
-        self._client, self._models, self._folder = client, models, models.folder
+    def __init__(self, client: MlflowClient, models: LoggedModels, networks: NetworkFiles) -> None:
+        self._client, self._models, self._folder, self._networks = client, models, models.folder, networks
         self._there: list[tuple[str, LoggedModel]] = []  # checkpoints that the store had before an entry was sent
 
     def send(self, entry: CheckpointEntry, end: int) -> Iterator[tuple[str, str]]:
@@ -53,8 +60,8 @@ class Checkpoints:
             file.name: Path(file.path) for entry in entries_of(self._folder, CheckpointEntry) for file in entry.files
         }
         for name, model in whole_checkpoints(models).items():
-            digest, size = model.tags.get(SHA256), int(model.tags.get(BYTES) or 0)
-            if digest is None or holds_parts_of(self._client, model.artifact_location, size, digest):
+            digest = model.tags.get(SHA256)
+            if digest is None or self._is_whole(model, digest):
                 continue
             here = [second_name(self._folder, name), *([places[name]] if name in places else [])]
             content = next((path for path in here if path.is_file() and hash_file(path) == digest), None)
@@ -62,9 +69,14 @@ class Checkpoints:
                 with TemporaryDirectory(dir=self._folder / "files", prefix=SENDING) as place:
                     held = Path(place) / name.rpartition("/")[2]
                     link_or_copy(content, held)
-                    self._send_parts(model, held)
+                    self._send_content(model, held)
                 sync_artifacts(model.artifact_location)
             yield f"the checkpoint {name}", content is not None
+
+    def _is_whole(self, model: LoggedModel, digest: str) -> bool:
+        if contents := model.tags.get(CONTENTS_TAG):
+            return holds_contents(self._client, model.artifact_location, int(model.tags[STORED]), contents)
+        return holds_parts_of(self._client, model.artifact_location, int(model.tags.get(BYTES) or 0), digest)
 
     def _send(self, file: CheckpointFile, end: int) -> str | None:
         """Return why not."""
@@ -80,7 +92,7 @@ class Checkpoints:
                 link_or_copy(content, held)
             model = self._find_or_make(file, hash_file(held) if content else None)
             if content and model.status != LoggedModelStatus.READY:
-                self._send_parts(model, held)
+                self._send_content(model, held)
                 sync_artifacts(model.artifact_location)
         if model.status != LoggedModelStatus.READY:
             step = int(model.params["step"])
@@ -117,8 +129,35 @@ class Checkpoints:
         step = int(match["step"])
         return self._client.create_logged_model(
             self._models.experiment, f"{'best-so-far' if match['best'] else 'checkpoint'}-{step}", self._models.run,
-            tags=tags, params={"step": str(step)}, model_type=TYPE,
+            tags=tags, params={**self._params(), "step": str(step)}, model_type=TYPE,
         )  # fmt: skip
+
+    def _params(self) -> dict[str, str]:
+        """Return the run's params, as far as the journal has them."""
+        values = {key: value for entry in entries_of(self._folder, ParamsEntry) for key, value in entry.values.items()}
+        return params_in_mlflow(values)[0]
+
+    def _send_content(self, model: LoggedModel, checkpoint: Path) -> None:
+        """Send a checkpoint as a model that MLflow opens; as it is, if it cannot be opened."""
+        out = checkpoint.with_name("as_sent")
+        try:
+            contents = write_checkpoint_model(checkpoint, self._networks, model, out)
+            reason = self._networks.trouble
+        except ValueError as error:
+            contents, reason = None, str(error)
+        if contents is None:
+            self._client.set_logged_model_tags(model.model_id, {NOT_OPENED: reason[:LONGEST_REASON]})
+            self._send_parts(model, checkpoint)
+            return
+        there = list_all_sizes(self._client, model.artifact_location)
+        names = [*contents.files, CONTENTS]
+        sizes = {name: (out / name).stat().st_size for name in names}
+        for name in names:
+            if there.get(name) != sizes[name]:
+                folder = name.rpartition("/")[0] or None
+                self._client.log_model_artifact(model.model_id, str(out / name), folder)
+        tags = {CONTENTS_TAG: contents.sha256, STORED: str(sum(sizes.values()))}
+        self._client.set_logged_model_tags(model.model_id, tags)
 
     def _send_parts(self, model: LoggedModel, file: Path) -> None:
         """Send what is not there; the store knows a part by its name and size."""
@@ -135,7 +174,9 @@ class Checkpoints:
                 part.unlink()
 
     def _remove(self, model: LoggedModel) -> str | None:
-        """Return why its files stay."""
+        """Return why its files stay. One that somebody registered stays, too."""
+        if is_registered(model):
+            return None
         reason = None if REFERENCE in model.tags else delete_artifacts(self._client, model)
         self._client.delete_logged_model(model.model_id)
         return reason
@@ -144,6 +185,7 @@ class Checkpoints:
 def whole_checkpoints(models: Iterable[LoggedModel]) -> dict[str, LoggedModel]:
     """Return those among the models of a run, by their names in its folder."""
     ready = [model for model in models if model.status == LoggedModelStatus.READY]
+    ready.sort(key=lambda model: model.creation_timestamp)  # of two with one name the later one counts
     return {name: model for model in ready if NAME.fullmatch(name := model.tags.get(CHECKPOINT, ""))}
 
 

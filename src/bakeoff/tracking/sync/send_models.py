@@ -6,12 +6,11 @@ the same metric of a model for one, and whether the run names the model as its o
 
 import hashlib
 import io
-import json
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mlflow import MlflowClient
 from mlflow.artifacts import download_artifacts
@@ -27,16 +26,27 @@ from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.store.mlflow_client import MOST_POINTS, REFERENCE, REFUSALS, SHA256, connect, sync_artifacts
 from bakeoff.tracking.store.mlflow_names import metric_in_mlflow
 from bakeoff.tracking.store.target import Target, first_home, place_in
+from bakeoff.tracking.sync.register_model import CONTENT, register
 from bakeoff.tracking.sync.stored_copies import find_damaged
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILES, WEIGHTS, BYTES = (f"bakeoff.{name}" for name in ("files", "weights", "bytes"))
+FILES, WEIGHTS, BYTES = CONTENT, "bakeoff.weights", "bakeoff.bytes"
 Point = tuple[str, int, float, int]  # metric, step, value, milliseconds
-VERSIONS = "mlflow.modelVersions"
 PREDICTOR_FOLDER = "model"  # below data/ of a predictor
 PREDICTOR = Path(__file__).with_name("pyfunc_model.py")  # goes along with the model
+
+
+class Predicts(Protocol):
+    """What is known of a model that answers images, or clips."""
+
+    @property
+    def answers(self) -> str: ...  # detection, one label, several labels
+    @property
+    def clips(self) -> bool: ...
+    @property
+    def requirements(self) -> tuple[str, ...]: ...
 
 
 class LoggedModels:
@@ -71,7 +81,7 @@ class LoggedModels:
         self._client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
         self._find_or_make(entry)  # deletes one that a server which hung made after all
         if isinstance(entry, PredictorEntry) and entry.register:
-            self._register(model, entry.register, _digest_of(entry))
+            register(self._client, model, entry.register, _digest_of(entry))
         return None
 
     def find_damaged(self, entry: ModelEntry) -> list[str]:
@@ -150,26 +160,6 @@ class LoggedModels:
             return False
         return True
 
-    def _register(self, model: LoggedModel, name: str, digest: str) -> None:
-        try:
-            self._client.create_registered_model(name)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_ALREADY_EXISTS":
-                raise
-        versions = self._client.search_model_versions(f"name = '{name}' AND run_id = '{self.run}'")
-        if digest not in [version.tags.get(FILES) for version in versions]:
-            made = self._client.create_model_version(
-                name, model.artifact_location, self.run, {FILES: digest}, model_id=model.model_id, await_creation_for=0
-            )
-            self._tag_version(model, name, str(made.version))
-
-    def _tag_version(self, model: LoggedModel, name: str, version: str) -> None:
-        """Write a tag by which MLflow's page of the model shows it; a server does so itself, a database does not."""
-        known = json.loads(self._client.get_logged_model(model.model_id).tags.get(VERSIONS, "[]"))
-        if (name, version) not in [(one["name"], str(one["version"])) for one in known]:
-            tags = {VERSIONS: json.dumps([*known, {"name": name, "version": version}])}
-            self._client.set_logged_model_tags(model.model_id, tags)
-
     def _fetch(self, entry: ModelEntry, file: ArtifactFile, place: Path) -> bool:
         place.parent.mkdir(parents=True, exist_ok=True)
         if content := kept_file(file, self.folder / "files"):
@@ -196,9 +186,9 @@ class LoggedModels:
         return True
 
 
-def write_pyfunc(entry: PredictorEntry, data: Path, out: Path, *, run: str, model_id: str) -> None:
+def write_pyfunc(model: Predicts, data: Path, out: Path, *, run: str, model_id: str, **more: Any) -> None:
     """Write a folder that `mlflow.pyfunc.load_model` reads, with nothing of bakeoff in it but the predictor's file.
-    `data` holds saved_model/ and labels.txt."""
+    `data` holds what that file opens; `more` goes into MLmodel."""
     from mlflow.models import Model, ModelSignature  # loads half of MLflow
     from mlflow.pyfunc import save_model
     from mlflow.types import ColSpec, DataType, Schema
@@ -215,16 +205,16 @@ def write_pyfunc(entry: PredictorEntry, data: Path, out: Path, *, run: str, mode
         },
         "several labels": {"texts": texts, "scores": numbers},
     }
-    takes = Array(DataType.binary) if entry.clips else DataType.binary
+    takes = Array(DataType.binary) if model.clips else DataType.binary
     signature = ModelSignature(
-        Schema([ColSpec(takes)]), Schema([ColSpec(kind, key) for key, kind in answers[entry.answers].items()])
+        Schema([ColSpec(takes)]), Schema([ColSpec(kind, key) for key, kind in answers[model.answers].items()])
     )
     # It compares requirements with what is installed, and would load TensorFlow where its package is tensorflow-cpu.
     with left_out("tensorflow"):
         save_model(
             out, loader_module=PREDICTOR.stem, data_path=str(data), code_paths=[str(PREDICTOR)], signature=signature,
-            input_example=_example(entry.clips), pip_requirements=list(entry.requirements),
-            mlflow_model=Model(run_id=run, model_uuid=model_id, model_id=model_id),
+            input_example=_example(model.clips), pip_requirements=list(model.requirements),
+            mlflow_model=Model(run_id=run, model_uuid=model_id, model_id=model_id, **more),
         )  # fmt: skip
 
 

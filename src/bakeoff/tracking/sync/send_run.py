@@ -43,6 +43,7 @@ from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.store.mlflow_client import MOST_POINTS, MOST_TEXTS, REFUSALS, connect, sync_artifacts
 from bakeoff.tracking.store.mlflow_names import DIFFERS_TAG, metric_in_mlflow, name_in_mlflow, params_in_mlflow
 from bakeoff.tracking.store.target import RUN_TAG, SyncProgress, Target, first_home, place_in, target_in
+from bakeoff.tracking.sync.network_files import NetworkFiles
 from bakeoff.tracking.sync.send_checkpoints import Checkpoints
 from bakeoff.tracking.sync.send_models import LoggedModels
 from bakeoff.tracking.sync.stored_copies import find_damaged
@@ -91,7 +92,7 @@ class Delivery:
     def __init__(self, client: MlflowClient, experiment: str, folder: Path, target: Target) -> None:
         self._client, self._experiment = client, experiment
         self._folder, self._target = folder, target
-        self._place = place_in(folder, target)
+        self._place, self._networks = place_in(folder, target), NetworkFiles(folder)
         self._sent_files: set[Path] = set()
         self._has: dict[str, dict[int, set[float]]] = {}  # points that MLflow has, of metrics that were asked for
         clear_of_kills(folder / "files")
@@ -145,7 +146,7 @@ class Delivery:
                         yield entry.name, self._send_file(entry)
                 elif damaged := self._models.find_damaged(entry):
                     yield f"the model {entry.name}, {', '.join(damaged)}", self._models.send(entry, end) is None
-            yield from Checkpoints(self._client, self._models).mend()
+            yield from Checkpoints(self._client, self._models, self._networks).mend()
         except MlflowException as error:  # a server without logged models has none that are damaged
             self._raise_unless_refused(error)
 
@@ -307,7 +308,7 @@ class Delivery:
             self._sent_files |= {self._folder / "files" / file.sha256 for file in entry.files}
 
     def _send_checkpoint(self, entry: CheckpointEntry, end: int) -> None:
-        for what, reason in Checkpoints(self._client, self._models).send(entry, end):
+        for what, reason in Checkpoints(self._client, self._models, self._networks).send(entry, end):
             self._refuse(what, reason)
         self._sent_files |= {second_name(self._folder, file.name) for file in entry.files}
 

@@ -11,6 +11,7 @@ from mlflow import MlflowClient
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
 from bakeoff.foundation.files import hash_file
+from bakeoff.tracking.journal.checkpoint_contents import CONTENTS, Contents
 from bakeoff.tracking.journal.entries import ArtifactFile
 from bakeoff.tracking.store.mlflow_client import local_place
 
@@ -35,6 +36,28 @@ def holds_parts_of(client: MlflowClient, address: str, size: int, sha256: str | 
             digest.update(part.read_bytes())
         return digest.hexdigest() == sha256
     return sum(there or 0 for there in _list_sizes(client, address, "").values()) == size
+
+
+def holds_contents(client: MlflowClient, address: str, size: int, sha256: str) -> bool:
+    """Return whether a place has all files of a checkpoint that MLflow opens; `sha256` is that of their list."""
+    if folder := local_place(address):
+        contents = Contents.read(folder / CONTENTS)
+        return contents is not None and contents.sha256 == sha256 and contents.are_whole(folder)
+    return sum(there or 0 for there in list_all_sizes(client, address).values()) == size
+
+
+def list_all_sizes(client: MlflowClient, address: str) -> dict[str, int | None]:
+    """Return the bytes of each file that a place has, by its name."""
+    repository = get_artifact_repository(address, tracking_uri=client.tracking_uri)
+    sizes: dict[str, int | None] = {}
+    waiting: list[str | None] = [None]
+    while waiting:
+        for info in repository.list_artifacts(waiting.pop()):
+            if info.is_dir:
+                waiting.append(info.path)
+            else:
+                sizes[info.path] = info.file_size
+    return sizes
 
 
 def _is_as_sent(path: Path, file: ArtifactFile) -> bool:
