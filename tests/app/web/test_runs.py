@@ -232,3 +232,17 @@ def test_what_has_no_experiment_cannot_be_applied_and_removal_names_its_command(
     text = page.get(f"/runs/{'b' * 16}/remove").text
     assert "22222222 continues it" in text and "bakeoff clean" not in text
     assert f"$ bakeoff clean {'2' * 32} --yes" in page.get(f"/runs/{'c' * 16}/remove").text
+
+
+def test_a_finished_run_is_registered_by_a_button_which_runs_the_command(page: Page, folder: Path) -> None:
+    made(runs(folder), "b" * 16, State.SUCCEEDED, **ENDED)
+    made(runs(folder), "c" * 16, State.RUNNING)
+    assert "Register in MLflow" in page.get(f"/runs/{'b' * 16}").text
+    assert "Register in MLflow" not in page.get(f"/runs/{'c' * 16}").text
+    assert page.send(f"/runs/{'b' * 16}/act", what="register", key="123456").code == 200
+    [begun] = background_commands.list_recent()
+    assert [*map(list, begun.commands)] == [["bakeoff", "register", ID]]
+    end = time.monotonic() + 60
+    while background_commands.load(begun.id).state == "runs":
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -56,6 +56,9 @@ COMMANDS = {
         "run a run again from its commit, and tell whether the result is the same", "reproduce:ReproduceCommand"
     ),
     "continue": ListedCommand("resume a run from its newest checkpoint in MLflow", "continue_run:ContinueCommand"),
+    "register": ListedCommand(
+        "make a checkpoint of a run the next version of a registered model in MLflow", "register:RegisterCommand"
+    ),
     "track": ListedCommand("show and send what MLflow does not have yet of the runs of this clone"),
     "track status": ListedCommand("show what has not been sent, and why", "track:TrackStatusCommand"),
     "track sync": ListedCommand("send it now", "track:SyncCommand"),

@@ -241,6 +241,9 @@ def act(request: Request, tree: Tree) -> Response:
         raise WorkspaceError(f"{name} is {run.state}; stop it first")
     if what == "resume":
         return answer_with(background_commands.begin(key, f"Resume {name}", [_way_on(run)]))
+    if what == "register":
+        command = ["bakeoff", "register", run.run_id or run.fingerprint]
+        return answer_with(background_commands.begin(key, f"Register {name}", [command]))
     from bakeoff.experiments.runs.cleanup import named_by
 
     named = tuple(named_by().get(run.fingerprint, ()))
@@ -251,7 +254,7 @@ def act(request: Request, tree: Tree) -> Response:
         return answer_with(background_commands.begin(key, f"Apply {name}", [["dvc", "exp", "apply", experiment]]))
     if what == "remove":
         return answer_with(background_commands.begin(key, f"Remove {name}", _removal(run, named), after="/"))
-    raise WorkspaceError(f"{what!r}: must be stop, resume, take or remove; reload the page")
+    raise WorkspaceError(f"{what!r}: must be stop, resume, register, take or remove; reload the page")
 
 
 def _way_on(run: KnownRun) -> list[str]:
