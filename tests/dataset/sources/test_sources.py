@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.dataset.records.shards import make_frame
-from bakeoff.dataset.records.wire import encode_blobs, encode_features, encode_floats, encode_integers, encode_texts
+from bakeoff.dataset.records.wire import encode_blobs, encode_integers, encode_texts
 from bakeoff.dataset.sources.box_csv import BoxCsv
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.clips import Clips
@@ -26,6 +25,7 @@ from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import NO_REGULAR_FILE
 from support.built import Build
 from support.drawing import encoded, pixels, voc, write, write_images, write_numbered, write_scenes, write_video
+from support.foreign_records import scene, write_records
 from support.messages import missing_in
 
 ALL = 1.0  # any share may be rejected
@@ -594,25 +594,6 @@ def test_a_broken_video_is_refused(make: Build, tmp_path: Path) -> None:
 
 
 # TFRecords of others.
-
-
-def write_records(path: Path, rows: list[dict]) -> None:
-    path.parent.mkdir(exist_ok=True)
-    with path.open("wb") as file:
-        for row in rows:
-            data = encode_features(row)
-            head, tail = make_frame(data)
-            file.write(head + data + tail)
-
-
-def scene(seed: int, ids: list[int], labels: list[str] | None, count: int | None = None) -> dict:
-    count = len(ids) if count is None else count
-    row = {"image/encoded": encode_blobs([encoded(seed, "PNG")]), "image/object/class/label": encode_integers(ids)}
-    if labels is not None:
-        row["image/object/class/text"] = encode_texts(labels)
-    for side, share in (("xmin", 0.25), ("ymin", 0.25), ("xmax", 0.75), ("ymax", 0.5)):
-        row[f"image/object/bbox/{side}"] = encode_floats([share] * count)
-    return row
 
 
 def test_records_of_the_object_detection_api(make: Build, tmp_path: Path) -> None:
