@@ -32,8 +32,11 @@ WINGS = (*DECIDING_WINGS, *COMPOSING_WINGS, *ACCOMPANYING_WINGS, *GROUND, "stage
 LAYERS = (
     {"app/cli"},
     {"stages"},
-    {"app/web", "experiments/cluster", "experiments/learning_curve", "inference/label_errors"},
-    {"experiments/sweep", "inference/active_learning", "inference/device", "inference/drift", "inference/evaluate"},
+    {
+        "app/web", "experiments/cluster", "experiments/learning_curve", "inference/active_learning",
+        "inference/label_errors",
+    },
+    {"experiments/sweep", "inference/device", "inference/drift", "inference/evaluate"},
     {
         "experiments/checkpoint_store", "experiments/compare", "experiments/planning", "experiments/reproduce",
         "inference/predict",

@@ -101,6 +101,24 @@ def test_new_pictures_are_listed_and_what_is_known_is_left_out(
     assert missing_in(errors, "models/train: nothing", "`dvc repro`", "name a run") == [] and errors.count("\n") == 1
 
 
+def test_features_of_the_training_set_are_read_once_for_a_network(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_run(Cnn(input_size=16, width=0.25), workspace, monkeypatch)
+    assert run_bakeoff(monkeypatch, capsys, "next", "new")[0] == 0
+    for shard in (workspace / "data/records").glob("train-*"):
+        shard.unlink()
+    draw_picture(workspace / "later/c.png", 12)
+    assert run_bakeoff(monkeypatch, capsys, "next", "later")[0] == 0
+    assert [row["image"] for row in read_list(workspace / "data/next/later")] == ["c.png"]
+    save_run(Cnn(input_size=16, width=0.5), workspace, monkeypatch)
+    code, _, errors = run_bakeoff(monkeypatch, capsys, "next", "later", "--out", "other")
+    assert (
+        code == 2
+        and missing_in(errors, "data/records/train-00000-of-00001: ", "No such file", "build the records") == []
+    )
+
+
 REFUSED = {
     ("new",): ("data/next/new: ", "empty", "--out"),
     ("nowhere",): ("nowhere: no such folder",),

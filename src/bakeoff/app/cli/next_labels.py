@@ -90,7 +90,7 @@ class NextCommand(Command):
             print_line(f"  {len(tree.videos):,} films were passed over; `bakeoff frames` takes pictures of a film")
         print_line(f"  {LIST}, {SHEET} and images/: {os.path.relpath(out)}{os.sep}")
         if self.format:
-            boxes = write_proposals(chosen, out, self.format, watcher.model.labels, called)
+            boxes = write_proposals(chosen, out, self.format, watcher.labels, called)
             print_line(f"  {boxes:,} proposed boxes; correct them before you train")
 
 
@@ -100,12 +100,14 @@ def _read_training(watcher: "Watcher", known: "KnownImages") -> "np.ndarray":
 
     from bakeoff.dataset.records.manifest import read_manifest
     from bakeoff.dataset.records.record import TRAIN
-    from bakeoff.inference.active_learning.unlabelled_pool import read_training
+    from bakeoff.inference.active_learning.unlabelled_pool import add_training, read_training
+    from bakeoff.inference.evaluate.evaluation_data import Material
 
     try:
         manifest = read_manifest(workspace.RECORDS)
     except DataError as error:
         print(f"warning: {error}; what the training set holds already is not known", file=sys.stderr)
         return np.empty((0, 0), np.float32)
-    with progress("read", manifest.splits[TRAIN].examples, "training examples") as bar:
-        return read_training(workspace.RECORDS, manifest, watcher, known, bar.advance)
+    material = Material(workspace.RECORDS, manifest, TRAIN)
+    add_training(material, known)
+    return read_training(material, watcher)

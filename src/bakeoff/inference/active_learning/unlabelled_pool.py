@@ -4,48 +4,53 @@ A known picture may have been saved again, resized or made lighter. Hashes find 
 most hashes of photographs of one kind are near by chance.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
 from bakeoff.dataset.building import image_check
-from bakeoff.dataset.building.image_check import FLAT, NEAR, check_image
-from bakeoff.dataset.building.near_duplicates import GreyImage, look_alike, open_picture
-from bakeoff.dataset.records.manifest import Manifest
-from bakeoff.dataset.records.record import TRAIN
-from bakeoff.dataset.records.wire import decode_features
+from bakeoff.dataset.building.image_check import FLAT, NEAR
+from bakeoff.dataset.building.near_duplicates import GreyImage, look_alike, middle_frame, open_picture
+from bakeoff.export.nms_numpy import Predictions
+from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, one_line
+from bakeoff.foundation.files import hash_file
+from bakeoff.foundation.progress import progress
 from bakeoff.foundation.tf_loading import quiet_pillow
 from bakeoff.importing.datasets.pre_annotate import ImageProposals, boxes_of_answer
 from bakeoff.inference.active_learning.choose import measure_uncertainty
+from bakeoff.inference.evaluate.evaluation_data import Material
+from bakeoff.inference.evaluate.leakage import features_at, picture_at, read_contents
 from bakeoff.inference.predict.features import FeatureExtractor
 from bakeoff.inference.predict.model_interface import opened
 from bakeoff.inference.predict.output_formats import image_row, rows_of
 from bakeoff.inference.predict.read_images import decode_stored
 from bakeoff.inference.predict.select_model import Trained
-from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.networks.tiles import tiles_of
 
 MOST_TRAINED = 5000  # training examples that distances are measured to, evenly spread
+AT_ONCE = 64  # training examples that are decoded before the network sees them
 NAMED = 3  # best answers
 Advance = Callable[[], None]
 
 
 class KnownImages:
-    """The known pictures, each with a name."""
+    """The known pictures, each with a name. One is opened only where a hash is near."""
 
     def __init__(self) -> None:
         self._hashes: list[int] = []
         self._names: list[str] = []
-        self._encoded: list[bytes] = []
+        self._openers: list[Callable[[], GreyImage]] = []
 
-    def add(self, name: str, encoded: bytes, likeness: int | None = None) -> None:
-        """Keep a picture. `likeness` is its hash, which is computed if it is not given."""
-        self._hashes.append(check_image(encoded, None).likeness if likeness is None else likeness)
+    def add(self, name: str, likeness: int, opener: Callable[[], GreyImage]) -> None:
+        self._hashes.append(likeness)
         self._names.append(name)
-        self._encoded.append(encoded)
+        self._openers.append(opener)
 
     def find(self, encoded: bytes, likeness: int) -> str | None:
         """Return the name of a known picture that looks the same; None if there is none."""
@@ -53,16 +58,21 @@ class KnownImages:
             return None
         near = np.bitwise_count(np.array(self._hashes, np.uint64) ^ np.uint64(likeness)) <= NEAR
         indices = np.flatnonzero(near)
-        picture = _open(encoded) if len(indices) else None
+        picture = open_grey(encoded) if len(indices) else None
         for index in indices:
-            if picture and look_alike(picture, _open(self._encoded[index])):
+            if picture and look_alike(picture, self._openers[index]()):
                 return self._names[index]
         return None
 
 
-def _open(encoded: bytes) -> GreyImage:
+def open_grey(encoded: bytes) -> GreyImage:
     with quiet_pillow():
         return open_picture(encoded)
+
+
+@lru_cache(maxsize=1024)
+def _open_file(path: Path) -> GreyImage:
+    return open_grey(image_check.read_image(path))
 
 
 @dataclass(frozen=True)
@@ -90,10 +100,23 @@ class Watcher:
     """The network of a run, which answers about pictures and gives their features."""
 
     def __init__(self, trained: Trained) -> None:
-        self.model, self._feature_reader = opened(trained), FeatureExtractor(trained)
+        self._trained, self.labels, self._extractor = trained, trained.labels, FeatureExtractor(trained)
+        self._by_tiles = opened(trained) if tiles_of(trained.model) else None
 
-    def features(self, pixels: np.ndarray) -> np.ndarray:
-        return self._feature_reader.extract([pixels])[1][0]
+    def look(self, pixels: np.ndarray) -> tuple[Predictions, np.ndarray]:
+        """Return the answer about a picture, and its features."""
+        if self._by_tiles:
+            return self._by_tiles.answer(pixels), self.features([pixels])[0]
+        return self._extractor.answer(pixels)
+
+    def features(self, pictures: Sequence[np.ndarray]) -> np.ndarray:
+        return self._extractor.extract(pictures)[1]
+
+    def place_of(self, material: Material) -> Path:
+        """Return where the features of a split are kept, by all that decides them."""
+        digest = self._trained.digest or hash_file(self._trained.weights)
+        key = f"{digest} {self._trained.model!r} {material.digest} {MOST_TRAINED}"
+        return workspace.judged_records() / "features" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npy"
 
 
 def read_pool(
@@ -119,12 +142,10 @@ def read_pool(
         except (image_check.RejectedItem, DataError, OSError, ValueError) as error:
             pool.failures.append(f"{name}: {one_line(error)}")
             continue
-        known.add(str(name), data, checked.likeness)
-        answer = watcher.model.answer(pixels)
-        scene, description = find_proposals(name, pixels, answer, watcher.model.labels, min_score)
-        pool.candidates.append(
-            CandidateImage(name, measure_uncertainty(dict(answer)), watcher.features(pixels), scene, description)
-        )
+        known.add(str(name), checked.likeness, partial(_open_file, folder / name))
+        answer, features = watcher.look(pixels)
+        scene, description = find_proposals(name, pixels, answer, watcher.labels, min_score)
+        pool.candidates.append(CandidateImage(name, measure_uncertainty(dict(answer)), features, scene, description))
     return pool
 
 
@@ -143,24 +164,31 @@ def find_proposals(
     return ImageProposals(name, image["width"], image["height"], boxes), description or "nothing"
 
 
-def read_training(
-    records: Path, manifest: Manifest, watcher: Watcher, known: KnownImages, advance: Advance
-) -> np.ndarray:
-    """Add the pictures of the training set to `known`, and return the features of at most MOST_TRAINED of them."""
-    store = RecordReader(records, manifest.splits[TRAIN], "skip")
-    wanted = set(np.linspace(0, store.examples - 1, min(MOST_TRAINED, store.examples)).round().astype(int).tolist())
+def add_training(material: Material, known: KnownImages) -> None:
+    """Add the pictures of the training set to `known`."""
+    contents = read_contents(material)
+    for number, (name, likeness) in enumerate(zip(contents.names, contents.likeness, strict=True)):
+        known.add(f"training example {name}", int(likeness), partial(picture_at, material, number))
+
+
+def read_training(material: Material, watcher: Watcher) -> np.ndarray:
+    """Return the features of at most MOST_TRAINED training examples, which are kept for the next time."""
+    place = watcher.place_of(material)
+    try:
+        return np.load(place)
+    except (OSError, ValueError):
+        pass  # nothing is kept yet, or a crash cut it off
+    examples = material.split.examples
+    wanted = np.linspace(0, examples - 1, min(MOST_TRAINED, examples)).round().astype(int)
     features = []
-    for number, name, encoded in _list_training(store):
-        advance()
-        known.add(name, encoded)
-        if number in wanted:
-            features.append(watcher.features(decode_stored(encoded)))
-    return np.array(features, np.float32)
-
-
-def _list_training(store: RecordReader) -> Iterator[tuple[int, str, bytes]]:
-    for number in range(store.examples):
-        [data] = store.read(np.array([number]))
-        frames = decode_features(data).get("image/encoded") if data else None
-        if data and frames and isinstance(frames[0], bytes):
-            yield number, f"training example {store.names(np.array([number]))[0]}", frames[0]
+    with progress("read", len(wanted), "training examples") as bar:
+        for at in range(0, len(wanted), AT_ONCE):
+            some = [middle_frame(features_at(material, int(number))) for number in wanted[at : at + AT_ONCE]]
+            features.append(watcher.features([decode_stored(encoded) for encoded in some]))
+            bar.advance(len(some))
+    everything = np.concatenate(features)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    partly = place.with_suffix(".partial.npy")
+    np.save(partly, everything)
+    partly.replace(place)
+    return everything

@@ -2,6 +2,7 @@
 
 extractor = FeatureExtractor(trained)
 extractor.extract([pixels, ...])   # of uint8 (h, w, 3) of any size: as the network sees them, and (n, channels)
+extractor.answer(pixels)           # what the network answers, and (channels,), by one pass
 """
 
 from collections.abc import Sequence
@@ -10,10 +11,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.inference.predict.model_interface import make_fit, restore_network
+from bakeoff.export.nms_numpy import Predictions
+from bakeoff.export.saved_model import first_of
+from bakeoff.foundation.tf_graph import compile_graph
+from bakeoff.inference.predict.model_interface import any_size, make_fit, restore_network
 from bakeoff.inference.predict.select_model import Trained
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.network import Network, select
+from bakeoff.learning.tasks.task import make_task
 
 BATCH = 16
 BACKBONE = "backbone"
@@ -28,20 +33,33 @@ def feature_network(model: Network, network: keras.Model) -> keras.Model:
     return keras.Model(network.inputs[0], keras.ops.mean(maps, axis=tuple(range(1, len(maps.shape) - 1))))
 
 
-def pooled_features(network: keras.Model, images: np.ndarray) -> np.ndarray:
-    """Return float32 (n, channels) of images (n, size, size, 3) as `pixels.fit` leaves them; of `feature_network`."""
-    parts = [network(images[at : at + BATCH], training=False).numpy() for at in range(0, len(images), BATCH)]
-    return np.concatenate(parts).astype(np.float32)
-
-
 class FeatureExtractor:
     """A trained network that computes features of pictures, each resized as evaluation does it and seen as a whole."""
 
     def __init__(self, trained: Trained) -> None:
-        self._network = feature_network(trained.model, restore_network(trained))
-        self._fit = make_fit(View.of(trained.model), trained.model.task)
+        model, whole = trained.model, restore_network(trained)
+        network = feature_network(model, whole)
+        both = keras.Model(whole.inputs[0], {"answer": whole.output, "features": network.outputs[0]})
+        task = make_task(model, trained.labels, multi_label=trained.multi_label)
+        self._fit = make_fit(View.of(model), model.task)
+        self._network = compile_graph(
+            lambda images: network(images, training=False),
+            input_signature=[tf.TensorSpec([None, *network.inputs[0].shape[1:]], tf.float32)],
+        )
+
+        def look(image: tf.Tensor) -> tuple[Predictions, tf.Tensor]:
+            seen = both(self._fit(image)[None], training=False)
+            return task.predict(seen["answer"]), seen["features"][0]
+
+        self._look = compile_graph(look, input_signature=[any_size(model.task)])
+
+    def answer(self, pixels: np.ndarray) -> tuple[Predictions, np.ndarray]:
+        """Return what the network answers about a picture as a whole, and its features."""
+        answer, features = self._look(tf.constant(pixels))
+        return first_of(answer), features.numpy().astype(np.float32)
 
     def extract(self, pictures: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return what the network sees, (n, size, size, 3), and its features, (n, channels)."""
         shown = np.stack([self._fit(tf.constant(picture)).numpy() for picture in pictures])
-        return shown, pooled_features(self._network, shown)
+        parts = [self._network(shown[at : at + BATCH]).numpy() for at in range(0, len(shown), BATCH)]
+        return shown, np.concatenate(parts).astype(np.float32)

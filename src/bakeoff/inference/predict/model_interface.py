@@ -51,7 +51,7 @@ class TrainedModel:
         task, fit = make_task(model, self.labels, multi_label=trained.multi_label), make_fit(View.of(model), self.task)
         self._answer = compile_graph(
             lambda image: task.predict(network(fit(image)[None], training=False)),
-            input_signature=[_any_size(self.task)],
+            input_signature=[any_size(self.task)],
         )
         self.tiles = tiles_of(model)
 
@@ -93,12 +93,12 @@ def opened(source: Path | Trained) -> Model:
 def make_fit(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
     """Return a function that brings an image or a clip of any size to what the network sees."""
 
-    @partial(compile_graph, input_signature=[_any_size(task)])
+    @partial(compile_graph, input_signature=[any_size(task)])
     def fit(image: tf.Tensor) -> tf.Tensor:
         return augment_and_resize.fit({"image": image}, view)["image"]
 
     return fit
 
 
-def _any_size(task: str) -> tf.TensorSpec:
+def any_size(task: str) -> tf.TensorSpec:
     return tf.TensorSpec([None, None, None, 3] if task == "video" else [None, None, 3], tf.uint8)
