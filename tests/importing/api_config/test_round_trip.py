@@ -25,8 +25,9 @@ def again(run: Run, manifest: Manifest, variant: Variant) -> Run:
 
 
 def imported_groups(run: Run) -> dict[str, Any]:
-    """What a pipeline.config can say of a variant."""
-    return {group: getattr(run, group) for group in ("model", "lr", "optimizer", "train")}
+    """What a pipeline.config can say of a variant; it has no field for TensorBoard."""
+    train = replace(run.train, tensorboard=False)
+    return {"train": train} | {group: getattr(run, group) for group in ("model", "lr", "optimizer")}
 
 
 def test_every_detection_option_comes_back_as_it_was(detector: str, variant: Variant, manifest: Manifest) -> None:
@@ -39,7 +40,7 @@ def test_every_recipe_comes_back_as_it_was(
 ) -> None:
     """The four starting models of ftc-ml, the FRC recipes, the demo.
 
-    The file has no field for how often to save, nor for an optimizer's decay, look ahead and betas.
+    The file has no field for how often to save and for TensorBoard, nor for an optimizer's decay, look ahead and betas.
     """
     run = variant(**recipe, export=WITH_STEPS)
     back = again(run, manifest, variant)
@@ -47,7 +48,8 @@ def test_every_recipe_comes_back_as_it_was(
     fixed_there = {"weight_decay": 0.0, "nesterov": False, "beta_1": 0.9, "beta_2": 0.999}
     omitted = {key: value for key, value in fixed_there.items() if key in vars(run.optimizer)}
     assert back.optimizer == replace(run.optimizer, **omitted)
-    assert replace(back.train, checkpoint_every_steps=run.train.checkpoint_every_steps) == run.train
+    unsaid = {"checkpoint_every_steps": run.train.checkpoint_every_steps, "tensorboard": run.train.tensorboard}
+    assert replace(back.train, **unsaid) == run.train
     if request.node.callspec.id.startswith("ftc_"):  # nothing is lost, also where the length is only the cosine's end
         assert imported_groups(back) == imported_groups(run)
         assert imported_groups(again(variant(**recipe), manifest, variant)) == imported_groups(run)

@@ -48,7 +48,10 @@ def opened(target: Target, model: Any) -> tuple[keras.Model, Any]:
     with warnings.catch_warnings(action="ignore"):
         mlflow.set_tracking_uri(target.address)
         uri = f"models:/{model.model_id}"
-        return mlflow.keras.load_model(uri), mlflow.pyfunc.load_model(uri)
+        try:
+            return mlflow.keras.load_model(uri), mlflow.pyfunc.load_model(uri)
+        finally:
+            mlflow.set_tracking_uri(None)  # it would hold for all later tests of this process
 
 
 def png(pixels: np.ndarray) -> bytes:
