@@ -74,7 +74,7 @@ def make_workspace(folder: Path, *, example: bool) -> list[str]:
     """Write the files of a workspace that are not there, and return their names. Raises WorkspaceError."""
     require_room_for_workspace(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    if find_repository(folder) is None:
+    if not _is_in_repository(folder):
         run("init", "--quiet", folder=folder)
     written = []
     content: str | None
@@ -104,8 +104,9 @@ def require_room_for_workspace(folder: Path) -> None:
     for outer in here.parents:
         if (outer / PIPELINE).is_file() and (outer / CONF).is_dir():
             raise WorkspaceError(f"{folder}: is inside the workspace {outer}; choose a folder beside it")
-    own = dict(_files(example=True)) | dict(_files(example=False))
-    taken = [name for name in own if name not in GROWN and not _is_ours(here / name, name)]
+    own, with_data = dict(_files(example=False)), dict(_files(example=True))
+    may_differ = [name for name in own if name in GROWN or name.startswith((".dvc/", "data/", "models/"))]
+    taken = [name for name in own if name not in may_differ and not _is_one_of(here / name, own[name], with_data[name])]
     if (here / CONF).is_dir():
         known = {here / name for name in own}
         taken += [
@@ -118,21 +119,17 @@ def require_room_for_workspace(folder: Path) -> None:
         raise WorkspaceError(f"{folder}: {names}: must be free for a workspace; choose another folder, or move it away")
 
 
-def find_repository(folder: Path) -> Path | None:
-    """Return the root of the git repository that holds the folder."""
+def _is_in_repository(folder: Path) -> bool:
     try:
-        return Path(run("rev-parse", "--show-toplevel", folder=folder).decode().strip())
+        run("rev-parse", "--show-toplevel", folder=folder)
     except WorkspaceError:
-        return None
+        return False
+    return True
 
 
-def _is_ours(path: Path, name: str) -> bool:
-    """Whether a file is missing, or is one that `init` wrote and nobody changed; DVC's own and folders' rules may be
-    others'."""
-    if not path.exists() or name.startswith((".dvc/", "data/", "models/")):
-        return True
-    written = [content for example in (False, True) for one, content in _files(example=example) if one == name]
-    return path.is_file() and path.read_text("utf-8", "replace") in written
+def _is_one_of(path: Path, *contents: str) -> bool:
+    """Whether a file is missing, or is one that `init` wrote and nobody changed."""
+    return not path.exists() or (path.is_file() and path.read_text("utf-8", "replace") in contents)
 
 
 def _files(*, example: bool) -> Iterator[tuple[str, str]]:

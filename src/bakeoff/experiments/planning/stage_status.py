@@ -7,7 +7,7 @@ stage's keys of run.yaml are compared with the variant as it would be rendered.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class DvcState:
     locked: dict[str, dict[str, Any]]
     changed: dict[str, dict[str, Any]]  # stage -> path -> how
     cached: list[dict[str, Any]]
+    code: Mapping[str, str] = field(default_factory=dict)  # what the stage of the installed code writes, where it is
 
 
 def stages_ahead(
@@ -36,7 +37,7 @@ def stages_ahead(
     it again for the next variant; `until` leaves out what that stage does not need."""
     known = known or read_known()
     files = {**files, workspace.PROMISE.as_posix(): workspace.PROMISED}  # render_config writes it anew
-    files[workspace.CODE.as_posix()] = code_lines()  # the first stage does, where there is one
+    files[workspace.CODE.as_posix()] = known.code
     made: dict[str, str | None] = {}  # output -> its hash; None: only a run will tell
     ahead = {}
     for name in _in_order(known.stages, known.stages if until is None else [until]):
@@ -125,7 +126,8 @@ def _read_known(status: Callable[[], Mapping[str, Any]]) -> DvcState:
             raise WorkspaceError(f"{lock}: must hold what DVC writes, got something else; {again}")
     runs = (read_yaml(file.read_text("utf-8", "replace")) for file in dvc.cached_runs())
     cached = [entry for entry in runs if _is_entry(entry) and "cmd" in entry]
-    return DvcState(stages, locked, _changed(status()), cached)
+    code = code_lines() if CODE_STAGE in stages else {}
+    return DvcState(stages, locked, _changed(status()), cached, code)
 
 
 def _read_stages(file: Path, remedy: str) -> dict[str, dict[str, Any]]:

@@ -28,7 +28,6 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import building
 from bakeoff.foundation.git import git
 from bakeoff.foundation.progress import print_line
-from bakeoff.foundation.shipped import CODE_STAGE, code_lines
 from bakeoff.learning.run_file.parse import flat
 
 RECORDS_STAGE = "build_records"
@@ -42,7 +41,7 @@ class DataChoices:
         """`now` is params.yaml. Without `may_build` there are only records that an earlier sweep built."""
         self._now, self._may_build = now, may_build
         self._deps = [str(dep) for dep in known.stages[RECORDS_STAGE].get("deps", [])]
-        self._code = code_lines()[RECORDS_STAGE] if CODE_STAGE in known.stages else None  # None: it is among the deps
+        self._code = known.code.get(RECORDS_STAGE)  # None: it is among the deps
         self._found: dict[str, Path] = {}
 
     def find(self, overrides: Sequence[str], data: Any) -> Path:
