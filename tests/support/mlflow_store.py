@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.tracking.store.target import Target
+from support.imports import ROOT
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -26,6 +27,15 @@ __all__ = ["Courier", "Delivery", "MlflowClient", "StoredWork", "connect", "find
 def copy_store(store: Path, name: str = "store.db") -> Target:
     """Return a copy, in this folder, of a store."""
     return Target(f"sqlite:///{Path(shutil.copy(store, name)).resolve()}", "bakeoff")
+
+
+def write_workspace(target: Target) -> None:
+    """Make this folder a workspace whose runs are in a store."""
+    shutil.copytree(ROOT / "conf", "conf")
+    Path("dvc.yaml").touch()
+    Path("params.yaml").write_text(
+        f"experiment: demo\ndata: {{use: digits}}\ntrack: {{use: mlflow, uri: '{target.uri}'}}\n"
+    )
 
 
 def deliver(journal: Path, target: Target, through: Callable[[MlflowClient], Any] = lambda client: client) -> None:

@@ -22,10 +22,9 @@ from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
 from bakeoff.tracking.tracker import Tracker
 from support.commands import run_bakeoff
-from support.imports import ROOT
 from support.made_checkpoints import FINGERPRINT, IDENTITY, RUN, Trained, trained
 from support.messages import missing_in
-from support.mlflow_store import copy_store, deliver, find_work, open_store
+from support.mlflow_store import copy_store, deliver, find_work, open_store, write_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
 HERE = continue_run.here(IDENTITY)  # the run's identity, by the code and libraries of today
@@ -43,11 +42,7 @@ def target(workspace: Path, new_store: Path) -> Target:
     with_more.close()
     deliver(journal, target)
     shutil.rmtree(".bakeoff")
-    shutil.copytree(ROOT / "conf", "conf")
-    Path("dvc.yaml").touch()
-    Path("params.yaml").write_text(
-        f"experiment: demo\ndata: {{use: digits}}\ntrack: {{use: mlflow, uri: '{target.uri}'}}\n"
-    )
+    write_workspace(target)
     return target
 
 

@@ -12,10 +12,9 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.tracking.register_checkpoint import register_checkpoint
 from bakeoff.tracking.store.target import Target
 from support.commands import CommandOutput, run_bakeoff
-from support.imports import ROOT
 from support.made_checkpoints import RUN, trained
 from support.messages import missing_in
-from support.mlflow_store import deliver, find_work, open_store
+from support.mlflow_store import deliver, find_work, open_store, write_workspace
 from support.stored_networks import NetworkTraining
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
@@ -24,11 +23,7 @@ Register = Callable[..., CommandOutput]
 
 @pytest.fixture
 def target(store_of_small: Target) -> Target:
-    shutil.copytree(ROOT / "conf", "conf")
-    Path("dvc.yaml").touch()
-    Path("params.yaml").write_text(
-        f"experiment: demo\ndata: {{use: digits}}\ntrack: {{use: mlflow, uri: '{store_of_small.uri}'}}\n"
-    )
+    write_workspace(store_of_small)
     return store_of_small
 
 

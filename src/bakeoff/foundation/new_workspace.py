@@ -14,7 +14,7 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.formatting import format_names
 from bakeoff.foundation.git import run
-from bakeoff.foundation.shipped import list_groups, list_options, shipped_folder
+from bakeoff.foundation.shipped import list_option_folders, list_options, shipped_folder
 from bakeoff.foundation.workspace import CODE, CONF, PARAMS
 
 PIPELINE = Path("dvc.yaml")
@@ -140,7 +140,7 @@ def _files(*, example: bool) -> Iterator[tuple[str, str]]:
     for name in GROWN:
         lines = (shipped / name).read_text(encoding="utf-8").splitlines(keepends=True)
         yield name, "".join(line for line in lines if not line.startswith(OF_THE_REPOSITORY))
-    groups = [group for group in list_groups(shipped / CONF) if list_options(shipped / CONF, group)]
+    groups = [group for group in list_option_folders(shipped / CONF) if list_options(shipped / CONF, group)]
     rows = (f"| {group} | {', '.join(list_options(shipped / CONF, group))} |\n" for group in groups)
     yield (CONF / "README.md").as_posix(), ABOUT_CONF + "".join(rows)
     for group in groups:

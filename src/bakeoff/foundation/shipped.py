@@ -39,7 +39,7 @@ def list_options(conf: Path, group: str) -> list[str]:
     return sorted({file.stem for folder in conf_folders(conf) for file in (folder / group).glob("*.yaml")})
 
 
-def list_groups(conf: Path) -> list[str]:
+def list_option_folders(conf: Path) -> list[str]:
     return sorted({path.name for folder in conf_folders(conf) if folder.is_dir() for path in _folders_in(folder)})
 
 

@@ -15,7 +15,7 @@ from hydra.core.override_parser.types import Glob, Override
 from bakeoff.config.compose.overrides import locate, parse_overrides
 from bakeoff.experiments.sweep.params_diff import format_value
 from bakeoff.foundation.errors import ConfigError, show
-from bakeoff.foundation.shipped import find_conf, list_groups, list_options
+from bakeoff.foundation.shipped import find_conf, list_option_folders, list_options
 from bakeoff.learning.run_file.yaml_file import read_mapping
 
 SWEEPER = "hydra/sweeper"
@@ -135,7 +135,7 @@ def list_values(override: Override, conf: Path, most: int) -> list[str]:
 def _match_options(override: Override, conf: Path, where: str) -> list[str]:
     folder, pattern = find_conf(conf, override.key_or_group), override.value()
     if not folder.is_dir():
-        raise ConfigError(f"{where}: glob(…) is for options of a group; one of: {', '.join(list_groups(conf))}")
+        raise ConfigError(f"{where}: glob(…) is for options of a group; one of: {', '.join(list_option_folders(conf))}")
     names = list_options(conf, override.key_or_group)
     assert isinstance(pattern, Glob)
     matches = pattern.filter(names)
