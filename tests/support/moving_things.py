@@ -34,14 +34,15 @@ def draw(seconds: float) -> Image.Image:
     return image
 
 
-def write_film(path: Path, seconds: float) -> None:
+def write_film(path: Path, seconds: float, first: float = 0) -> None:
+    """Film so many seconds from a moment on."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream("mpeg4", rate=RATE)
         stream.width, stream.height = SIZE
         stream.pix_fmt, stream.bit_rate = "yuv420p", 4_000_000
         stream.codec_context.time_base = Fraction(1, RATE)
         for number in range(round(seconds * RATE)):
-            frame = av.VideoFrame.from_ndarray(np.asarray(draw(number / RATE)), format="rgb24")
+            frame = av.VideoFrame.from_ndarray(np.asarray(draw(first + number / RATE)), format="rgb24")
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
 

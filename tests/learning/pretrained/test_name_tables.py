@@ -17,10 +17,11 @@ from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFp
 from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import in_words
-from bakeoff.learning.pretrained.name_tables import HERE, KINDS, Kind, find_differences, find_names, read_table
+from bakeoff.learning.pretrained.name_tables import KINDS, find_differences, find_names
 from bakeoff.learning.pretrained.tf_checkpoint import layers_of
 from support.first_weights import start_in
 from support.messages import missing_in
+from support.tf_checkpoints import keys_of, write_checkpoint
 from support.unfilled import unfilled
 
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -56,33 +57,6 @@ def built(name: str, num_classes: int = 3) -> keras.Model:
     return unfilled(lambda: NETWORKS[name].build(num_classes))
 
 
-def keys_of(network: keras.Model, kind: Kind, root: str) -> dict[str, str]:
-    """Every key that a table may give, a star and a number made up; the first line of each layer counts."""
-    every = [
-        (ours, (root if file.parent.name == "backbones" else "") + theirs)
-        for file in sorted((HERE / kind.name).rglob("*.tsv"))
-        if not (file.parent.name == "backbones" and file.stem not in backbone_of(network))
-        for ours, theirs in read_table(file)
-    ]
-    from bakeoff.learning.pretrained.name_tables import _scopes
-
-    keys = {}
-    for layer in layers_of(network):
-        scope = next(_scopes(layer.name, every), None)
-        if scope is not None:
-            scope = scope.replace("/*_", "/layer_").replace("*", "Some").replace("#", "64")
-            keys |= {path: kind.key(scope, variable) for path, variable in layer.variables}
-    return keys
-
-
-def backbone_of(network: keras.Model) -> str:
-    names = {layer.name for layer in network.layers}
-    backbones = {"Conv1": "mobilenet_v2", "conv1": "mobilenet_v1", "conv1_conv": "resnet50", "conv2d": "inception_v3"}
-    if "conv4_block23_out" in names:
-        return "resnet101"
-    return next(backbone for layer, backbone in backbones.items() if layer in names)
-
-
 @pytest.mark.parametrize("root", TF2.roots)
 @pytest.mark.parametrize("name", ["maps", "lite pyramid", "layers before", *PYRAMIDS])
 def test_every_variable_of_a_detector_is_found_under_each_root(name: str, root: str) -> None:
@@ -116,13 +90,6 @@ def test_a_place_in_a_backbone_follows_from_its_number(network: str, path: str, 
     assert keys_of(built(network), TF2, "")[path] == key
 
 
-def write(path: Path, arrays: dict[str, np.ndarray]) -> Path:
-    tf.raw_ops.SaveV2(
-        prefix=str(path), tensor_names=list(arrays), shape_and_slices=[""] * len(arrays), tensors=list(arrays.values())
-    )
-    return path
-
-
 def arrays_of(name: str, num_classes: int = 3) -> dict[str, np.ndarray]:
     network = built(name, num_classes)
     keys, random = keys_of(network, TF2, TF2.roots[0]), np.random.default_rng(0)
@@ -137,7 +104,7 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As an archive of the model zoo unpacks."""
     folder = tmp_path_factory.mktemp("ssd") / "checkpoint"
     folder.mkdir()
-    write(folder / "ckpt-0", arrays_of("maps"))
+    write_checkpoint(folder / "ckpt-0", arrays_of("maps"))
     return folder.parent
 
 
@@ -186,7 +153,7 @@ def test_parts_are_limited_as_the_types_of_that_api_limit_them(zoo: Path) -> Non
 
 def test_a_folder_means_its_newest_checkpoint(tmp_path: Path) -> None:
     for number in (2, 10):
-        write(tmp_path / f"ckpt-{number}", arrays_of("maps"))
+        write_checkpoint(tmp_path / f"ckpt-{number}", arrays_of("maps"))
     assert load(tmp_path)[1]["source"].endswith("/ckpt-10")
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "/elsewhere/ckpt-2"\n')
     assert load(tmp_path)[1]["source"].endswith("/ckpt-2")
@@ -234,7 +201,7 @@ def test_what_loads_from_tensorflow_1_and_computes_something_else_is_said(name: 
 def test_a_start_from_tensorflow_1_says_on_the_screen_what_differs(tmp_path: Path) -> None:
     keys, random = keys_of(built("pyramid of v1"), TF1, "FeatureExtractor/"), np.random.default_rng(0)
     arrays = {keys[one.path]: random.normal(size=one.shape) for one in built("pyramid of v1").weights}
-    path = write(tmp_path / "model.ckpt", {key: array.astype(np.float32) for key, array in arrays.items()})
+    path = write_checkpoint(tmp_path / "model.ckpt", {key: array.astype(np.float32) for key, array in arrays.items()})
     _, report = load(path, V1)
     assert report["left_random"] == [] and len(report["differs"]) == 1
     assert missing_in(in_words(report, Init("model.ckpt"))[-1], "TensorFlow 1", "pyramid") == []
@@ -257,7 +224,7 @@ def test_a_checkpoint_of_another_size_is_refused(zoo: Path) -> None:
 
 
 def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
-    data = write(tmp_path / "ckpt-0", arrays_of("maps")).with_name("ckpt-0.data-00000-of-00001")
+    data = write_checkpoint(tmp_path / "ckpt-0", arrays_of("maps")).with_name("ckpt-0.data-00000-of-00001")
     data.write_bytes(data.read_bytes()[:5000])
     with pytest.raises(DataError, match=r"/ckpt-0: cannot be read .*TensorFlow checkpoint \("):
         load(tmp_path / "ckpt-0")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bakeoff.foundation.errors import ConfigError, DataError
 from support.first_weights import Small, firsts, numbered, start
+from support.tf_checkpoints import write_checkpoint
 
 
 @pytest.fixture
@@ -18,13 +18,7 @@ def tf_checkpoint(tmp_path: Path) -> Path:
         "Extractor/Conv/BatchNorm/moving_mean": np.full(4, 8.0, np.float32),
         "Logits/weights": np.full((4, 90), 9.0, np.float32),
     }
-    tf.raw_ops.SaveV2(
-        prefix=str(tmp_path / "model.ckpt-500"),
-        tensor_names=list(names),
-        shape_and_slices=[""] * len(names),
-        tensors=list(names.values()),
-    )
-    return tmp_path / "model.ckpt-500"
+    return write_checkpoint(tmp_path / "model.ckpt-500", names)
 
 
 def table(folder: Path, *lines: str) -> Path:
