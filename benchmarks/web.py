@@ -28,8 +28,9 @@ from bakeoff.tracking.store.target import Target
 RUNS, IMAGES, METRIC_VALUES = 200, 20_000, 200
 REPEATS = 5
 PAGES = {
-    "Models": "/", "a run": f"/runs/{0:016x}", "Train": "/train", "Data": "/data", "counts": "/data/field/summary",
-    "pictures": "/data/field", "one picture": "/data/field/pictures/19999", "Labels": "/labels",
+    "Models": "/models", "a run": f"/runs/{0:016x}", "Train": "/train", "Photos": "/photos",
+    "counts": "/data/field/summary", "pictures": "/data/field", "one picture": "/data/field/pictures/19999",
+    "Labels": "/labels",
     "frames to label": "/labels/field/frames",
 }  # fmt: skip
 LABEL = (

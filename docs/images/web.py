@@ -106,7 +106,7 @@ class Walk:
 
     async def bring_in(self, film: Path) -> None:
         """Send a film, and wait for its pictures."""
-        await self.open("/data")
+        await self.open("/photos")
         document = await self.page.call("DOM.getDocument")
         node = await self.page.call("DOM.querySelector", nodeId=document["root"]["nodeId"], selector="#file")
         await self.page.call("DOM.setFileInputFiles", files=[str(film)], nodeId=node["nodeId"])
@@ -196,7 +196,7 @@ class Walk:
         await self.page.click("document.querySelector('#train [type=submit]')")
         await self.wait_for_errand()
         name = await self._new_run(known)
-        await self.open("/")
+        await self.open("/models")
         await self.page.wait_for(f"!document.getElementById('budget').innerText.includes('{NOTHING_RESERVED}')")
         return name
 
@@ -258,7 +258,7 @@ class Walk:
         await self.open(f"/runs/{name}")
         await self.page.click("document.querySelector('#run [data-what=take]')")
         await self.wait_for_errand()
-        await self.open("/")
+        await self.open("/models")
         minutes = await self.page.see("document.getElementById('budget').innerText")
         assert NOTHING_RESERVED in minutes and " 0.0 are spent" not in minutes, minutes
         self.notes.append(minutes)
@@ -280,7 +280,7 @@ async def walk(address: str, folder: Path, pictures: Path | None = None) -> tupl
             name = await way.train()
             await way.stop_and_go_on(name)
             longer = await way.train_more(name)
-            await way.open("/")
+            await way.open("/models")
             await way.shoot("models")
             await way.open(f"/compare?run={name}&run={longer}")
             await way.shoot("compare")

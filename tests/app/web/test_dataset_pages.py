@@ -56,7 +56,7 @@ def send(page: Page, path: str, content: bytes, offset: int = 0, size: int | Non
 def test_a_dataset_is_counted_and_shown_with_what_was_rejected(page: Page, folder: Path) -> None:
     root = dataset(folder, "field", "ball", "cube")
     voc(root, "page", "ball", image=HTML)
-    assert "field" in page.get("/data").text
+    assert "field" in page.get("/photos").text
     summary = page.get("/data/field/summary").text
     assert "1 cannot be used" in summary and "ball" in summary
     text = page.get("/data/field").text

@@ -40,7 +40,8 @@ ID = "0b9f1c2d3e4f5a6b7c8d9e0f1a2b3c4d"
 OPENCV = "opencv-contrib-python-headless>=4.10"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")]
 PAGES = (
-    "/", f"/runs/{'a' * 16}", f"/runs/{'b' * 16}/remove", "/train", f"/train?more={'b' * 16}", "/data", "/data/match",
+    "/models", "/robot", f"/runs/{'a' * 16}", f"/runs/{'b' * 16}/remove", "/train", f"/train?more={'b' * 16}",
+    "/photos", "/data/match",
     f"/compare?run={'b' * 16}&run={'c' * 16}", "/labels", "/labels/match", "/activity",
     "/activity/20260102-030405-abcdef", "/nothing",
 )  # fmt: skip

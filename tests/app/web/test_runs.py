@@ -38,7 +38,7 @@ def runs(folder: Path) -> Path:
 def test_every_state_has_a_row_of_its_own(page: Page, folder: Path) -> None:
     for number, state in enumerate(State):
         made(runs(folder), f"f{number:015x}", state, run_id=f"{number:032x}")
-    text = page.get("/").text
+    text = page.get("/models").text
     for state in State:
         assert f"pill-{state.value}" in text
     assert text.count('<tr id="run-') == len(State) == 11
@@ -46,7 +46,7 @@ def test_every_state_has_a_row_of_its_own(page: Page, folder: Path) -> None:
 
 def test_names_are_shown_as_text(page: Page, folder: Path) -> None:
     made(runs(folder), "a" * 16, State.FAILED, name="<script>alert(1)</script>", run_id=ID)
-    for path in ("/", f"/runs/{'a' * 16}"):
+    for path in ("/models", f"/runs/{'a' * 16}"):
         assert "<script>alert" not in page.get(path).text
         assert "&lt;script&gt;alert(1)" in page.get(path).text
 

@@ -19,19 +19,19 @@ TOKEN = "s3cret-of-this-workspace"
 
 def test_the_page_answers_its_own_machine(page: Page) -> None:
     for host in ("127.0.0.1", "localhost", "[::1]"):
-        assert page.get("/", Host=f"{host}:{page.port}").code == 200
+        assert page.get("/models", Host=f"{host}:{page.port}").code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "127.0.0.1"])
 def test_a_foreign_name_that_points_here_is_refused(page: Page, host: str) -> None:
-    answer = page.get("/", Host=host)
+    answer = page.get("/models", Host=host)
     assert answer.code == 403
     assert "`bakeoff web`" in answer.text
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1"])
 def test_another_page_may_not_ask(page: Page, origin: str) -> None:
-    assert page.get("/", Origin=origin).code == 403
+    assert page.get("/models", Origin=origin).code == 403
     answer = page.ask("POST", "/runs/any/act", b"{}", Origin=origin, X_Bakeoff="page")
     assert answer.code == 403
     assert origin in answer.text
@@ -58,18 +58,18 @@ def test_every_answer_forbids_foreign_scripts_frames_and_guesses(page: Page) -> 
 
 def test_the_token_is_needed_once_and_then_the_cookie(folder: Path) -> None:
     with served(token=TOKEN) as page:
-        assert page.get("/").code == 403
+        assert page.get("/models").code == 403
         assert page.get("/?token=another").code == 403
-        assert page.get("/", Cookie=f"bakeoff-{page.port}=another").code == 403
+        assert page.get("/models", Cookie=f"bakeoff-{page.port}=another").code == 403
         answer = page.get(f"/activity?of=1&token={TOKEN}")
         assert answer.code == 200 and 'content="0;url=/activity?of=1"' in answer.text
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie and "SameSite=strict" in cookie
-        assert page.get("/", Cookie=cookie.partition(";")[0]).code == 200
+        assert page.get("/models", Cookie=cookie.partition(";")[0]).code == 200
         assert page.ask("POST", f"/runs/any/act?token={TOKEN}", b"{}", X_Bakeoff="page").code == 403
-        assert page.get("/", Host=f"192.168.1.7:{page.port}").code == 403  # known, and asked for the token
-        assert not missing_in(page.get("/", Host=f"192.168.1.7:{page.port}").text, "token", ".bakeoff/web/token")
-        assert "printed" in page.get("/", Host=f"evil.example:{page.port}").text
+        assert page.get("/models", Host=f"192.168.1.7:{page.port}").code == 403  # known, and asked for the token
+        assert not missing_in(page.get("/models", Host=f"192.168.1.7:{page.port}").text, "token", ".bakeoff/web/token")
+        assert "printed" in page.get("/models", Host=f"evil.example:{page.port}").text
 
 
 @pytest.mark.parametrize("path", ["//evil.example/", "/%5cevil.example/", "/%2fevil.example/"])
@@ -125,10 +125,10 @@ def test_the_command_asks_for_a_token_on_this_machine_too(folder: Path, monkeypa
     browser.chmod(0o755)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     with command("--open") as (page, address):
-        assert page.get("/").code == 403
+        assert page.get("/models").code == 403
         query = address.partition("/?")[2]
         cookie = page.get(f"/?{query}").headers["set-cookie"].partition(";")[0]
-        assert page.get("/", Cookie=cookie).code == 200
+        assert page.get("/models", Cookie=cookie).code == 200
     entry = folder / ".bakeoff/web/open.html"
     assert opened.read_text(encoding="utf-8").strip() == entry.as_uri()  # other people see how a browser is started
     assert address in entry.read_text(encoding="utf-8") and entry.stat().st_mode & 0o077 == 0
@@ -137,7 +137,7 @@ def test_the_command_asks_for_a_token_on_this_machine_too(folder: Path, monkeypa
 def test_the_command_asks_for_no_token_if_that_is_wanted(folder: Path) -> None:
     (folder / "dvc.yaml").touch()
     with command("--no-token") as (page, address):
-        assert page.get("/").code == 200 and "token" not in address
+        assert page.get("/models").code == 200 and "token" not in address
     argv = [sys.executable, "-m", "bakeoff", "web", "--no-token", "--host", "0.0.0.0"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -170,7 +170,7 @@ def test_an_unknown_page_is_refused_with_escaped_text(page: Page) -> None:
 def test_a_connection_that_asks_nothing_is_closed(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise connections that send a letter now and then take all descriptors of the server."""
     monkeypatch.setattr("bakeoff.app.web.app.SECONDS_TO_ASK", 0.3)
-    asked = f"GET / HTTP/1.1\r\nHost: {page.own}\r\n".encode()
+    asked = f"GET /models HTTP/1.1\r\nHost: {page.own}\r\n".encode()
     for sent in (b"", asked, asked + b"\r\n" + asked):  # nothing, half a head, a request and half of another
         with socket.create_connection(("127.0.0.1", page.port), timeout=20) as connection:
             connection.sendall(sent)
@@ -178,4 +178,4 @@ def test_a_connection_that_asks_nothing_is_closed(page: Page, monkeypatch: pytes
             while piece := connection.recv(65536):
                 answer += piece
         assert answer.startswith(b"HTTP/1.1 200") == (sent.count(b"GET") == 2)
-    assert page.get("/").code == 200
+    assert page.get("/models").code == 200

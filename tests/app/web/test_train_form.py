@@ -106,11 +106,11 @@ def test_data_that_jobs_would_lack_are_handed_to_dvc_and_git(workspace: Path) ->
 
 
 def test_the_form_reserves_minutes_and_says_what_is_left(page: Page, workspace: Path) -> None:
-    assert "minutes" not in page.get("/").text and "f-person" not in page.get("/train").text
+    assert "minutes" not in page.get("/models").text and "f-person" not in page.get("/train").text
     (workspace / "conf/team.yaml").write_text("minutes: 60\npeople: {ann: 20}\n", encoding="utf-8")
     run = workspace / ".bakeoff/runs"
     made(run, "a" * 16, State.RUNNING, training_seconds=360.0, spent_seconds=360.0, longest_seconds=1200.0)
-    assert "<strong>40.0 of 60 minutes</strong>" in page.get("/").text
+    assert "<strong>40.0 of 60 minutes</strong>" in page.get("/models").text
     form = page.get("/train").text
     assert '<option value="ann">ann, 20.0 left</option>' in form and "honest counter between friends" in form
     for more, field, parts in (

@@ -6,8 +6,8 @@ from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.background_commands import BackgroundCommand
+from bakeoff.app.web.refusals import NotFound
 from bakeoff.app.web.responses import plain, show_page
-from bakeoff.app.web.safe_paths import NotFound
 from bakeoff.foundation.html import template
 
 SHOWN = 3  # on every page

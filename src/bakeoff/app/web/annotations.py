@@ -25,8 +25,8 @@ from bakeoff.app.web.pixel_boxes import (
     read_boxes,
     require_class,
 )
-from bakeoff.app.web.responses import Conflict
-from bakeoff.app.web.safe_paths import NotFound, own_folder, require_file, require_inside
+from bakeoff.app.web.refusals import Conflict, NotFound
+from bakeoff.app.web.safe_paths import own_folder, require_file, require_inside
 from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files, stays_inside
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError

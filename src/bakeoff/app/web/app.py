@@ -16,7 +16,8 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bakeoff.app.web import activity, comparing, dataset_pages, label_pages, runs, train_form, uploads
-from bakeoff.app.web.responses import BadRequest, end_quietly, show_fault, show_missing, show_problem, show_static
+from bakeoff.app.web.refusals import BadRequest
+from bakeoff.app.web.responses import end_quietly, show_fault, show_missing, show_problem, show_static
 from bakeoff.app.web.security import Guard, ServerAddress
 from bakeoff.foundation.errors import BakeoffError
 

@@ -24,7 +24,8 @@ from typing import Any
 
 from filelock import FileLock
 
-from bakeoff.app.web.safe_paths import NotFound, own_folder
+from bakeoff.app.web.refusals import NotFound
+from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.experiments.runs.cleanup import is_held_file
 from bakeoff.experiments.sweep.sweep_manifest import LOCK
 from bakeoff.foundation import dvc, workspace

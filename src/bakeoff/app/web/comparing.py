@@ -32,7 +32,7 @@ def show_comparison(request: Request) -> Response:
     verdicts = [_judge(gathered, ids[0], other) for other in ids[1 : 1 + MOST_VERDICTS]]
     lines = [f"bakeoff compare {shlex.join(ids)}", *(f"bakeoff better {ids[0]} {other}" for other in ids[1:])]
     return show_page(
-        "web_comparison.html.jinja", "/", f"{len(ids)} runs compared", rows=[make_row(run) for run in runs],
+        "web_comparison.html.jinja", "/models", f"{len(ids)} runs compared", rows=[make_row(run) for run in runs],
         verdicts=verdicts, lines=lines[: 1 + MOST_VERDICTS],
         table="/compare/table?" + urlencode([("run", name) for name in names]),
     )  # fmt: skip

@@ -19,8 +19,9 @@ from bakeoff.app.web.datasets import (
     read_contents,
     recall_contents,
 )
+from bakeoff.app.web.refusals import NotFound
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of
-from bakeoff.app.web.safe_paths import NotFound, require_inside
+from bakeoff.app.web.safe_paths import require_inside
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, read_image
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, DataError
@@ -36,7 +37,7 @@ SECONDS = re.compile(r"\d{1,5}(\.\d{1,3})?")
 @plain
 def show_datasets(request: Request) -> Response:
     return show_page(
-        "web_data.html.jinja", "/data", "Data", names=list_datasets(), unread=list_unread_folders(),
+        "web_data.html.jinja", "/photos", "Photos", names=list_datasets(), unread=list_unread_folders(),
         chosen=chosen_data(), has_report=workspace.RECORDS_PAGE.is_file(),
     )  # fmt: skip
 
@@ -67,7 +68,7 @@ def show_dataset(request: Request) -> Response:
     first = (page - 1) * PICTURES
     shown = [*enumerate(contents.pictures)][first : first + PICTURES]
     return show_page(
-        "web_dataset.html.jinja", "/data", name, name=name, contents=contents, shown=shown, page=page, pages=pages,
+        "web_dataset.html.jinja", "/photos", name, name=name, contents=contents, shown=shown, page=page, pages=pages,
         option=option_file(name).read_text(encoding="utf-8"),
     )  # fmt: skip
 
@@ -109,14 +110,14 @@ def bring_in(request: Request, tree: Tree) -> Response:
     if folder := text_of(tree, "folder"):
         path = require_inside(workspace.RAW, folder)
         command = ["bakeoff", "import", path.as_posix(), *called]
-        return answer_with(background_commands.begin(key, f"Read {path.as_posix()}", [command], after="/data"))
+        return answer_with(background_commands.begin(key, f"Read {path.as_posix()}", [command], after="/photos"))
     path = uploads.take_whole(text_of(tree, "upload"), text_of(tree, "file"))
     own = path.relative_to(workspace.main_workspace()).as_posix()
     if path.is_file() and not path.name.lower().endswith(".zip"):
         return answer_with(_take_frames(tree, key, path, own))
     kind = ["--as", text_of(tree, "as")] if text_of(tree, "as") else []
     command = ["bakeoff", "import", own, *called, *kind]
-    return answer_with(background_commands.begin(key, f"Import {path.name}", [command], after="/data"))
+    return answer_with(background_commands.begin(key, f"Import {path.name}", [command], after="/photos"))
 
 
 def _take_frames(tree: Tree, key: str, path: Path, own: str) -> background_commands.BackgroundCommand:
@@ -137,11 +138,11 @@ def _take_frames(tree: Tree, key: str, path: Path, own: str) -> background_comma
 @changes
 def write_combination(request: Request, tree: Tree) -> Response:
     file = combine(text_of(tree, "names").splitlines(), text_of(tree, "name"))
-    return JSONResponse({"written": file.as_posix(), "goto": "/data"})
+    return JSONResponse({"written": file.as_posix(), "goto": "/photos"})
 
 
 ROUTES = [
-    Route("/data", show_datasets),
+    Route("/photos", show_datasets),
     Route("/data-report", show_records),
     Route("/data-import", bring_in, methods=["POST"]),
     Route("/data-combine", write_combination, methods=["POST"]),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.app.web.dataset_summary import FORMAT, DatasetImage, DatasetSummary, keep, recall
-from bakeoff.app.web.safe_paths import NotFound
+from bakeoff.app.web.refusals import NotFound
 from bakeoff.config.compose.option_lookup import PRESET
 from bakeoff.dataset.sources.dataset import Item, part_folders
 from bakeoff.dataset.sources.paths import make_printable

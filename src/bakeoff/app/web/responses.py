@@ -10,14 +10,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from bakeoff.app.web.safe_paths import NotFound
-from bakeoff.foundation.errors import BakeoffError, name_fault
+from bakeoff.app.web.refusals import BadRequest, Conflict, NotFound
+from bakeoff.app.web.work_steps import list_steps
+from bakeoff.foundation.errors import name_fault
 from bakeoff.foundation.html import template
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 MOST_JSON = 2_000_000  # bytes of a request
-TABS = (("/", "Models"), ("/train", "Train"), ("/data", "Data"), ("/labels", "Labels"))
 # Pages that other commands wrote. They run one script, whose digest they hold, and reach nothing.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-popups; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
@@ -27,17 +27,9 @@ Tree = dict[str, Any]
 View = Callable[[Request], Awaitable[Response]]
 
 
-class Conflict(BakeoffError):
-    """Somebody else changed it in between; `tree` is how it is now."""
-
-    def __init__(self, text: str, tree: Tree) -> None:
-        self.tree = tree
-        super().__init__(text)
-
-
 def show_page(name: str, tab: str, title: str, /, *, code: int = 200, **values: Any) -> Response:
     """Return a filled template. `tab` is the address of the part of the page that it belongs to."""
-    html = template.render(name, title=title, tabs=TABS, tab=tab, **values)
+    html = template.render(name, title=title, steps=list_steps(), tab=tab, **values)
     return HTMLResponse(html.encode("utf-8", "backslashreplace"), code)
 
 
@@ -85,10 +77,6 @@ async def read_json(request: Request) -> Tree:
 def _refuse_constant(text: str) -> None:
     """Refuse NaN and infinities, which are no JSON."""
     raise ValueError(text)
-
-
-class BadRequest(BakeoffError):
-    """A request that no page of this version sends."""
 
 
 def text_of(tree: Mapping[str, Any], key: str, default: str = "") -> str:

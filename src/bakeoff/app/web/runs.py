@@ -15,9 +15,11 @@ from starlette.routing import Route
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with, strip_parts
 from bakeoff.app.web.curve_drawings import draw_curves
+from bakeoff.app.web.refusals import NotFound
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of
 from bakeoff.app.web.robot_zip import pack
-from bakeoff.app.web.safe_paths import NotFound, require_file, require_inside
+from bakeoff.app.web.safe_paths import require_file, require_inside
+from bakeoff.app.web.work_steps import MODELS, ROBOT, list_steps
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs, read_run
 from bakeoff.experiments.runs.run_status import State, Status, headline_of
 from bakeoff.experiments.sweep.team_quota import Account, count_minutes, load_team
@@ -34,6 +36,7 @@ SHEET = re.compile(r"\d{8,}\.jpg")
 ENDS = {"max_minutes": "ended by its longest time", "early_stopping": "ended early, for it got no better"}
 PIECE = 1 << 20  # bytes of a download that are read at once
 MLFLOW_PORTS = range(5000, 5020)
+MOST_TAKEN_ALONG = 30  # models that are listed
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,20 @@ def list_accounts(runs: Sequence[KnownRun] | None = None) -> list[Account]:
 def show_list(request: Request) -> Response:
     runs = known_runs()
     rows = [make_row(run) for run in runs]
-    return show_page("web_models.html.jinja", "/", "Models", rows=rows, accounts=list_accounts(runs))
+    return show_page("web_models.html.jinja", MODELS, "Models", rows=rows, accounts=list_accounts(runs))
+
+
+@plain
+def lead_on(request: Request) -> Response:
+    """Send the browser to the step that is next."""
+    return RedirectResponse(next((step.address for step in list_steps() if step.is_next), MODELS), 303)
+
+
+@plain
+def show_robot(request: Request) -> Response:
+    """Return the finished models, the newest first, to be taken along."""
+    rows = [make_row(run) for run in known_runs() if run.state == State.SUCCEEDED]
+    return show_page("web_robot.html.jinja", ROBOT, "Robot", rows=rows[:MOST_TAKEN_ALONG])
 
 
 def run_parts(name: str) -> dict[str, str]:
@@ -161,7 +177,7 @@ def report_of(run: KnownRun) -> Path:
 @plain
 def show_run(request: Request) -> Response:
     run = find_run(request.path_params["name"])
-    return show_page("web_run.html.jinja", "/", f"Run {make_row(run).name}", run=run, **_facts(run))
+    return show_page("web_run.html.jinja", MODELS, f"Run {make_row(run).name}", run=run, **_facts(run))
 
 
 @plain
@@ -215,7 +231,7 @@ def show_removal(request: Request) -> Response:
     [leftover] = these_runs([run], [one for one in known_runs() if not one.waits], named_by())
     commands = [" ".join(command) for command in _removal(run, leftover.named_by)]
     return show_page(
-        "web_removal.html.jinja", "/", f"Remove run {make_row(run).name}", run=run, leftover=leftover,
+        "web_removal.html.jinja", MODELS, f"Remove run {make_row(run).name}", run=run, leftover=leftover,
         size=format_size(leftover.bytes), commands_to_run=commands,
     )  # fmt: skip
 
@@ -253,7 +269,7 @@ def act(request: Request, tree: Tree) -> Response:
             raise WorkspaceError(f"{name}: no experiment holds its result, so there is nothing to apply")
         return answer_with(background_commands.begin(key, f"Apply {name}", [["dvc", "exp", "apply", experiment]]))
     if what == "remove":
-        return answer_with(background_commands.begin(key, f"Remove {name}", _removal(run, named), after="/"))
+        return answer_with(background_commands.begin(key, f"Remove {name}", _removal(run, named), after="/models"))
     raise WorkspaceError(f"{what!r}: must be stop, resume, register, take or remove; reload the page")
 
 
@@ -264,7 +280,9 @@ def _way_on(run: KnownRun) -> list[str]:
 
 
 ROUTES = [
-    Route("/", show_list),
+    Route("/", lead_on),
+    Route("/models", show_list),
+    Route("/robot", show_robot),
     Route("/runs/{name}", show_run),
     Route("/runs/{name}/sheets/{sheet}", show_sheet),
     Route("/runs/{name}/report", show_evaluation),

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path, PurePosixPath
 
+from bakeoff.app.web.refusals import NotFound
 from bakeoff.dataset.sources import paths
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, show
@@ -12,10 +13,6 @@ LONGEST_PART = paths.LONGEST_PART - len(".partial")  # an upload adds that
 CONTROL = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 DRIVE = re.compile(r"^[A-Za-z]:")
 OWN = "web"  # the page's own folder below .bakeoff/
-
-
-class NotFound(DataError):
-    """Nothing has the name that was asked for."""
 
 
 def own_folder(name: str) -> Path:

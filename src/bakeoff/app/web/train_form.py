@@ -296,7 +296,7 @@ def start(request: Request, tree: Tree) -> Response:
     commands = prepare(wanted.data)
     commands += [add, [*background_commands.QUEUE]]
     title = f"Train on {wanted.data}"
-    return answer_with(background_commands.begin(text_of(tree, "key"), title, commands, notes=notes, after="/"))
+    return answer_with(background_commands.begin(text_of(tree, "key"), title, commands, notes=notes, after="/models"))
 
 
 def _refuse_another(wanted: Wanted) -> None:

@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bakeoff.app.web.responses import BadRequest, Conflict, plain
+from bakeoff.app.web.refusals import BadRequest, Conflict
+from bakeoff.app.web.responses import plain
 from bakeoff.app.web.safe_paths import own_folder, require_inside
 from bakeoff.foundation.errors import DataError, WorkspaceError, is_disk_full
 from bakeoff.importing.datasets.copying import KEPT_FREE
