@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")  # does something to a terminal
+
 
 def format_size(number: float) -> str:
     for unit in ("B", "kB", "MB"):
@@ -36,6 +38,11 @@ def as_number(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return None
+
+
+def make_printable(name: str) -> str:
+    """Return the name so that it does nothing to a terminal or a page."""
+    return CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", name)
 
 
 def shorten(text: str, longest: int) -> str:

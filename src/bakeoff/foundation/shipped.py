@@ -56,6 +56,11 @@ def shown_path(path: Path, conf: Path) -> Path:
     return path
 
 
+def built_in_options(conf: Path) -> Path:
+    """Return the folder of the built-in options, as messages name it."""
+    return shown_path(conf_folders(conf)[-1], conf)
+
+
 def hydra_search_path(conf: Path) -> list[str]:
     """Return the override by which Hydra looks among the built-in options, too."""
     more = [f"file://{folder.resolve().as_posix()}" for folder in conf_folders(conf)[1:]]

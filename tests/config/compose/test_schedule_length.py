@@ -1,8 +1,8 @@
 """Runs shorter than the intervals of their options, and runs without an end."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from shutil import copytree
 
 import pytest
 
@@ -10,9 +10,10 @@ from bakeoff.config.compose.checks import Records
 from bakeoff.config.compose.compose import Composed, compose
 from bakeoff.config.compose.derive import resolve
 from bakeoff.config.compose.variant import parse_variant
-from bakeoff.config.compose.whole_run import Run
+from bakeoff.config.compose.whole_run import Run, as_tree
 from bakeoff.learning.plan.phases import plan_phases
-from bakeoff.learning.plan.run_length import is_endless
+from bakeoff.learning.plan.run_length import is_endless, read_steps
+from bakeoff.tracking.results.results import params_of
 from support.any_variant import FACTS, MANIFEST
 from support.imports import ROOT
 from support.messages import missing_in
@@ -117,10 +118,21 @@ def test_checkpoints_that_the_user_keeps_must_fit_the_cut_interval() -> None:
 
 def test_an_option_file_of_the_user_is_refused_by_its_line(tmp_path: Path) -> None:
     conf = tmp_path / "conf"
-    copytree(CONF, conf)
+    shutil.copytree(CONF, conf)
     (conf / "lr/mine.yaml").write_text("defaults: [ftc_ssd_mobilenet_v2_320]\nwarmup_steps: 900\n")
     lines = refused(FTC, "lr=mine", "train.steps=500", *RANDOM_WEIGHTS, conf=conf)
     assert not missing_in("\n".join(lines), "lr/mine.yaml:2", "lr.warmup_steps", "500", "900")
+
+
+def test_an_option_of_the_user_with_the_name_of_a_predecessors_is_his(tmp_path: Path) -> None:
+    """As in a workspace of an installed bakeoff, whose conf/ has own options alone."""
+    own = tmp_path / "conf/lr/ftc_ssd_mobilenet_v2_320.yaml"
+    own.parent.mkdir(parents=True)
+    shortened_run, _ = resolved(FTC, "train.steps=500", *RANDOM_WEIGHTS, conf=tmp_path / "conf")
+    assert shortened_run is not None
+    shutil.copy(CONF / "lr/ftc_ssd_mobilenet_v2_320.yaml", own)
+    lines = refused(FTC, "train.steps=500", *RANDOM_WEIGHTS, conf=tmp_path / "conf")
+    assert not missing_in("\n".join(lines), own.as_posix(), "lr.warmup_steps", "500", "2000")
 
 
 def test_a_run_without_an_end_is_resolved_with_its_remarks() -> None:
@@ -128,6 +140,9 @@ def test_a_run_without_an_end_is_resolved_with_its_remarks() -> None:
     assert run is not None and is_endless(run.derived.steps)
     remarks = "\n".join(composed.problems.warnings)
     assert not missing_in(remarks, "train.steps", "train.max_minutes", "train.early_stopping.patience")
+    params = params_of(as_tree(run))
+    assert {params[f"derived.{key}"] for key in ("steps", "epochs", "phases.all.steps")} == {"unlimited"}
+    assert is_endless(read_steps(params["derived.steps"])) and read_steps("20") == 20
     for end in ("+train.max_minutes=5", "+train.early_stopping={patience: 3}"):
         _, composed = resolved("train.steps=unlimited", "lr=constant", end)
         assert not [line for line in composed.problems.warnings if "train.steps:" in line]

@@ -79,6 +79,26 @@ def test_a_git_remote_that_cannot_be_written_is_reported_before_the_first_job(pl
         FarSweep.prepare(replace(sweep(), snapshot="HEAD"))
 
 
+def test_what_jobs_need_is_pushed_once_before_the_first_job(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git("init", "--quiet", "--bare", "../remote.git")
+    git("remote", "add", "origin", "../remote.git")
+    dvc_remote(place, place.parent / "data")
+    git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--allow-empty", "--message=one")
+    for name in ("data/weights/zoo.dvc", "data/raw/hall.dvc"):
+        (place / name).parent.mkdir(parents=True)
+        (place / name).touch()
+    pushed: list[tuple[str, ...]] = []
+    monkeypatch.setattr(dvc, "answer", lambda *words: pushed.append(words))
+    trains = replace(sweep(sweep_job(1)), snapshot="HEAD")
+    FarSweep.prepare(trains)
+    builds = replace(sweep_job(2), stages=("build_records", *sweep_job(2).stages))
+    FarSweep.prepare(replace(trains, jobs=(*trains.jobs, builds)))
+    assert [words[2:] for words in pushed] == [
+        ("build_records", "data/weights/zoo.dvc"),
+        ("build_records", "data/raw/hall.dvc", "data/weights/zoo.dvc"),
+    ]
+
+
 def test_a_node_gets_its_own_job_the_settings_of_remotes_and_earlier_reports(place: Path) -> None:
     (place / ".dvc").mkdir()
     (place / ".dvc/config.local").write_text(

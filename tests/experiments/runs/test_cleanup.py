@@ -100,19 +100,21 @@ def test_a_run_whose_lock_a_process_holds_is_never_removed(runs: Path) -> None:
     assert (runs / "done/1-run/00000050").exists()
 
 
-def test_records_of_other_data_are_found_unless_they_are_being_built(runs: Path, tmp_path: Path) -> None:
-    """`bakeoff evaluate --data` builds them again when it is asked again."""
-    for name in ("0b9f", "3c11"):
-        folder = tmp_path / ".bakeoff/judged" / name
+@pytest.mark.parametrize("shelf", ["judged", "choices"])
+def test_records_of_other_data_are_found_unless_they_are_being_built(runs: Path, tmp_path: Path, shelf: str) -> None:
+    """`bakeoff evaluate --data` and a sweep of `data` build them again when they are asked again."""
+    for name in ("0b9f", "3c11.partial"):
+        folder = tmp_path / ".bakeoff" / shelf / name
         folder.mkdir(parents=True)
         (folder / "manifest.json").write_text("{}", encoding="utf-8")
-        folder.with_name(f"{name}.lock").touch()
-    with FileLock(tmp_path / ".bakeoff/judged/3c11.lock"):
+        folder.with_suffix(".lock").touch()
+    with FileLock(tmp_path / ".bakeoff" / shelf / "3c11.lock"):
         leftovers = list(other_leftovers(0))
-        assert [(left.path.name, left.stays) for left in leftovers] == [("0b9f", None), ("3c11", "is being built")]
+        states = [(left.path.name, left.stays) for left in leftovers]
+        assert states == [("0b9f", None), ("3c11.partial", "is being built")]
         assert all("records of other data" in left.what for left in leftovers)
         assert leftovers[0].remove()
-    assert [left.path.name for left in other_leftovers(0)] == ["3c11"]
+    assert [left.path.name for left in other_leftovers(0)] == ["3c11.partial"]
 
 
 def test_fetched_weights_and_half_written_files_are_found(runs: Path, tmp_path: Path) -> None:

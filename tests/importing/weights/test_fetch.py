@@ -331,7 +331,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "another MD5": ({"md5": "0" * 32}, r"net\.tar\.gz: .*MD5 0{32}\W.*\b[0-9a-f]{32}\b"),
     "no address": (
         {"source": None},
-        r"^net: no public address\b.*data/weights/zoo/net/.*net\.tar\.gz\b.*\$BAKEOFF_WEIGHTS\b",
+        r"^net: .*\baddress\b.*data/weights/zoo/net/.*net\.tar\.gz\b.*\$BAKEOFF_WEIGHTS\b",
     ),
     "a licence that forbids": (
         {"forbids": "commercial use", "licence": "CC-BY-NC-4.0"},

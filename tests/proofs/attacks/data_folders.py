@@ -16,8 +16,9 @@ from bakeoff.dataset.building.build import build
 from bakeoff.dataset.records.shards import locate_examples, read_frame
 from bakeoff.dataset.records.wire import decode_features
 from bakeoff.dataset.sources.dataset import Dataset, part_folders
-from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, make_printable
+from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES
 from bakeoff.dataset.sources.tfrecords import TfRecords
+from bakeoff.foundation.formatting import make_printable
 from bakeoff.importing.datasets.detect_format import make_source
 from bakeoff.importing.datasets.import_dataset import Request, bring_in
 from proofs.attacks.campaign import Attempt, Campaign, Wrong

@@ -9,6 +9,7 @@ from bakeoff.app.cli.command_options import Command, absolute_path, argument, op
 from bakeoff.app.cli.terminal import print_columns
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.progress import print_line
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ class ImportCommand(Command):
 
 def _list_counts(survey: "Survey") -> Iterator[tuple[str, ...]]:
     from bakeoff.dataset.records.record import SPLITS
-    from bakeoff.dataset.sources.paths import make_printable
     from bakeoff.importing.datasets.detect_format import UNSAID
 
     sides = [side for side in (*SPLITS, UNSAID) if survey.images[side]]

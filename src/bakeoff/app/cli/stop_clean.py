@@ -95,7 +95,7 @@ class CleanCommand(Command):
     def run(self) -> None:
         leftovers = _find(self)
         if not leftovers:
-            print_line("nothing is in .bakeoff/runs or .bakeoff/fetched")
+            print_line("nothing is in .bakeoff/ that can be removed")
             return
         print_columns([HEAD, *map(_row, leftovers)])
         for leftover in remove_confirmed(leftovers, "nothing to remove by these rules", sure=self.yes):

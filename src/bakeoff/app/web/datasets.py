@@ -12,10 +12,10 @@ from bakeoff.app.web.dataset_summary import FORMAT, DatasetImage, DatasetSummary
 from bakeoff.app.web.refusals import NotFound
 from bakeoff.config.compose.option_lookup import PRESET
 from bakeoff.dataset.sources.dataset import Item, part_folders
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, ConfigError, DataError
 from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.shipped import find_conf, list_options
 from bakeoff.importing.datasets.detect_format import Survey, make_source
 from bakeoff.importing.datasets.tree import Layout

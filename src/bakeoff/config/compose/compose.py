@@ -8,21 +8,22 @@ from typing import Any
 from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, Chooser, ChosenOption, ConfigLayer
 from bakeoff.config.compose.schedule_length import SetBy
 from bakeoff.foundation.errors import ConfigError
-from bakeoff.foundation.shipped import find_conf
+from bakeoff.foundation.shipped import built_in_options, find_conf
 from bakeoff.learning.run_file.parse import Problems
 from bakeoff.learning.run_file.yaml_file import Document, KeyPath, read_mapping
 
 # Options with the intervals of a predecessor, which were made for its long runs.
-RECIPES = frozenset(
-    ("lr/frc_cosine", "lr/ftc_fpnlite", "lr/ftc_ssd_mobilenet_v1_fpn_640", "lr/ftc_ssd_mobilenet_v2_320",
-     "train/frc", "train/inception_from_scratch")
+RECIPES = (
+    "lr/frc_cosine", "lr/ftc_fpnlite", "lr/ftc_ssd_mobilenet_v1_fpn_640", "lr/ftc_ssd_mobilenet_v2_320",
+    "train/frc", "train/inception_from_scratch",
 )  # fmt: skip
 
 
 class Composed:
     """The composed groups; one with a mistake in its choice or its files is missing, the mistake is in `problems`."""
 
-    def __init__(self, params: Path) -> None:
+    def __init__(self, params: Path, conf: Path) -> None:
+        self._recipes = {built_in_options(conf) / f"{name}.yaml" for name in RECIPES}
         self.tree: dict[str, Any] = {}
         self.problems = Problems(self.place_of)
         self.chosen: dict[str, ChosenOption] = {}
@@ -46,7 +47,7 @@ class Composed:
         layer = self.layer_of(key)
         if layer is None:
             return None
-        return "recipe" if f"{layer.path.parent.name}/{layer.path.stem}" in RECIPES else "user"
+        return "recipe" if layer.path in self._recipes else "user"
 
     def origin_of_choice(self, group: str) -> str:
         """Return who chose the group's option: a line of params.yaml, or the preset."""
@@ -81,7 +82,7 @@ def compose(
 
     `instead` names options to use in place of those that params.yaml chooses.
     """
-    composed = Composed(params)
+    composed = Composed(params, conf)
     problems = composed.problems
     every_group = list_groups(conf)
     wanted = every_group if groups is None else list(groups)

@@ -19,6 +19,7 @@ from bakeoff.dataset.sources import SOURCES
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.tiles import tiles_of
+from bakeoff.learning.plan.run_length import show_lengths
 from bakeoff.learning.run_file.parse import ABSENT, Problems, flat
 from bakeoff.learning.run_file.settings import Groups, settings_tree
 
@@ -104,7 +105,8 @@ class Value:
 def values_of(run: Run, draft: Draft, composed: Composed) -> list[Value]:
     """Return every key of run.yaml with its value and where that comes from."""
     stated = flat(as_tree(draft))
-    return [Value(key, value, _origin(key, value, stated, composed)) for key, value in flat(as_tree(run)).items()]
+    values = show_lengths(flat(as_tree(run)))
+    return [Value(key, value, _origin(key, value, stated, composed)) for key, value in values.items()]
 
 
 def _origin(key: str, value: Any, stated: Mapping[str, Any], composed: Composed) -> str:

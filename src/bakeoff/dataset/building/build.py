@@ -34,11 +34,10 @@ from bakeoff.dataset.records.manifest import BoxTable, Manifest, write_labels
 from bakeoff.dataset.records.record import SEEN, TRAIN
 from bakeoff.dataset.records.shards import name_index
 from bakeoff.dataset.sources.dataset import Dataset, Part
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.files import building, link_or_copy, sync_file
-from bakeoff.foundation.formatting import format_count
+from bakeoff.foundation.formatting import format_count, make_printable
 from bakeoff.foundation.progress import progress
 from bakeoff.foundation.result_code import deciding_digest
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from bakeoff.dataset.building.catalogue import Catalogue, unpack_item
 from bakeoff.dataset.sources.dataset import Dataset, Part
 from bakeoff.dataset.sources.labels import read_labels, require_known, require_same_labels
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.foundation.errors import DataError, choices
+from bakeoff.foundation.formatting import make_printable
 
 KEY = "data.classes"
 

@@ -10,8 +10,8 @@ from bakeoff.dataset.records.wire import Value, decode_features
 from bakeoff.dataset.sources.dataset import Corners, Item
 from bakeoff.dataset.sources.labels import read_labels
 from bakeoff.dataset.sources.parsing import parse_whole
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.dataset.sources.tfrecords import TfRecords
+from bakeoff.foundation.formatting import make_printable
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
 KEYS = frozenset(

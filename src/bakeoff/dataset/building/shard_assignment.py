@@ -18,9 +18,8 @@ from bakeoff.dataset.records.record import SEEN, SPLITS
 from bakeoff.dataset.sources.dataset import Dataset, Part, hash_place
 from bakeoff.dataset.sources.labels import find_nearest
 from bakeoff.dataset.sources.parsing import quote
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import DataError
-from bakeoff.foundation.formatting import format_count
+from bakeoff.foundation.formatting import format_count, make_printable
 
 MOST_BYTES = 200_000_000  # of a shard
 MOST_NAMED = 10  # classes in a warning

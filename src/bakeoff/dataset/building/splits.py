@@ -11,8 +11,8 @@ from bakeoff.dataset.building.catalogue import Catalogue
 from bakeoff.dataset.building.stratified_split import draw_sides
 from bakeoff.dataset.records.record import SEEN, TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources.dataset import Dataset, Part, SplitSettings, join_names
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.formatting import make_printable
 
 MOST_SHOWN = 80  # characters of a name in a list
 IN_NO_LIST = "in none of the split's lists"

@@ -8,7 +8,7 @@ import numpy as np
 
 from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources.dataset import SplitSettings, hash_place
-from bakeoff.dataset.sources.paths import make_printable
+from bakeoff.foundation.formatting import make_printable
 
 SIDES = (TRAIN, VALIDATION, TEST)
 IN_TRAIN, IN_VALIDATION, IN_TEST = range(len(SIDES))

@@ -26,10 +26,10 @@ from bakeoff.dataset.sources.clips import Clips
 from bakeoff.dataset.sources.dataset import Corners, Dataset, Item, OnBadBox
 from bakeoff.dataset.sources.labels import find_unfit_label
 from bakeoff.dataset.sources.parsing import quote
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import hash_file
+from bakeoff.foundation.formatting import make_printable
 
 if TYPE_CHECKING:
     from bakeoff.dataset.building.video import CheckedClip

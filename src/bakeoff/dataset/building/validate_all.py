@@ -12,8 +12,8 @@ from bakeoff.dataset.building.class_filter import require_chosen
 from bakeoff.dataset.building.worker_tasks import PIECE, BuildPool, Piece
 from bakeoff.dataset.sources.class_folders import list_unlisted
 from bakeoff.dataset.sources.dataset import Dataset, Item, Part
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.progress import Bar, progress
 
 LONGEST_REASON = 500  # characters of why a file cannot be used

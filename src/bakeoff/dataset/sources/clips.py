@@ -22,11 +22,11 @@ from bakeoff.dataset.sources.paths import (
     group_rows,
     list_files,
     locate,
-    make_printable,
     read_rows,
     stays_inside,
 )
 from bakeoff.foundation.errors import require
+from bakeoff.foundation.formatting import make_printable
 
 BETWEEN = "|"  # the labels of a clip in one cell
 GROUPS = ("group", "source", "video")  # columns that name what a clip was cut from

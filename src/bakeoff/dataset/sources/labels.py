@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.dataset.sources.parsing import parse_json, quote
-from bakeoff.dataset.sources.paths import CONTROL, blaming, make_printable, read_text
+from bakeoff.dataset.sources.paths import blaming, read_text
 from bakeoff.foundation.errors import DataError, show
+from bakeoff.foundation.formatting import CONTROL, make_printable
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

@@ -16,6 +16,7 @@ from bakeoff.dataset.sources import parsing
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import find_irregular, open_regular
+from bakeoff.foundation.formatting import CONTROL, make_printable
 
 IMAGE_SUFFIXES = frozenset(
     ".jpg .jpeg .jpe .jfif .png .gif .bmp .webp .tif .tiff .mpo .ppm .pgm .heic .heif .avif".split()
@@ -26,7 +27,6 @@ LONGEST_PART = 255  # bytes of a file's name, in every file system of today
 DEEPEST = 200  # folders within each other
 MOST_COLUMNS = 1000  # of a CSV
 HEAD = 64  # bytes that are enough to recognise a file
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
 FOLDER = "folder"
 LEAVES = "leaves the dataset's folder"
 GONE = "went away while it was read; run the same command again"
@@ -52,11 +52,6 @@ _OTHERS = (
     (rb"PK\x03\x04", "no image: a zip archive"),
     (rb"\s*[{\[]", "no image: text that looks like JSON"),
 )
-
-
-def make_printable(name: str) -> str:
-    """Return the name so that it does nothing to a terminal or a page."""
-    return CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", name)
 
 
 def list_files(root: Path, inside: str = "") -> Iterator[tuple[str, str | None]]:

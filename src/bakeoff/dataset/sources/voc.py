@@ -10,15 +10,9 @@ from xml.etree import ElementTree
 from bakeoff.dataset.sources.class_folders import Unlabelled, list_side_folders, make_unannotated
 from bakeoff.dataset.sources.dataset import Corners, Dataset, Item
 from bakeoff.dataset.sources.parsing import parse_number, parse_xml, quote, read_bytes
-from bakeoff.dataset.sources.paths import (
-    IMAGE_SUFFIXES,
-    list_files,
-    list_folders,
-    locate,
-    make_printable,
-    require_own_folder,
-)
+from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files, list_folders, locate, require_own_folder
 from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.formatting import make_printable
 
 FIRST_SUFFIXES = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG")
 

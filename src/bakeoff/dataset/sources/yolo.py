@@ -17,9 +17,10 @@ from bakeoff.dataset.sources.class_folders import Unlabelled, make_unannotated
 from bakeoff.dataset.sources.dataset import Corners, Dataset, Item, find_side
 from bakeoff.dataset.sources.labels import read_labels
 from bakeoff.dataset.sources.parsing import parse_number, quote, read_text
-from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files, make_printable, stays_inside
+from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, list_files, stays_inside
 from bakeoff.dataset.sources.yolo_yaml import Sides, read_names, read_sides
 from bakeoff.foundation.errors import DataError, require
+from bakeoff.foundation.formatting import make_printable
 
 YAMLS = ("data.yaml", "dataset.yaml", "data.yml")
 DARKNET = "obj.data"

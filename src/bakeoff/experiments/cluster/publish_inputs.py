@@ -11,14 +11,14 @@ from bakeoff.experiments.checkpoint_store.store import DVC, VARIABLE, open_store
 from bakeoff.experiments.cluster.fetch_results import REFS, ref_of
 from bakeoff.experiments.cluster.node_orders import FarJob
 from bakeoff.experiments.runs.list_runs import known_runs
-from bakeoff.experiments.sweep.dvc_experiment import RECORDS_STAGE
+from bakeoff.experiments.sweep.dvc_experiment import needed_files
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.sweep_manifest import FILE, SweepJob, SweepManifest
 from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import without_secrets
 from bakeoff.foundation.git import git
-from bakeoff.foundation.workspace import IN_FLIGHT, WEIGHTS, journals, main_workspace
+from bakeoff.foundation.workspace import IN_FLIGHT, journals, main_workspace
 from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
 from bakeoff.tracking.sync.process import FAR
 
@@ -38,7 +38,10 @@ class FarSweep:
 
     @classmethod
     def prepare(cls, manifest: SweepManifest) -> "FarSweep":
-        """Push the snapshot and the records. Raises WorkspaceError where a remote is missing or cannot be written."""
+        """Push the snapshot, and the records or raw data that jobs need.
+
+        Raises WorkspaceError where a remote is missing or cannot be written.
+        """
         remote = git_remote()
         _require_dvc_remote()
         ref = f"{REFS}/{manifest.id}/snapshot"
@@ -49,8 +52,8 @@ class FarSweep:
                 f"{remote}: far nodes need a git remote that can be written ({error}); "
                 "`git remote set-url origin URL` names another one"
             ) from None
-        weights = [path.as_posix() for path in sorted((main_workspace() / WEIGHTS).rglob("*.dvc"))]
-        dvc.answer("push", "--quiet", RECORDS_STAGE, *weights)
+        needed = {name for stages in ((), *(job.stages for job in manifest.jobs)) for name in needed_files(stages)}
+        dvc.answer("push", "--quiet", *sorted(needed))
         return cls(manifest, remote, ref, git("rev-parse", "--show-prefix"), _read_remote_settings())
 
     def make_job(self, job: SweepJob, files: JobFiles, environment: Mapping[str, str]) -> FarJob:

@@ -9,6 +9,7 @@ from bakeoff.experiments.compare.run_row import VALIDATION
 from bakeoff.experiments.learning_curve.errors_by_size import Measure, Measurements
 from bakeoff.experiments.learning_curve.fit import Interval, find_mean
 from bakeoff.foundation import workspace
+from bakeoff.learning.plan.run_length import read_steps
 from bakeoff.tracking.journal.entries import MetricsEntry
 from bakeoff.tracking.journal.journal import entries_of
 
@@ -28,7 +29,7 @@ class Rise:
 
 def find_rise(measurements: Measurements) -> Rise:
     """Return the rise of the runs on the largest share that took the most steps."""
-    steps = [int(point.run.params["derived.steps"]) for point in measurements.whole]
+    steps = [read_steps(point.run.params["derived.steps"]) for point in measurements.whole]
     most = max(steps)
     longest = [point for point, taken in zip(measurements.whole, steps, strict=True) if taken == most]
     histories = [read_history(point.run.reused_from or point.run.run_id, measurements.measure) for point in longest]

@@ -24,7 +24,11 @@ from bakeoff.tracking.results.results import parse_yaml, trained_digest
 
 SECONDS_OF = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 PARTIAL, LOCKED = "*.partial", ".lock"
-JUDGED = "records of other data, judged on"
+SHELVES = {  # folders of what can be fetched or built again; a lock beside each says that it is being built
+    "fetched weights": workspace.fetched,
+    "records of other data, judged on": workspace.judged_records,
+    "records of other data, of a sweep": workspace.choices,
+}
 WRITTEN_NOW = 3600.0  # seconds; a younger partial file may still be in the making
 LOCK = "dvc.lock"
 WORKSPACE = "workspace"
@@ -111,13 +115,13 @@ def _why_needed(run: KnownRun, others: Sequence[KnownRun]) -> str | None:
 def other_leftovers(older_than: float) -> Iterator[Leftover]:
     """Yield weights and records that can be fetched or built again, and files that a kill left half written."""
     now = time.time()
-    for shelf, what in ((workspace.fetched(), "fetched weights"), (workspace.judged_records(), JUDGED)):
-        for path in sorted(shelf.iterdir()) if shelf.is_dir() else []:
+    for what, shelf in SHELVES.items():
+        for path in sorted(shelf().iterdir()) if shelf().is_dir() else []:
             if path.suffix == LOCKED:
                 continue
             updated = path.stat().st_mtime
             stays = "too young" if now - updated < older_than else None
-            if what == JUDGED and is_held_file(path.with_name(path.name + LOCKED)):
+            if is_held_file(path.with_name(path.name.removesuffix(".partial") + LOCKED)):
                 stays = "is being built"
             yield Leftover(path, what, bytes_below(path), updated, stays=stays)
     for path in sorted((workspace.main_workspace() / workspace.IN_FLIGHT).rglob(PARTIAL)):

@@ -18,7 +18,6 @@ from typing import IO
 
 from bakeoff.dataset.sources.parsing import quote
 from bakeoff.dataset.sources.paths import (
-    CONTROL,
     GONE,
     HEAD,
     IMAGE_SUFFIXES,
@@ -27,10 +26,10 @@ from bakeoff.dataset.sources.paths import (
     LONGEST_PART,
     VIDEO_SUFFIXES,
     list_files,
-    make_printable,
 )
 from bakeoff.foundation.errors import DataError, WorkspaceError, one_line
 from bakeoff.foundation.files import NO_REGULAR_FILE, open_regular
+from bakeoff.foundation.formatting import CONTROL, make_printable
 
 PIECE = 1 << 20  # bytes that are copied at once
 MOST_FILES = 1_000_000

@@ -12,8 +12,9 @@ from bakeoff.dataset.sources import SOURCES
 from bakeoff.dataset.sources.class_folders import list_unlisted
 from bakeoff.dataset.sources.dataset import Dataset, Item, SplitSettings, find_side
 from bakeoff.dataset.sources.parsing import read_lines
-from bakeoff.dataset.sources.paths import format_of, make_printable, read_head, what_instead
+from bakeoff.dataset.sources.paths import format_of, read_head, what_instead
 from bakeoff.foundation.errors import BakeoffError, DataError
+from bakeoff.foundation.formatting import make_printable
 from bakeoff.importing.datasets.detect_class_folders import find_clips, find_image_folders
 from bakeoff.importing.datasets.detect_coco_csv import find_coco, find_csv
 from bakeoff.importing.datasets.detect_voc_yolo import find_voc, find_yolo

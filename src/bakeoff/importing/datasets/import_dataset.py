@@ -9,10 +9,10 @@ from pathlib import Path
 
 from bakeoff.config.compose.option_lookup import PRESET
 from bakeoff.dataset.sources.dataset import find_side
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.foundation.files import building
+from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.progress import print_line
 from bakeoff.importing.datasets.copying import copy_whole, is_of_system
 from bakeoff.importing.datasets.detect_format import OF_BOXES, UNSAID, Survey, survey_folder

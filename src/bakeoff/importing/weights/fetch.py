@@ -90,8 +90,9 @@ def _bring(entry: Entry, places: Places, part: Path, patience: RetryPolicy) -> s
         return file.as_posix()
     if entry.source is None:
         raise ConfigError(
-            f"{entry.name}: no public address of it is known; put its checkpoint into "
-            f"{(places.zoo / entry.name).as_posix()}/, or {entry.file} into the folder that ${MIRROR} names"
+            f"{entry.name}: has no address that a command can fetch; {entry.page.name} names its folder "
+            f"({entry.page.address}); put its checkpoint into {(places.zoo / entry.name).as_posix()}/, "
+            f"or {entry.file} into the folder that ${MIRROR} names"
         )
     download(entry.source, part, entry.size, patience)
     return entry.source

@@ -17,9 +17,9 @@ from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.records.record import VALIDATION
 from bakeoff.dataset.records.shards import locate_examples, read_frame
 from bakeoff.dataset.records.wire import decode_features, frames_in
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.export.nms_numpy import Predictions
 from bakeoff.foundation.errors import DataError, WorkspaceError, one_line, show
+from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.workspace import RECORDS
 from bakeoff.inference.device.host import ANSWERS, BUNDLE, MEASURED, Host
 from bakeoff.inference.predict.light_runtime import small_model, view_of

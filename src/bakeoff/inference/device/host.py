@@ -17,9 +17,8 @@ from threading import Event, Thread
 from typing import IO
 from urllib.parse import urlsplit
 
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import ConfigError, WorkspaceError, one_line
-from bakeoff.foundation.formatting import without_secrets
+from bakeoff.foundation.formatting import make_printable, without_secrets
 
 BENCHMARK, BUNDLE = "bakeoff.inference.device.benchmark", "bundle.zip"
 MEASURED, ANSWERS = "measured.json", "answers.npz"

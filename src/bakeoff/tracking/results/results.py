@@ -16,6 +16,7 @@ from bakeoff.foundation import git
 from bakeoff.foundation.files import append_line, parse_json, read_json_lines, read_text
 from bakeoff.foundation.workspace import DVC_EXPERIMENT, EVALUATION, RUN, TRAINED, journals, main_workspace
 from bakeoff.learning.checkpoints.trained_state import STATE, TrainedState
+from bakeoff.learning.plan.run_length import show_lengths
 from bakeoff.tracking.results.measurements import run_id_of
 
 HISTORY, METRICS = "history.jsonl", "metrics.json"
@@ -32,7 +33,8 @@ COMPARED_BY_NOBODY = (
 def params_of(tree: Mapping[str, Any]) -> dict[str, str]:
     """Return run.yaml as params of MLflow: what variants are compared by, flat, derived values under `derived.`."""
     left_out = tuple(f"{name}." for name in COMPARED_BY_NOBODY)
-    return {key: str(value) for key, value in flatten(tree) if not f"{key}.".startswith(left_out)}
+    values = show_lengths(dict(flatten(tree)))
+    return {key: str(value) for key, value in values.items() if not f"{key}.".startswith(left_out)}
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -18,10 +18,9 @@ from urllib.request import url2pathname
 
 from filelock import FileLock
 
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import sync, sync_names
-from bakeoff.foundation.formatting import without_secrets
+from bakeoff.foundation.formatting import make_printable, without_secrets
 from bakeoff.foundation.workspace import IN_FLIGHT, main_workspace
 from bakeoff.tracking.store.target import LOCAL, RUN_TAG, Target, artifacts_uri, store_file
 

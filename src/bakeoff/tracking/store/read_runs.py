@@ -13,9 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.formatting import without_secrets
+from bakeoff.foundation.formatting import make_printable, without_secrets
 from bakeoff.tracking.store.mlflow_names import metric_from_mlflow, name_from_mlflow, params_from_mlflow
 from bakeoff.tracking.store.stored_run import StoredRun
 from bakeoff.tracking.store.target import RUN_TAG, Target

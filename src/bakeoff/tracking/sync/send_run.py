@@ -18,10 +18,9 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
-from bakeoff.dataset.sources.paths import make_printable
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import link_or_copy, require_whole, sync_file
-from bakeoff.foundation.formatting import without_secrets
+from bakeoff.foundation.formatting import make_printable, without_secrets
 from bakeoff.tracking.journal.artifacts import SENDING, clear_of_kills, kept_file
 from bakeoff.tracking.journal.checkpoints import second_name
 from bakeoff.tracking.journal.entries import (
