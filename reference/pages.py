@@ -6,6 +6,7 @@ from bakeoff.config.compose.variant import KINDS
 from reference.commands import make_command_page
 from reference.examples import make_record_page
 from reference.metrics import make_metric_page
+from reference.python_api import make_python_page
 from reference.settings import make_derived_page, make_group_page, make_preset_page
 from reference.stage_files import make_file_page
 from reference.texts import read_texts
@@ -23,6 +24,7 @@ def make_pages() -> dict[str, str]:
         "derived.md": make_derived_page(),
         "commands.md": make_command_page(),
         "files.md": make_file_page(),
+        "python.md": make_python_page(),
         "records.md": make_record_page(),
         "metrics.md": make_metric_page(),
     }

@@ -5,6 +5,7 @@ copy of the repository, where `import bakeoff` would still find the editable ins
 one; so a workspace with its own `src/bakeoff` takes its modules from there.
 
     import bakeoff
+    bakeoff.runs()  # a table; app/api/functions.py has the functions
     network = bakeoff.load("9e1f70b2")  # the Keras model of a run
 """
 
@@ -16,6 +17,10 @@ import sys
 TYPE_CHECKING = False  # type checkers know this name; `typing` need not be loaded for it
 if TYPE_CHECKING:
     import keras
+
+    from bakeoff.app.api.functions import better, compare, plan, run, runs, sweep, train
+
+__all__ = ["better", "compare", "load", "plan", "run", "runs", "sweep", "train"]
 
 if os.path.isfile("dvc.yaml") and os.path.isdir("src/bakeoff/stages"):
     __path__ = [os.path.realpath("src/bakeoff")]
@@ -46,3 +51,16 @@ def load(run: str | os.PathLike[str] | None = None) -> keras.Model:
     from bakeoff.inference.predict.loading import load_network
 
     return load_network(run)
+
+
+def __getattr__(name: str) -> object:
+    """Return a function of the API, which loads when it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from bakeoff.app.api import functions
+
+    return getattr(functions, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -58,6 +58,10 @@ class BakeoffError(Exception):
 
     exit_code: ClassVar[int] = USER_ERROR
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows of it."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class ConfigError(BakeoffError):
     pass
@@ -163,18 +167,13 @@ def errors_in_one_line() -> Iterator[None]:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.exit(SEEN_ENOUGH)
-    except ModuleNotFoundError as error:
-        if error.name is None or (package := error.name.partition(".")[0]) in ("bakeoff", *sys.stdlib_module_names):
-            raise
-        print(NOT_INSTALLED.format(package), file=sys.stderr)
-        sys.exit(USER_ERROR)
     except Exception as error:
         if _interrupts:
             print(STOPPED, file=sys.stderr)
             sys.exit(INTERRUPTED)
-        if (what := name_fault(error)) is None:
+        if (what := explain(error)) is None:
             raise
-        print(f"{what} and run the same command again", file=sys.stderr)
+        print(what, file=sys.stderr)
         sys.exit(USER_ERROR)
     finally:
         _interrupts.clear()
@@ -182,6 +181,15 @@ def errors_in_one_line() -> Iterator[None]:
             sys.stdout.flush()
         except BrokenPipeError:  # or Python complains when it flushes
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def explain(error: BaseException) -> str | None:
+    """Return the line about a package that is missing or a fault of the machine; None for an error of the code."""
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "bakeoff").partition(".")[0]
+        return None if package in ("bakeoff", *sys.stdlib_module_names) else NOT_INSTALLED.format(package)
+    fault = name_fault(error)
+    return None if fault is None else f"{fault} and run the same command again"
 
 
 def name_fault(error: BaseException) -> str | None:

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from bakeoff.app.web import background_commands, curve_drawings
-from bakeoff.app.web.curve_drawings import draw_curves
+from bakeoff.app.web import background_commands
+from bakeoff.experiments.runs import curve_drawings
+from bakeoff.experiments.runs.curve_drawings import draw_curves
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import Journal, entries

@@ -114,7 +114,7 @@ def test_a_video_is_one_answer_of_a_model_for_clips_and_an_image_none(inputs: Pa
 
 
 def test_a_film_too_long_to_be_one_clip_is_told(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bakeoff.inference.predict.run.CLIP_BYTES", 5 * 62 * 46 * 3)
+    monkeypatch.setattr("bakeoff.inference.predict.read_images.CLIP_BYTES", 5 * 62 * 46 * 3)
     path = write_video(inputs / "film.avi", 9, size=(62, 46))
     work = predicted(tmp_path / "out", path, model=Longest())
     [(_, why)] = work.tally.failures

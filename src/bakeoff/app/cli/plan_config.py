@@ -3,13 +3,11 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.app.cli.command_options import Command, argument, flag, from_here, option
 from bakeoff.app.cli.terminal import RUN, print_columns
 from bakeoff.app.cli.terminal_table import print_folded, print_wrapped
-from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.progress import print_line
 
@@ -85,11 +83,12 @@ def _show_values(overrides: list[str], *, as_json: bool) -> None:
 def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) -> None:
     from bakeoff.config.compose.variant import read_variant
     from bakeoff.config.compose.whole_run import as_tree
+    from bakeoff.experiments.runs.run_yaml import load_run_yaml
     from bakeoff.learning.run_file.parse import differences
 
     if len(names) > 2 or (len(names) == 2 and overrides):
         raise WorkspaceError(f"{' '.join(names + overrides)}: at most two can be compared")
-    trees = [_load_run_yaml(name) for name in names]
+    trees = [load_run_yaml(name) for name in names]
     if len(names) == 1:
         trees.append(as_tree(read_variant(overrides=overrides).whole()))
         names = [*names, "workspace"]
@@ -105,33 +104,3 @@ def _show_differences(names: list[str], overrides: list[str], *, as_json: bool) 
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _load_run_yaml(name: str) -> dict[str, Any]:
-    """Return the run.yaml that a name stands for: of a file, a git revision, a DVC experiment or any other run."""
-    from bakeoff.foundation import git
-    from bakeoff.learning.run_file.read_write import unsealed
-    from bakeoff.learning.run_file.yaml_file import read_mapping
-
-    if Path(name).is_file():
-        return unsealed(read_mapping(Path(name)))
-    text = git.file_at(name, workspace.RUN.as_posix())
-    if text is None:
-        text = _run_yaml_of(name)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name.replace('/', '_')}.yaml"
-        path.write_text(text, encoding="utf-8")
-        return unsealed(read_mapping(path))
-
-
-def _run_yaml_of(name: str) -> str:
-    from bakeoff.tracking.find_run import find_run, target_here
-    from bakeoff.tracking.resolve_name import find_tracked
-    from bakeoff.tracking.store.fetch_artifacts import CONFIG
-
-    names = find_tracked(name, target_here(), " or a file")
-    tracked = find_run(names.run_id)
-    content = tracked.read(CONFIG) if tracked else None
-    if content is None:
-        raise WorkspaceError(f"{names.label}: neither its journal nor MLflow gives its {CONFIG}")
-    return content.decode(encoding="utf-8")

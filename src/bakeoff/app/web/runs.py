@@ -14,12 +14,12 @@ from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with, strip_parts
-from bakeoff.app.web.curve_drawings import draw_curves
 from bakeoff.app.web.refusals import NotFound
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of
 from bakeoff.app.web.robot_zip import pack
 from bakeoff.app.web.safe_paths import require_file, require_inside
 from bakeoff.app.web.work_steps import MODELS, ROBOT, list_steps
+from bakeoff.experiments.runs.curve_drawings import draw_curves
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs, read_run
 from bakeoff.experiments.runs.run_status import State, Status, headline_of
 from bakeoff.experiments.sweep.team_quota import Account, count_minutes, load_team

@@ -16,11 +16,11 @@ from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with
-from bakeoff.app.web.curve_drawings import draw_rate
 from bakeoff.app.web.datasets import chosen_data, option_of, write_choice
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
 from bakeoff.app.web.runs import find_run, list_accounts, make_row
 from bakeoff.dataset.records.manifest import FILE as MANIFEST
+from bakeoff.experiments.runs.curve_drawings import draw_rate
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.sweep_manifest import load_manifest

@@ -18,14 +18,21 @@ GROUP = "evaluate.group"
 VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonVerdict:
+    """Whether run B is better than run A, by the examples that both were evaluated on."""
+
     a: Contender
     b: Contender
     metric: str
     differences: Differences
     too_few: tuple[str, ...]  # classes in fewer groups than are needed
     setbacks: Setbacks | None = None  # of the better one; None where both are equal, or no facts are known
+
+    def __repr__(self) -> str:
+        from bakeoff.experiments.compare.verdict_text import describe_verdict
+
+        return "\n".join(describe_verdict(self))
 
     @property
     def difference(self) -> PairedDifference:

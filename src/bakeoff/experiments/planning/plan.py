@@ -19,6 +19,8 @@ from bakeoff.experiments.planning.stage_status import UNCHANGED, DvcState, readi
 from bakeoff.experiments.planning.time_estimate import BEFORE, TRAIN, Pace, Whole, known_pace, measure_pace, seconds_of
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, choices
+from bakeoff.foundation.formatting import align
+from bakeoff.foundation.html import template
 from bakeoff.foundation.machine import list_gpus
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.metrics.names import choose_judgement
@@ -43,8 +45,10 @@ class PlannedPhase:
     rates: dict[str, float]  # "step 0", "step 50: cosine", ... -> the rate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
+    """What a variant needs and does, before it runs."""
+
     name: str
     variant: dict[str, str]
     task: str
@@ -69,6 +73,17 @@ class Plan:
     warnings: list[str]
     device: dict[str, Any] | None = None  # what export.device makes of the network; None: none is named
     tiles: str | None = None  # what looking at pictures in tiles costs
+
+    def __repr__(self) -> str:
+        return "\n".join(align(self._rows()))
+
+    def _repr_html_(self) -> str:
+        return template.render("notebook_rows.html.jinja", rows=self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        from bakeoff.experiments.planning.plan_rows import list_rows
+
+        return [*list_rows(self), *(("warning", text) for text in self.warnings)]
 
 
 def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[[], DvcState] | None = None) -> Plan:

@@ -76,8 +76,8 @@ def _of_tracked(name: str, run: TrackedRun) -> Recorded:
         name, None if commit == NO_COMMIT else commit, patch, run.tags.get(CHANGES_TAG),
         run.tags.get("bakeoff.git_dirty") == "true", parse_yaml(run.read("config/run.yaml")),
         run.tags.get("bakeoff.records_digest"), _state_of(run),
-        _lines(run.read("train/history.jsonl")), parse_json(run.read("evaluation/metrics.json")), run.tags, None, run,
-        remarks,
+        read_lines(run.read("train/history.jsonl")), parse_json(run.read("evaluation/metrics.json")), run.tags, None,
+        run, remarks,
     )  # fmt: skip
 
 
@@ -86,9 +86,9 @@ def _of_revision(name: str) -> Recorded:
     result = result_of(name)
     run = find_run(result.run_id) if result.run_id else None
     tags = run.tags if run else {}
-    state, history = result.state, _lines(result.history.encode())
+    state, history = result.state, read_lines(result.history.encode())
     if run and not state.is_known:
-        state, history = _state_of(run), _lines(run.read("train/history.jsonl"))
+        state, history = _state_of(run), read_lines(run.read("train/history.jsonl"))
     return Recorded(
         name, git.commit_of(name) or git.commit(name), None, NO_COMMIT, False, result.variant,
         tags.get("bakeoff.records_digest"), state, history, result.metrics, tags, name, run,
@@ -99,5 +99,6 @@ def _state_of(run: TrackedRun) -> TrainedState:
     return TrainedState.from_tree(parse_json(run.read("train/state.json")))
 
 
-def _lines(content: bytes | None) -> tuple[dict[str, Any], ...]:
+def read_lines(content: bytes | None) -> tuple[dict[str, Any], ...]:
+    """Return the lines of a history that can be read."""
     return tuple(entry for line in (content or b"").splitlines() if (entry := parse_json(line)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "templates"
 MARK = "<!-- here a copy says more -->"  # a copy of a page gets more facts here
-STYLE, SCRIPT = "page.css", "page.js"
+STYLE, SCRIPT, NOTEBOOK_STYLE = "page.css", "page.js", "notebook.css"
 
 
 def write_page(file: Path, template: str, **values: Any) -> None:
@@ -63,8 +63,11 @@ def _environment() -> "Environment":
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
-    style, script = (Markup((FOLDER / name).read_text(encoding="utf-8")) for name in (STYLE, SCRIPT))
+    style, script, notebook_style = (
+        Markup((FOLDER / name).read_text(encoding="utf-8")) for name in (STYLE, SCRIPT, NOTEBOOK_STYLE)
+    )
     digest = b64encode(sha256(script.encode()).digest()).decode()  # browsers run this script and no other
     environment.globals |= {"style": style, "script": script, "script_digest": digest, "mark": Markup(MARK)}
+    environment.globals["notebook_style"] = notebook_style
     environment.filters |= {"fixed": "{:.{}f}".format, "count": "{:,}".format}
     return environment

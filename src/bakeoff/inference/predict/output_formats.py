@@ -50,6 +50,12 @@ def rows_of(predictions: Predictions, labels: tuple[str, ...], image: Row) -> li
     return sorted(rows, key=lambda row: -row["score"])
 
 
+def keep_sure(rows: Sequence[Row], min_score: float, task: str) -> list[Row]:
+    """Return the rows with this score or more, best first; a classifier's one answer in any case."""
+    sure = [row for row in rows if row["score"] >= min_score]
+    return sure or list(rows[:1] if task != "detection" else [])
+
+
 def image_row(number: int, name: str, pixels: np.ndarray, frame: int | None = None, rate: float = 1.0) -> Row:
     """Return {"id": 1, "file_name": "photos/a.jpg", "width": 640, "height": 480}, of a frame with number and time."""
     height, width = pixels.shape[-3:-1]

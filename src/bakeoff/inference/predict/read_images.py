@@ -23,6 +23,8 @@ from bakeoff.foundation.tf_loading import quiet_pillow
 SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
 HEAD = 64
 DEFAULT_RATE = Fraction(25)
+CLIP_SIDE = 512  # pixels; larger frames of a clip are made smaller before all of them are kept
+CLIP_BYTES = 500_000_000  # bytes of all frames of a clip
 
 
 @dataclass(frozen=True)
@@ -124,3 +126,21 @@ class Video:
 
     def close(self) -> None:
         self._container.close()
+
+
+def read_clip(video: Video) -> np.ndarray:
+    """Return all frames of a clip, small; a film of an hour is none."""
+    return np.stack(list(_few_bytes(video)))
+
+
+def _few_bytes(video: Video) -> Iterator[np.ndarray]:
+    kept = 0
+    for number, frame in enumerate(video.read()):
+        image = Image.fromarray(frame)
+        image.thumbnail((CLIP_SIDE, CLIP_SIDE), Image.Resampling.BICUBIC)
+        smaller = np.asarray(image)
+        kept += smaller.nbytes
+        if kept > CLIP_BYTES:
+            full = f"{number:,} frames fill {CLIP_BYTES / 1e6:,.0f} MB"
+            raise DataError(f"is too long for one clip, {full}; cut it into clips")
+        yield smaller

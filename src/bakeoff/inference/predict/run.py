@@ -1,28 +1,24 @@
 """Files through a model: answers as lines, and pictures and films with the predictions drawn on them."""
 
 import json
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
-from PIL import Image
 
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.formatting import format_count
 from bakeoff.foundation.progress import Bar
 from bakeoff.inference.predict.object_tracker import Tracks
-from bakeoff.inference.predict.output_formats import Row, draw_answers, film, image_row, rows_of
-from bakeoff.inference.predict.read_images import InputFile, Video, is_video, read_image
+from bakeoff.inference.predict.output_formats import Row, draw_answers, film, image_row, keep_sure, rows_of
+from bakeoff.inference.predict.read_images import InputFile, Video, is_video, read_clip, read_image
 
 if TYPE_CHECKING:
     from bakeoff.inference.predict.model_interface import Model
 
 RESULTS, IMAGES, PICTURES = "results.jsonl", "images.jsonl", "pictures"
-CLIP_SIDE = 512  # pixels; larger frames of a clip are made smaller before all of them are kept
-CLIP_BYTES = 500_000_000  # bytes of all frames of a clip
 
 
 @dataclass
@@ -68,7 +64,7 @@ class FilePredictor:
         if is_video(source.path):
             with closing(Video(source.path)) as video:
                 if of_clips:  # all frames are one answer; it is drawn onto the middle one
-                    frames = np.stack(list(_few_bytes(video)))
+                    frames = read_clip(video)
                     self._draw(source, frames[len(frames) // 2], self._answer(source, frames))
                 else:
                     self._frames(source, video, bar)
@@ -112,9 +108,8 @@ class FilePredictor:
         return rows
 
     def _sure(self, rows: list[Row]) -> list[Row]:
-        """Return what is drawn; a classifier's one answer in any case."""
-        sure = [row for row in rows if row["score"] >= self._min_score]
-        return sure or (rows[:1] if self._model.task != "detection" else [])
+        """Return what is drawn."""
+        return keep_sure(rows, self._min_score, self._model.task)
 
     def _place(self, source: InputFile, suffix: str) -> Path:
         """Return a file of its own, also where two sources have one name."""
@@ -162,17 +157,3 @@ def _frames_of(path: Path) -> int:
 
 def _text(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8")
-
-
-def _few_bytes(video: Video) -> Iterator[np.ndarray]:
-    """Yield all frames of a clip, small; a film of an hour is none."""
-    kept = 0
-    for number, frame in enumerate(video.read()):
-        image = Image.fromarray(frame)
-        image.thumbnail((CLIP_SIDE, CLIP_SIDE), Image.Resampling.BICUBIC)
-        smaller = np.asarray(image)
-        kept += smaller.nbytes
-        if kept > CLIP_BYTES:
-            full = f"{number:,} frames fill {CLIP_BYTES / 1e6:,.0f} MB"
-            raise DataError(f"is too long for one clip, {full}; cut it into clips")
-        yield smaller

@@ -1,4 +1,4 @@
-"""The journal of a run -> its curves as drawings: the losses, and the number by which it is judged."""
+"""The journal of a run, or its history -> its curves as drawings: the losses, and the number by which it is judged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,11 @@ def draw_curves(run_id: str, steps: int) -> list[CurveDrawing]:
     folder = workspace.journals() / run_id
     if not run_id or not (folder / FILE).is_file():
         return []
-    series = _follow(folder).read()
+    return draw_series(_follow(folder).read(), steps)
+
+
+def draw_series(series: Mapping[str, Points], steps: int = 0) -> list[CurveDrawing]:
+    """Draw the losses and the headline among numbers by their names, each by its steps."""
     curves = []
     losses = {name: series[name] for name in (TRAINING_LOSS, VALIDATION_LOSS) if series.get(name)}
     if losses:
