@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bakeoff.foundation import versions
-from bakeoff.foundation.versions import installed_version, library_version, package_of
+from bakeoff.foundation.versions import installed_version, is_newer, library_version, package_of
 from support.imports import ROOT
 from support.workspace_copy import environment
 
@@ -38,3 +38,10 @@ def test_a_version_is_read_without_loading_what_reads_mail() -> None:
     code += "print('email' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_versions_are_in_the_order_of_releases() -> None:
+    ordered = ["0.9", "0.15.0rc1", "0.15.0", "0.15.1.dev3", "0.15.1", "0.16", "1.0"]
+    for at, version_ in enumerate(ordered):
+        assert [is_newer(other, version_) for other in ordered] == [place > at for place in range(len(ordered))]
+    assert not is_newer("0.16.0", "0.16") and not is_newer("0.16", "0.16.0+local")

@@ -39,11 +39,11 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-c", HERE, *arguments]
 
 
-def environment(own: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of DVC. Stages run `python`, which must be the one of this process, and their output must
+def environment(own: Mapping[str, str], python: str = sys.executable) -> dict[str, str]:
+    """Return the environment of DVC. Stages run `python`, which must be the one that runs DVC, and their output must
     appear at once.
     """
-    path = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [own.get("PATH")])])
+    path = os.pathsep.join([str(Path(python).parent), *filter(None, [own.get("PATH")])])
     return {**own, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 

@@ -2,20 +2,21 @@
 
 Its dvc.yaml is the repository's, with models/code.yaml in the place of folders of code. Nothing that is there is
 changed, but for lines added to .gitignore and .dvcignore. dvc.yaml comes last: until then a killed `bakeoff init` is
-gone on with by the same command.
+gone on with by the same command. `bakeoff upgrade` asks what a newer version would write.
 """
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.formatting import format_names
 from bakeoff.foundation.git import run
+from bakeoff.foundation.made_by import MadeBy
 from bakeoff.foundation.shipped import list_option_folders, list_options, shipped_folder
-from bakeoff.foundation.workspace import CODE, CONF, PARAMS
+from bakeoff.foundation.workspace import CODE, CONF, MADE_BY, PARAMS
 
 PIPELINE = Path("dvc.yaml")
 COPIED = (
@@ -76,17 +77,21 @@ def make_workspace(folder: Path, *, example: bool) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     if not _is_in_repository(folder):
         run("init", "--quiet", folder=folder)
-    written = []
-    content: str | None
-    for name, content in _files(example=example):
+    written, files = [], workspace_files(example=example)
+    made_by = MadeBy.of({name: content for name, content in files.items() if is_kept_up(name)})
+    last = {MADE_BY.as_posix(): made_by.text, PIPELINE.as_posix(): files.pop(PIPELINE.as_posix())}
+    for name, own in (files | last).items():
         path = folder / name
-        if name in GROWN:
-            content = _grown(path, content)
-        if content is not None and (name in GROWN or not path.exists()):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        content = grown(path, own.splitlines(keepends=True)) if name in GROWN else own
+        if content is not None and (name in (*GROWN, MADE_BY.as_posix()) or not path.exists()):
             write_whole(path, content, lasting=True)
             written.append(name)
     return written
+
+
+def is_kept_up(name: str) -> bool:
+    """Whether a newer version may change the file. The variant, and folders for own options, are the user's."""
+    return name != PARAMS.as_posix() and not name.endswith("/.gitkeep")
 
 
 def require_room_for_workspace(folder: Path) -> None:
@@ -104,7 +109,7 @@ def require_room_for_workspace(folder: Path) -> None:
     for outer in here.parents:
         if (outer / PIPELINE).is_file() and (outer / CONF).is_dir():
             raise WorkspaceError(f"{folder}: is inside the workspace {outer}; choose a folder beside it")
-    own, with_data = dict(_files(example=False)), dict(_files(example=True))
+    own, with_data = workspace_files(example=False), workspace_files(example=True)
     may_differ = [name for name in own if name in GROWN or name.startswith((".dvc/", "data/", "models/"))]
     taken = [name for name in own if name not in may_differ and not _is_one_of(here / name, own[name], with_data[name])]
     if (here / CONF).is_dir():
@@ -132,23 +137,22 @@ def _is_one_of(path: Path, *contents: str) -> bool:
     return not path.exists() or (path.is_file() and path.read_text("utf-8", "replace") in contents)
 
 
-def _files(*, example: bool) -> Iterator[tuple[str, str]]:
-    """Yield names and contents, dvc.yaml last."""
+def workspace_files(*, example: bool) -> dict[str, str]:
+    """Return the files of a workspace as this version writes them, by name, dvc.yaml last."""
     shipped = shipped_folder()
-    for name in COPIED:
-        yield name, (shipped / name).read_text(encoding="utf-8")
+    files = {name: (shipped / name).read_text(encoding="utf-8") for name in COPIED}
     for name in GROWN:
         lines = (shipped / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        yield name, "".join(line for line in lines if not line.startswith(OF_THE_REPOSITORY))
+        files[name] = "".join(line for line in lines if not line.startswith(OF_THE_REPOSITORY))
     groups = [group for group in list_option_folders(shipped / CONF) if list_options(shipped / CONF, group)]
     rows = (f"| {group} | {', '.join(list_options(shipped / CONF, group))} |\n" for group in groups)
-    yield (CONF / "README.md").as_posix(), ABOUT_CONF + "".join(rows)
-    for group in groups:
-        yield (CONF / group / ".gitkeep").as_posix(), ""
+    files[(CONF / "README.md").as_posix()] = ABOUT_CONF + "".join(rows)
+    files |= {(CONF / group / ".gitkeep").as_posix(): "" for group in groups}
     params = (shipped / PARAMS).read_text(encoding="utf-8")
     values = params[params.index("experiment:") :]
-    yield PARAMS.as_posix(), OWN_DATA + (values if example else re.sub("(?m)^data:.*$", NO_DATA, values))
-    yield PIPELINE.as_posix(), _without_source((shipped / PIPELINE).read_text(encoding="utf-8"))
+    files[PARAMS.as_posix()] = OWN_DATA + (values if example else re.sub("(?m)^data:.*$", NO_DATA, values))
+    files[PIPELINE.as_posix()] = _without_source((shipped / PIPELINE).read_text(encoding="utf-8"))
+    return files
 
 
 def _without_source(pipeline: str) -> str:
@@ -165,10 +169,10 @@ def _without_source(pipeline: str) -> str:
     return "".join(lines)
 
 
-def _grown(path: Path, content: str) -> str | None:
-    """Return a file with the lines of `content` that it lacks; None if it lacks none."""
+def grown(path: Path, lines: Iterable[str]) -> str | None:
+    """Return a file with those of the lines that it lacks; None if it lacks none."""
     there = path.read_text(encoding="utf-8") if path.is_file() else ""
-    lacking = [line for line in content.splitlines() if line not in there.splitlines()]
-    if not any(line and not line.startswith("#") for line in lacking):
+    lacking = [line for line in lines if line.rstrip("\n") not in there.splitlines()]
+    if not any(line.strip() and not line.startswith("#") for line in lacking):
         return None
-    return content if not there else f"{there.rstrip()}\n\n" + "\n".join(lacking).strip() + "\n"
+    return f"{there.rstrip()}\n\n".lstrip("\n") + "".join(lacking).strip() + "\n"

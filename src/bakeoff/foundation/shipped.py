@@ -78,6 +78,11 @@ def code_lines() -> dict[str, str]:
     return {stage: _digest_with_options(stage) for stage in DECIDING}
 
 
+def code_digest() -> str:
+    """Return one digest of all that `code_lines` has."""
+    return hashlib.sha256(repr(code_lines()).encode()).hexdigest()
+
+
 def _digest_with_options(stage: str) -> str:
     digest, conf = hashlib.sha256(deciding_digest(stage).encode()), shipped_folder() / "conf"
     for path in sorted(conf.rglob("*.yaml")):

@@ -3,6 +3,7 @@
 library_version("tensorflow") -> "2.21.0", be it from the package tensorflow or from tensorflow-cpu
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -41,3 +42,16 @@ def package_of(library: str) -> str:
             continue
         return package
     return library
+
+
+def is_newer(version: str, other: str) -> bool:
+    """Whether a version comes after another one: 0.16.0 after 0.16.0rc1, and that after 0.15.2."""
+    return _order(version) > _order(other)
+
+
+def _order(version: str) -> tuple[list[int], bool, list[int]]:
+    release, rest = re.fullmatch(r"([\d.]*)(.*)", version.partition("+")[0]).groups()  # type: ignore[union-attr]
+    numbers = [int(part) for part in release.split(".") if part]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return numbers, not rest, [int(part) for part in re.findall(r"\d+", rest)]

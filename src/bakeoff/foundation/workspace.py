@@ -21,6 +21,7 @@ RECORDS = Path("data/records")
 RUN = Path("models/config/run.yaml")
 PROMISE = Path("models/config/promise.yaml")
 CODE = Path("models/code.yaml")  # of a workspace that `bakeoff init` made
+MADE_BY = Path(".dvc/bakeoff.json")  # by which version
 PROMISED = {"trained_to_its_end": True}
 TRAINED = Path("models/train")
 EVALUATION = Path("models/evaluation")
@@ -81,6 +82,10 @@ def enter() -> None:
     for folder in (here, *here.parents):
         if (folder / "dvc.yaml").is_file() and (folder / CONF).is_dir():
             os.chdir(folder)
+            if MADE_BY.is_file():
+                from bakeoff.foundation.made_by import require_not_newer
+
+                require_not_newer()
             return
     raise WorkspaceError(
         f"{here}: not in a bakeoff workspace (no dvc.yaml and conf/ here or above); cd into your clone"

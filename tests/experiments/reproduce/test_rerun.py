@@ -48,7 +48,7 @@ class Oven:
     def __init__(self) -> None:
         self.made, self.ran, self.params = dict(MADE), [], ""
 
-    def run_stage(self, stage: str, folder: Path, say: object) -> float:
+    def run_stage(self, stage: str, folder: Path, python: Path | None, say: object) -> float:
         self.ran.append(stage)
         self.params = (folder / "params.yaml").read_text(encoding="utf-8")
         for name in FILES_OF[stage]:

@@ -14,6 +14,10 @@ class ListedCommand(NamedTuple):
 
 COMMANDS = {
     "init": ListedCommand("make a workspace here or in another folder, for your own data", "init:InitCommand"),
+    "upgrade": ListedCommand(
+        "show what the installed version changes in a workspace, and write it after you confirm",
+        "upgrade:UpgradeCommand",
+    ),
     "repro": ListedCommand(
         "`dvc repro` with its own options, --note and --on, after mending what a kill or a loss of power left behind",
         "repro:ReproCommand",

@@ -10,7 +10,7 @@ from bakeoff.foundation.progress import print_line
 
 @dataclass(frozen=True)
 class InitCommand(Command):
-    folder: Path = argument("made if it is missing; default: the one you are in", "FOLDER", default=Path())
+    folder: Path = argument("made if it is missing; default: the one you are in", "FOLDER", default=Path(), type=Path)
     example: bool = flag("choose the demo's data, so that `bakeoff repro` can run at once")
     needs_workspace = False
 

@@ -15,7 +15,7 @@ from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.records.record import TRAIN as TRAIN_SPLIT
 from bakeoff.experiments.planning.device_estimate import look_ahead
 from bakeoff.experiments.planning.estimate import OnDisk
-from bakeoff.experiments.planning.stage_status import UNCHANGED, DvcState, reading_known, stages_ahead
+from bakeoff.experiments.planning.stage_status import RUNS, UNCHANGED, DvcState, explain_stages, reading_known
 from bakeoff.experiments.planning.time_estimate import BEFORE, TRAIN, Pace, Whole, known_pace, measure_pace, seconds_of
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, choices
@@ -70,6 +70,7 @@ class Plan:
     stage_seconds: dict[str, float]  # of each stage that runs, and of DVC itself; without steps whose pace is not known
     seconds_per_step: dict[str, float] | None  # by phase
     stages: dict[str, str]
+    because: dict[str, list[str]]  # stage that runs -> what of its inputs is otherwise than last time
     warnings: list[str]
     device: dict[str, Any] | None = None  # what export.device makes of the network; None: none is named
     tiles: str | None = None  # what looking at pictures in tiles costs
@@ -99,7 +100,8 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
         run = variant.whole()
         params = variant.composed.changed_params()
         trees = {workspace.PARAMS.as_posix(): params, workspace.RUN.as_posix(): as_tree(run)}
-        stages = stages_ahead(trees, read_known())
+        ahead = explain_stages(trees, read_known())
+    stages = {name: stage.outcome for name, stage in ahead.items()}
     derived, manifest, tiles = run.derived, read_manifest(workspace.RECORDS), tiles_of(run.model)
     facts = facts_of(run.model, derived.num_classes, kept_in)
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
@@ -119,7 +121,8 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
         memory_parts=asdict(derived.memory_parts), disk_bytes=OnDisk.of(run.train, facts.parameters).total(),
         seconds=whole.seconds, seconds_from=_name_source(run, pace, whole), stage_seconds=whole.stages,
         seconds_per_step=dict(pace.seconds_per_step) if pace else None,
-        stages=dict(stages), warnings=[*variant.problems.warnings, *_warnings(stages)],
+        stages=stages, because={name: [*stage.because] for name, stage in ahead.items() if stage.outcome == RUNS},
+        warnings=[*variant.problems.warnings, *_warnings(stages)],
         device=asdict(outlook) if outlook else None,
         tiles=str(TilePrice.of(tiles, read_sizes(workspace.RECORDS, manifest))) if tiles else None,
     )  # fmt: skip

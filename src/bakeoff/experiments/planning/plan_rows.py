@@ -9,6 +9,7 @@ from bakeoff.foundation.formatting import format_count, format_duration, format_
 from bakeoff.learning.plan.run_length import UNLIMITED, is_endless
 
 CLASSES_SHOWN = 12
+INPUTS_SHOWN = 4
 
 
 def list_rows(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -34,10 +35,18 @@ def list_rows(plan: Plan) -> Iterator[tuple[str, str]]:
             "pace",
             ", ".join(f"{seconds:.3g} s a step{f' of {name}' if len(paces) > 1 else ''}" for name, seconds in paces),
         )
-    yield "time", f"{_describe_time(plan)} ({plan.seconds_from})"
     if plan.device:
         yield from _device_rows(plan.device)
+    yield from list_stage_rows(plan)
+
+
+def list_stage_rows(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield which stages run, which of their inputs have changed, and how long they take."""
     yield "stages", ", ".join(f"{stage} {outcome}" for stage, outcome in plan.stages.items())
+    if plan.because:
+        whys = (f"{stage}: {format_names(inputs, INPUTS_SHOWN)}" for stage, inputs in plan.because.items())
+        yield "  because of", "; ".join(whys)
+    yield "time", f"{_describe_time(plan)} ({plan.seconds_from})"
 
 
 def _device_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:

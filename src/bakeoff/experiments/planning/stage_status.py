@@ -30,11 +30,26 @@ class DvcState:
     code: Mapping[str, str] = field(default_factory=dict)  # what the stage of the installed code writes, where it is
 
 
+@dataclass(frozen=True)
+class StageAhead:
+    """What `dvc repro` would do about a stage, and which of its inputs are others than last time."""
+
+    outcome: str
+    because: tuple[str, ...] = ()
+
+
 def stages_ahead(
     files: Mapping[str, Mapping[str, Any]], known: DvcState | None = None, *, until: str | None = None
 ) -> dict[str, str]:
     """For each stage in order what would happen, if params.yaml and run.yaml held these trees. `known` spares reading
     it again for the next variant; `until` leaves out what that stage does not need."""
+    return {name: ahead.outcome for name, ahead in explain_stages(files, known, until=until).items()}
+
+
+def explain_stages(
+    files: Mapping[str, Mapping[str, Any]], known: DvcState | None = None, *, until: str | None = None
+) -> dict[str, StageAhead]:
+    """As `stages_ahead`, with the reasons."""
     known = known or read_known()
     files = {**files, workspace.PROMISE.as_posix(): workspace.PROMISED}  # render_config writes it anew
     files[workspace.CODE.as_posix()] = known.code
@@ -49,11 +64,11 @@ def stages_ahead(
 
 def _outcome(
     name: str, known: DvcState, files: Mapping[str, Mapping[str, Any]], made: Mapping[str, str | None]
-) -> tuple[str, dict[str, str | None]]:
+) -> tuple[StageAhead, dict[str, str | None]]:
     stage, locked = known.stages[name], known.locked.get(name)
     nothing: dict[str, str | None] = dict.fromkeys(_out_paths(stage))
     if locked is None:
-        return RUNS, nothing
+        return StageAhead(RUNS, ("it has not run yet",)), nothing
     deps: dict[str, str | None] = {}
     for entry in locked.get("deps", []):
         path = entry["path"]
@@ -68,15 +83,35 @@ def _outcome(
     for file, keys in _params(stage).items():
         tree = files[file] if file in files else _read_made(file, known, made)
         params[file] = {key: _value_at(tree, key) for key in keys} if keys else dict(tree)
-    same_deps = deps == {entry["path"]: entry["md5"] for entry in locked.get("deps", [])}
-    edited = any(out in known.changed.get(name, {}) for out in nothing)
-    if same_deps and set(deps) == set(stage.get("deps", [])) and params == locked.get("params", {}) and not edited:
-        return UNCHANGED, {entry["path"]: entry["md5"] for entry in locked.get("outs", [])}
+    locked_deps = {entry["path"]: entry["md5"] for entry in locked.get("deps", [])}
+    because = [path for path in stage.get("deps", []) if path not in locked_deps or deps[path] != locked_deps[path]]
+    because += [path for path in locked_deps if path not in stage.get("deps", [])]
+    because += _differing_params(params, locked.get("params", {}))
+    because += [out for out in nothing if out in known.changed.get(name, {})]  # edited
+    if not because:
+        return StageAhead(UNCHANGED), {entry["path"]: entry["md5"] for entry in locked.get("outs", [])}
     for entry in known.cached if None not in deps.values() else ():
         same = {dep["path"]: dep["md5"] for dep in entry.get("deps", [])} == deps
         if entry["cmd"] == stage["cmd"] and same and entry.get("params", {}) == params:
-            return CACHED, {out["path"]: out["md5"] for out in entry.get("outs", [])}
-    return RUNS, nothing
+            outs = {out["path"]: out["md5"] for out in entry.get("outs", [])}
+            return StageAhead(CACHED, tuple(because)), outs
+    return StageAhead(RUNS, tuple(because)), nothing
+
+
+def _differing_params(params: Mapping[str, Mapping[str, Any]], locked: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return `lr of models/config/run.yaml` for each key whose value is another than last time."""
+    differing: list[str] = []
+    for file in [*params, *(file for file in locked if file not in params)]:
+        now, then = params.get(file), locked.get(file)
+        if file == workspace.CODE.as_posix():
+            differing += ["the installed code"] if now != then else []
+        elif now is None or then is None:
+            differing.append(file)
+        else:
+            keys = [key for key in [*now, *(key for key in then if key not in now)]]
+            changed = [key for key in keys if key not in now or key not in then or now[key] != then[key]]
+            differing += [f"{', '.join(changed)} of {file}"] if changed else []
+    return differing
 
 
 def asked_of(name: str, known: DvcState, files: Mapping[str, Mapping[str, Any]]) -> str:

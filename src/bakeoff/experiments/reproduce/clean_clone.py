@@ -65,7 +65,7 @@ def run_command(command: Sequence[str], folder: Path, show: Callable[[str], None
     KeyboardInterrupt."""
     lines = []
     with subprocess.Popen(
-        command, cwd=folder, env=_environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        command, cwd=folder, env=_environment(folder, command[0]), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True,
     ) as child:  # fmt: skip
         try:
@@ -109,10 +109,12 @@ def _end(child: subprocess.Popen[str]) -> None:
             os.killpg(child.pid, KILL)  # ends what is left of its process group
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    """Leave out what is DVC's around us; its files about the workspace stay in it."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(NOT_TAKEN_ALONG)}
-    return dvc.environment(kept) | {"DVC_SITE_CACHE_DIR": str(folder / ".dvc/tmp/site")}
+def _environment(folder: Path, python: str) -> dict[str, str]:
+    """Leave out what is DVC's around us; its files about the workspace stay in it. Another Python finds its own code
+    and programs first."""
+    others = ("PYTHONPATH", "VIRTUAL_ENV") if python != sys.executable else ()
+    kept = {key: value for key, value in os.environ.items() if not key.startswith((*NOT_TAKEN_ALONG, *others))}
+    return dvc.environment(kept, python) | {"DVC_SITE_CACHE_DIR": str(folder / ".dvc/tmp/site")}
 
 
 def _clear(place: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bakeoff.experiments.reproduce import reproduction_verdict
 from bakeoff.experiments.reproduce.clean_clone import fresh_workspace, run_command
+from bakeoff.experiments.reproduce.maker_environment import Maker, python_of
 from bakeoff.experiments.reproduce.recorded import Recorded
 from bakeoff.experiments.reproduce.reproduction_verdict import (
     BUILD_RECORDS,
@@ -70,6 +71,7 @@ def make_again(
     recorded = attempt.recorded
     _report_lacks(attempt, find_lacks(recorded, Here.now(recorded.commit)), print_line)
     assert recorded.commit
+    python = _choose_python(recorded, print_line)
     with fresh_workspace(recorded.commit, recorded.patch, keep=keep) as folder:
         attempt.kept = folder if keep else None
         print_line(
@@ -82,11 +84,11 @@ def make_again(
         )
         _keep_to_itself(folder / workspace.PARAMS)
         for stage in code_stage(folder):
-            _run_stage(stage, folder, print_line)
+            _run_stage(stage, folder, python, print_line)
         for stage in STAGES[: STAGES.index(until) + 1]:
             if stage == EVALUATE and is_cut_off(recorded) and attempt.compared[-1].same is not True:
                 break  # its weights are of another step than those that were evaluated
-            attempt.seconds[stage] = _run_stage(stage, folder, print_line)
+            attempt.seconds[stage] = _run_stage(stage, folder, python, print_line)
             compared = _compare(stage, recorded, folder, tolerance)
             attempt.compared.append(compared)
             print_line(f"{stage}: {compared.text} ({attempt.seconds[stage]:.0f} s)")
@@ -145,11 +147,25 @@ def _keep_to_itself(params: Path) -> None:
     params.write_text(TRACK.sub("", f"{text}\n") + UNTRACKED, encoding="utf-8")
 
 
-def _run_stage(stage: str, folder: Path, print_line: PrintLine) -> float:
+def _choose_python(recorded: Recorded, print_line: PrintLine) -> Path | None:
+    """Return the Python of another bakeoff, which made the run; None where the one of this process does."""
+    maker = Maker.of(recorded.tags)
+    if maker is None or maker.is_here or maker.address is None:
+        return None
+    try:
+        python = python_of(maker, print_line)
+    except WorkspaceError as error:
+        raise CannotBeTried(f"{recorded.called}: cannot be made again: {error}") from None
+    print_line(f"environment: {python.parents[1]}, with {maker.label}, which made the run")
+    return python
+
+
+def _run_stage(stage: str, folder: Path, python: Path | None, print_line: PrintLine) -> float:
     """Run it for real: neither dvc.lock nor DVC's cache of runs is asked, and nothing goes into the cache."""
     print_line(f"{stage}: runs")
     began = time.monotonic()
-    command = dvc.command("repro", "--single-item", "--force", "--no-run-cache", "--no-commit", stage)
+    words = ("repro", "--single-item", "--force", "--no-run-cache", "--no-commit", stage)
+    command = [str(python), "-m", "dvc", *words] if python else dvc.command(*words)
     code, lines = run_command(command, folder, lambda line: print_line(f"  {line}"))
     if code:
         last = [line for line in lines if line and not line.startswith("ERROR")][-1:]

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bakeoff.experiments.reproduce.maker_environment import Maker
 from bakeoff.experiments.reproduce.recorded import NO_COMMIT, Recorded
 from bakeoff.foundation import git
 from bakeoff.foundation.git import list_left_out
@@ -40,7 +41,8 @@ class Here:
 
 
 def find_lacks(recorded: Recorded, here: Here) -> list[Lack]:
-    return [*_of_code(recorded, here), *_of_outcome(recorded), *_of_settings(recorded), *_of_machine(recorded, here)]
+    code = [*_of_code(recorded, here), *_of_maker(recorded)]
+    return [*code, *_of_outcome(recorded), *_of_settings(recorded), *_of_machine(recorded, here)]
 
 
 def _of_code(recorded: Recorded, here: Here) -> Iterator[Lack]:
@@ -64,6 +66,17 @@ def _of_code(recorded: Recorded, here: Here) -> Iterator[Lack]:
         yield Lack(f"{CHANGES}: is cut or was changed, for it is not what the run handed over", True)
     for name in list_left_out(patch):
         yield Lack(f"{name}: was there, but git did not know it, and it was not kept", name.startswith(DECIDING))
+
+
+def _of_maker(recorded: Recorded) -> Iterator[Lack]:
+    """Yield why the bakeoff that made it, if it is not the installed one, cannot be had."""
+    maker = Maker.of(recorded.tags)
+    if maker is None or maker.is_here or not (why := maker.find_lack()):
+        return
+    if maker.address is None:
+        yield Lack(f"{why}; the installed one runs instead, whose code decides otherwise")
+    else:
+        yield Lack(why, True)
 
 
 def _of_outcome(recorded: Recorded) -> Iterator[Lack]:

@@ -11,7 +11,9 @@ import psutil
 from bakeoff.foundation import git, machine
 from bakeoff.foundation.files import read_text
 from bakeoff.foundation.formatting import format_count
-from bakeoff.foundation.versions import library_version
+from bakeoff.foundation.installed import NAME, installed_address
+from bakeoff.foundation.shipped import code_digest, code_stage
+from bakeoff.foundation.versions import installed_version, library_version
 from bakeoff.foundation.workspace import DVC_EXPERIMENT, main_workspace
 
 FIRST = "system/cpu_utilization_percentage"
@@ -26,6 +28,8 @@ CHOSEN_BY = (
 GPU_TOOL = "nvidia-smi"
 GPU_QUESTION = ("--query-gpu=index,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
 LONGEST_S = 2  # the end of a stage may wait for the tool's answer
+# Of the bakeoff that made a run: its version, where it was installed from, and which code decided.
+VERSION_TAG, INSTALLED_TAG, CODE_TAG = "bakeoff.version", "bakeoff.installed_from", "bakeoff.code_sha256"
 FROM_DVC = (DVC_EXPERIMENT, "DVC_EXP_BASELINE_REV")
 
 
@@ -94,6 +98,9 @@ def source_tags(records_digest: str, fingerprint: str, parent: str | None = None
         "bakeoff.host": platform.node(),
         "bakeoff.versions": versions(),
         "bakeoff.processor": processor(),
+        VERSION_TAG: installed_version(NAME),
     }
+    tags |= {INSTALLED_TAG: address} if (address := installed_address()) else {}
+    tags |= {CODE_TAG: code_digest()} if code_stage() else {}  # else the commit has the code
     tags |= {"bakeoff.continues": parent} if parent else {}
     return tags | {name: os.environ[name] for name in FROM_DVC if os.environ.get(name)}
