@@ -173,13 +173,15 @@ def test_a_network_that_is_not_here_is_refused_with_the_nearest(change: tuple[st
         import_changed(TF2, change)
 
 
-def test_every_network_that_is_not_here_is_named_at_once() -> None:
+def test_a_network_is_refused_in_one_line_with_its_pyramid_and_replaced_with_it() -> None:
+    changes = (TYPE, "type: 'ssd_efficientnet-b3_bifpn_keras'"), (FPN, "bifpn { num_filters: 88 }")
     with pytest.raises(ConfigError) as refused:
-        import_changed(TF2, (TYPE, "type: 'ssd_efficientnet-b3_bifpn_keras'"), (FPN, "bifpn { }"))
-    assert [line.partition(": there is no")[0].partition(" ")[2] for line in str(refused.value).splitlines()] == [
-        "model.ssd.feature_extractor.type",
-        "model.ssd.feature_extractor.bifpn",
-    ]
+        import_changed(TF2, *changes)
+    [line] = str(refused.value).splitlines()
+    assert not missing_in(line, "model.ssd.feature_extractor.type", "'ssd_efficientnet-b3_bifpn_keras'", "two-way")
+    replaced = import_changed(TF2, *changes, takes_nearest=True)
+    assert replaced.settings["model"]["pyramid"]["depth"] == 88
+    assert [line for line in replaced.report if not missing_in(line, "feature_extractor.bifpn: ", "plain")]
 
 
 def test_a_name_of_tensorflow_1_becomes_that_of_tensorflow_2() -> None:

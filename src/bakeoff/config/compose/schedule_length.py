@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from bakeoff.foundation.errors import OutOfRange
+from bakeoff.foundation.formatting import format_count
 from bakeoff.learning.lr.schedule import ENDLESS, Schedule
 from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.run_file.parse import Problems
@@ -60,7 +61,7 @@ class ScheduleLength:
     def report(self, steps: int) -> None:
         """Write the one remark on all that was cut."""
         if self._cut:
-            rule = f"the run has {steps:,} steps, fewer than its options were made for; cut to it: "
+            rule = f"the run has {format_count(steps, 'step')}, fewer than its options were made for; cut to it: "
             self._problems.warn(f"train.{self._length}", rule + ", ".join(dict.fromkeys(self._cut)))
 
     def _find_cuts(self, schedule: Schedule, steps: int, prefix: str) -> dict[str, int]:

@@ -38,7 +38,7 @@ def _read_extractor(ssd: Block, report: ConversionReport) -> Settings:
         return {"kind": "ssd"} | extractor.take(own) | fpn.take(own["fpn"])
     plain = name.removesuffix("_keras")
     known = {theirs.removesuffix("_keras"): network for network, theirs in names.TYPES.items()}
-    if plain in known:
+    if is_known := plain in known:
         kind, backbone = known[plain]
     else:
         has_levels = extractor.chosen() or ssd.inner("anchor_generator").has(names.LEVEL_ANCHORS)
@@ -46,6 +46,7 @@ def _read_extractor(ssd: Block, report: ConversionReport) -> Settings:
         near = (ours for part, ours in NEAREST if part in plain and (kind, ours) in names.TYPES)
         backbone = next(near, "mobilenet_v2")
         missing = repr(name) if name else "network without a type"
+        missing += " with its two-way pyramid" if extractor.has("bifpn") else ""
         report.replace(extractor, "type", missing, repr(names.TYPES[kind, backbone]))
     theirs = names.TYPES[kind, backbone]
     if name == plain == theirs.removesuffix("_keras"):
@@ -56,7 +57,7 @@ def _read_extractor(ssd: Block, report: ConversionReport) -> Settings:
     if kind == "ssd_multibox":
         _read_maps(ssd, extractor, settings, report)
     else:
-        _read_pyramid(extractor, settings, report)
+        _read_pyramid(extractor, settings, report, is_known=is_known)
     return settings
 
 
@@ -68,7 +69,7 @@ def _read_maps(ssd: Block, extractor: Block, settings: Settings, report: Convers
         settings["num_maps"] = stated
 
 
-def _read_pyramid(extractor: Block, settings: Settings, report: ConversionReport) -> None:
+def _read_pyramid(extractor: Block, settings: Settings, report: ConversionReport, *, is_known: bool) -> None:
     backbone = settings["backbone.name"]
     if settings["pyramid.depthwise"] and backbone in RESNETS:
         report.change(extractor, "use_depthwise", f"{backbone} has a pyramid of full convolutions here")
@@ -77,7 +78,10 @@ def _read_pyramid(extractor: Block, settings: Settings, report: ConversionReport
         settings |= extractor.inner("fpn").take(names.PYRAMID)  # that API's defaults if there is none
         return
     bifpn = extractor.inner("bifpn")
-    report.replace(extractor, "bifpn", "two-way pyramid", "a plain one of the same levels")
+    if is_known:
+        report.replace(extractor, "bifpn", "two-way pyramid", "a plain one of the same levels")
+    else:  # it is replaced with the network
+        report.change(extractor, "bifpn", "a plain pyramid of the same levels stands in its place")
     bifpn.pass_over("num_iterations", "combine_method")
     settings |= bifpn.take(names.PYRAMID_LEVELS) | {"pyramid.depth": bifpn.get("num_filters") or 256}
 
