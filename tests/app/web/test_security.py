@@ -150,6 +150,18 @@ def test_the_printed_address_has_the_token_where_it_is_asked_for() -> None:
     assert ServerAddress("fe80::1", 8080, TOKEN).address.startswith("http://[fe80::1]:8080/")
 
 
+def test_a_phone_gets_an_address_where_other_machines_are_let_in_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for host in ("127.0.0.1", "localhost", "::1"):
+        assert ServerAddress(host, 8080, TOKEN).make_phone_address("/photos") is None
+    assert ServerAddress("192.168.1.7", 8080).make_phone_address("/photos") is None  # without a token nobody comes in
+    address = f"http://192.168.1.7:8080/photos?token={TOKEN}"
+    assert ServerAddress("192.168.1.7", 8080, TOKEN).make_phone_address("/photos") == address
+    monkeypatch.setattr("bakeoff.app.web.security.find_own_ip", lambda: "192.168.1.7")
+    assert ServerAddress("0.0.0.0", 8080, TOKEN).make_phone_address("/photos") == address
+    monkeypatch.setattr("bakeoff.app.web.security.find_own_ip", lambda: None)
+    assert ServerAddress("0.0.0.0", 8080, TOKEN).make_phone_address("/photos") is None
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_photos_and_labels_are_counted_as_the_editor_lists_them(
     (folder / "data/raw/field").mkdir()
     for file in files:
         touch(folder / "data/raw/field" / file)
-    assert count_folder("field") == counted
+    assert replace(count_folder("field"), first=()) == counted
 
 
 def test_a_count_is_made_again_when_a_file_comes_or_goes_at_any_depth(folder: Path) -> None:

@@ -10,8 +10,9 @@ from PIL import Image
 
 from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.foundation.errors import DataError
+from bakeoff.importing.datasets.seen_pictures import SeenPictures, take_look
 from bakeoff.importing.datasets.tree import FILM
-from bakeoff.importing.datasets.video_frames import KeptFrames, name_film, take_frames
+from bakeoff.importing.datasets.video_frames import name_film, take_frames
 from support.commands import run_bakeoff
 from support.drawing import encoded, pixels, write
 from support.messages import missing_in
@@ -73,10 +74,11 @@ def test_frames_that_do_not_change_are_left_out_and_frames_with_motion_are_kept(
 
 
 def test_noise_is_no_difference() -> None:
-    seen, grey = KeptFrames(), pixels(3, 320, 240)[..., 0]
+    seen, grey = SeenPictures(), pixels(3, 320, 240)[..., 0]
     noise = np.random.default_rng(0).normal(0, 3, grey.shape)
-    assert seen.add(grey)
-    assert not seen.add(np.clip(grey + noise, 0, 255).astype(np.uint8))
+    assert seen.find(take_look(grey)) is None
+    seen.add(take_look(grey))
+    assert seen.find(take_look(np.clip(grey + noise, 0, 255).astype(np.uint8))) == 0
 
 
 def test_a_film_twice_and_a_picture_are_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bakeoff.importing.datasets.detect_format import Survey
     from bakeoff.importing.datasets.import_dataset import Brought
 
-KINDS = ("coco", "box_csv", "pascal_voc", "yolo", "image_folders", "clips")
+KINDS = ("coco", "box_csv", "pascal_voc", "yolo", "image_folders", "clips", "unlabelled")
 MOST_GB = 10.0
 PROPOSALS = "proposals.csv"  # as `bakeoff propose` writes it
 MOST_BESIDE = 8  # names
@@ -28,7 +28,10 @@ class ImportCommand(Command):
     source: Path = argument("the zip or folder, as it was exported", "ZIP|FOLDER", type=absolute_path)
     name: str | None = option("name of the option (default: the file's name)")
     into: Path | None = option("new folder (default: data/raw/NAME)", "DIR", type=Path)
-    kind: str | None = option("layout of the export, if several fit", flags="--as", choices=KINDS)
+    kind: str | None = option(
+        "layout of the export, if several fit; unlabelled: photos that are yet to be labelled", flags="--as",
+        choices=KINDS,
+    )  # fmt: skip
     max_gb: float = option(f"refuse exports that unpack to more than this ({MOST_GB:g})", "N", default=MOST_GB)
 
     def run(self) -> None:
@@ -66,6 +69,7 @@ def _list_counts(survey: "Survey") -> Iterator[tuple[str, ...]]:
 
 def _list_remarks(brought: "Brought") -> Iterator[str]:
     from bakeoff.importing.datasets.detect_format import UNSAID
+    from bakeoff.importing.datasets.unlabelled import WITHOUT_LABELS
 
     survey = brought.survey
     if brought.beside:
@@ -86,7 +90,9 @@ def _list_remarks(brought: "Brought") -> Iterator[str]:
         yield from (f"    {problem}" for problem in survey.problems)
         if survey.rejected > len(survey.problems):
             yield f"    and {survey.rejected - len(survey.problems):,} more"
-    if survey.ignored:
+    if survey.layout.name == WITHOUT_LABELS:
+        yield f"  {survey.ignored:,} photos without labels; `bakeoff web` labels them"
+    elif survey.ignored:
         yield f"  {survey.ignored:,} other files are left alone"
     if brought.left_out:
         yield f"  {brought.left_out:,} hidden files and files of macOS or Windows were not copied"

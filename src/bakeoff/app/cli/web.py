@@ -1,6 +1,5 @@
 """`bakeoff web`: this workspace as pages in a browser, for whoever has the token in the printed address."""
 
-import ipaddress
 import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,9 +28,9 @@ class WebCommand(Command):
     def run(self) -> None:
         """Answer until Ctrl-C."""
         from bakeoff.app.web.app import make_server
-        from bakeoff.app.web.security import ServerAddress, read_token, write_entry
+        from bakeoff.app.web.security import ServerAddress, is_own_machine, read_token, write_entry
 
-        is_own = _is_own(self.host)
+        is_own = is_own_machine(self.host)
         if self.no_token and not is_own:
             raise ConfigError(f"--no-token: must go with an address of this machine alone, got --host {self.host}")
         raise_file_limit()
@@ -47,11 +46,3 @@ class WebCommand(Command):
             webbrowser.open(write_entry(door) if door.token else door.address)
         with suppress(KeyboardInterrupt):  # the way to end it; errands go on
             make_server(door).run(sockets=[place])
-
-
-def _is_own(host: str) -> bool:
-    """Say whether nobody but this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

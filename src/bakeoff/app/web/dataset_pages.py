@@ -10,10 +10,7 @@ from starlette.routing import Route
 from bakeoff.app.web import background_commands, uploads
 from bakeoff.app.web.activity import answer_with
 from bakeoff.app.web.datasets import (
-    chosen_data,
     combine,
-    list_datasets,
-    list_unread_folders,
     option_file,
     option_of,
     read_contents,
@@ -26,20 +23,13 @@ from bakeoff.dataset.building.image_check import RejectedItem, check_image, enco
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, DataError
 from bakeoff.foundation.html import template
+from bakeoff.importing.datasets.unlabelled import IMAGES, UNLABELLED, has_no_labels, open_set
 from bakeoff.inference.predict.read_images import is_video
 
 PICTURES = 24  # on a page
 SIDE = 320  # pixels of a small picture
 MOST_CLASSES = 60
 SECONDS = re.compile(r"\d{1,5}(\.\d{1,3})?")
-
-
-@plain
-def show_datasets(request: Request) -> Response:
-    return show_page(
-        "web_data.html.jinja", "/photos", "Photos", names=list_datasets(), unread=list_unread_folders(),
-        chosen=chosen_data(), has_report=workspace.RECORDS_PAGE.is_file(),
-    )  # fmt: skip
 
 
 @plain
@@ -115,7 +105,8 @@ def bring_in(request: Request, tree: Tree) -> Response:
     own = path.relative_to(workspace.main_workspace()).as_posix()
     if path.is_file() and not path.name.lower().endswith(".zip"):
         return answer_with(_take_frames(tree, key, path, own))
-    kind = ["--as", text_of(tree, "as")] if text_of(tree, "as") else []
+    chosen = text_of(tree, "as") or (UNLABELLED if has_no_labels(path) else "")
+    kind = ["--as", chosen] if chosen else []
     command = ["bakeoff", "import", own, *called, *kind]
     return answer_with(background_commands.begin(key, f"Import {path.name}", [command], after="/photos"))
 
@@ -128,11 +119,12 @@ def _take_frames(tree: Tree, key: str, path: Path, own: str) -> background_comma
         raise DataError(f"seconds between pictures: must be a number such as 0.5, got {every!r}")
     from bakeoff.importing.datasets.video_frames import name_film
 
-    film = name_film(path)
-    after = f"/labels/{film}"
-    return background_commands.begin(
-        key, f"Pictures of {path.name}", [["bakeoff", "frames", own, "--every", every]], after=after
-    )
+    name = text_of(tree, "name")
+    folder = open_set(workspace.choose_option_name(name, "", reserved="preset")) if name else None
+    command = ["bakeoff", "frames", own, "--every", every]
+    command += ["--out", (folder / IMAGES).as_posix()] if folder else []
+    after = f"/labels/{folder.name if folder else name_film(path)}"
+    return background_commands.begin(key, f"Pictures of {path.name}", [command], after=after)
 
 
 @changes
@@ -142,7 +134,6 @@ def write_combination(request: Request, tree: Tree) -> Response:
 
 
 ROUTES = [
-    Route("/photos", show_datasets),
     Route("/data-report", show_records),
     Route("/data-import", bring_in, methods=["POST"]),
     Route("/data-combine", write_combination, methods=["POST"]),

@@ -30,6 +30,7 @@ LOCAL = ("127.0.0.1", "localhost", "[::1]")
 SAFE = ("GET", "HEAD")
 MARK, MARKED = "x-bakeoff", "page"
 TOKEN = "token"  # in the address
+ELSEWHERE = ("192.0.2.1", 9)  # an address that the standards keep for examples
 WHOLE_TOKEN = re.compile(r"[\w-]{32,}", re.ASCII)
 POLICY = (
     "default-src 'none'; img-src 'self' blob: data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -62,6 +63,15 @@ class ServerAddress:
         where = f"http://{f'[{name}]' if ':' in name else name}:{self.port}/"
         return where if self.token is None else f"{where}?{urlencode({TOKEN: self.token})}"
 
+    def make_phone_address(self, path: str) -> str | None:
+        """Return what a phone in the same network opens; None where no other machine is let in."""
+        if self.token is None or is_own_machine(self.host):
+            return None
+        name = find_own_ip() if self.host in ("0.0.0.0", "::") else self.host
+        if name is None:
+            return None
+        return f"http://{f'[{name}]' if ':' in name else name}:{self.port}{path}?{urlencode({TOKEN: self.token})}"
+
     def knows(self, host: str) -> bool:
         """Return whether a Host header names this machine."""
         name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
@@ -70,6 +80,25 @@ class ServerAddress:
         if name in LOCAL or name.lower() == self.host.lower():
             return True
         return self.token is not None and (_is_ip(name.strip("[]")) or name.lower() == socket.gethostname().lower())
+
+
+def is_own_machine(host: str) -> bool:
+    """Return whether nobody but this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def find_own_ip() -> str | None:
+    """Return this machine's address in its network, by the way that a packet to elsewhere would take; none is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+        try:
+            way.connect(ELSEWHERE)
+            name: str = way.getsockname()[0]
+        except OSError:  # no network
+            return None
+    return None if is_own_machine(name) else name
 
 
 def read_token() -> str:

@@ -1,8 +1,9 @@
 """The five steps of the work, and how far this workspace is with each: what the navigation of every page shows."""
 
+import heapq
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ IMAGES, ANNOTATIONS, IGNORED, LABEL = "images", "annotations", "ignored", ".xml"
 VOC = "pascal_voc"  # the labels that the page itself writes
 ENOUGH_TO_TRY = 40  # labelled photos, from which on a first training says something
 ENOUGH = 160  # with which one kind of object was found well (docs/howto/how-many-images.md)
+SHOWN = 8  # photos of a set, for a look at it
 Stamps = tuple[tuple[str, int], ...]  # folders, and when a name was last added to or removed from each
 
 
@@ -34,6 +36,7 @@ class WorkStep:
 class PhotoCount:
     photos: int = 0
     labelled: int = 0
+    first: tuple[str, ...] = ()  # of the photos, by their names
 
     def __add__(self, other: "PhotoCount") -> "PhotoCount":
         return PhotoCount(self.photos + other.photos, self.labelled + other.labelled)
@@ -74,10 +77,15 @@ def list_steps(runs: Sequence[KnownRun] | None = None) -> list[WorkStep]:
 
 def count_photos() -> PhotoCount:
     """Return how many photos lie in data/raw/, and how many of them have labels."""
+    return sum(count_sets().values(), PhotoCount())
+
+
+def count_sets() -> dict[str, PhotoCount]:
+    """Return the same for each folder of data/raw/."""
     raw = workspace.RAW
-    names = [path.name for path in raw.iterdir() if path.is_dir()] if raw.is_dir() else []
-    labelled_already = _list_imported(_stamp([(workspace.CONF / "data").as_posix()], ".yaml"))
-    return sum((count_folder(name, is_labelled=name in labelled_already) for name in names), PhotoCount())
+    names = sorted(path.name for path in raw.iterdir() if path.is_dir()) if raw.is_dir() else []
+    imported = _list_imported(_stamp([(workspace.CONF / "data").as_posix()], ".yaml"))
+    return {name: count_folder(name, is_labelled=name in imported) for name in names}
 
 
 def count_folder(name: str, *, is_labelled: bool = False) -> PhotoCount:
@@ -87,7 +95,7 @@ def count_folder(name: str, *, is_labelled: bool = False) -> PhotoCount:
     if known is None or _stamp([folder for folder, _ in known[0]]) != known[0]:
         known = _counted[root] = _count_anew(root)
     count = known[1]
-    return PhotoCount(count.photos, count.photos) if is_labelled else count
+    return replace(count, labelled=count.photos) if is_labelled else count
 
 
 _counted: dict[Path, tuple[Stamps, PhotoCount]] = {}
@@ -95,20 +103,19 @@ _counted: dict[Path, tuple[Stamps, PhotoCount]] = {}
 
 def _count_anew(root: Path) -> tuple[Stamps, PhotoCount]:
     folders: list[str] = []
-    photos: list[str] = []
-    labels: set[str] = set()
-    for path in _walk(root.as_posix(), folders):
-        stem, suffix = os.path.splitext(path[len(root.as_posix()) + 1 :])
-        if suffix.lower() in IMAGE_SUFFIXES:
-            photos.append(stem)
-        elif suffix == LABEL:
-            labels.add(stem)
+    names = [path[len(root.as_posix()) + 1 :] for path in _walk(root.as_posix(), folders)]
     stamps = _stamp(folders)
-    if (root / IMAGES).is_dir():
-        photos = [stem.removeprefix(f"{IMAGES}/") for stem in photos if stem.startswith(f"{IMAGES}/")]
-        labels = {stem.removeprefix(f"{ANNOTATIONS}/") for stem in labels}
-    photos = [stem for stem in photos if not stem.startswith(f"{IGNORED}/")]
-    return stamps, PhotoCount(len(photos), sum(stem in labels for stem in photos))
+    images, annotations = (f"{IMAGES}/", f"{ANNOTATIONS}/") if (root / IMAGES).is_dir() else ("", "")
+    photos = [
+        name
+        for name in names
+        if os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES
+        and name.startswith(images)
+        and not name.startswith(f"{IGNORED}/")
+    ]
+    labels = {os.path.splitext(name)[0].removeprefix(annotations) for name in names if name.endswith(LABEL)}
+    labelled = sum(os.path.splitext(name)[0].removeprefix(images) in labels for name in photos)
+    return stamps, PhotoCount(len(photos), labelled, tuple(heapq.nsmallest(SHOWN, photos)))
 
 
 def _walk(folder: str, folders: list[str]) -> Iterator[str]:
@@ -139,7 +146,7 @@ def _stamp(folders: Sequence[str], suffix: str = "") -> Stamps:
 @lru_cache(maxsize=4)
 def _list_imported(options: Stamps) -> frozenset[str]:
     """Return the folders of data/raw/ whose labels another program wrote, in a layout of its own."""
-    found = set()
+    found: set[str] = set()
     for name, _ in options:
         try:
             tree = read_mapping(Path(name))

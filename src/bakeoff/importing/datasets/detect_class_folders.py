@@ -5,7 +5,7 @@ from bakeoff.importing.datasets.tree import DATE, Layout, Tree, below_side
 
 UNLABELLED = (
     "pictures without any label: no file of boxes belongs to them, and no folder names their class; "
-    "label them, or have a run propose boxes: `bakeoff propose`"
+    "`--as unlabelled` brings them in, and `bakeoff web` labels them; `bakeoff propose` has a run propose boxes"
 )
 
 

@@ -15,8 +15,9 @@ from bakeoff.foundation.files import building
 from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.progress import print_line
 from bakeoff.importing.datasets.copying import copy_whole, is_of_system
-from bakeoff.importing.datasets.detect_format import OF_BOXES, UNSAID, Survey, survey_folder
+from bakeoff.importing.datasets.detect_format import OF_BOXES, UNSAID, Survey, count, survey_folder
 from bakeoff.importing.datasets.tree import Tree
+from bakeoff.importing.datasets.unlabelled import LAYOUT, UNLABELLED, gather_photos, write_option
 from bakeoff.learning.run_file.yaml_file import write_mapping
 
 UNPACKED = ".unpacked"
@@ -59,6 +60,8 @@ def bring_in(request: Request, warn: Callable[[str], None] = print_line) -> Brou
     option = workspace.CONF / "data" / f"{request.name}.yaml"
     if option.exists():
         raise ConfigError(f"{option.as_posix()}: there already; choose another --name, or remove it")
+    if request.kind == UNLABELLED:
+        return _bring_unlabelled(request, option)
     if _lies_in_raw(request.source):
         inner, survey, others = find_dataset(request.source, request.kind)
         _warn_early(survey, warn)
@@ -79,6 +82,21 @@ def bring_in(request: Request, warn: Callable[[str], None] = print_line) -> Brou
     with _remove_on_failure(request.folder):
         _write_option(option, folder, request.source, survey)
     return Brought(folder, option, survey, others, left_out, beside, request.folder)
+
+
+def _bring_unlabelled(request: Request, option: Path) -> Brought:
+    """Copy or unpack pictures without labels, whatever lies beside them."""
+    _require_new(request.folder)
+    with building(request.folder) as partial:
+        unpacked = partial / UNPACKED
+        unpacked.mkdir()
+        left_out = copy_whole(request.source, unpacked, request.most_bytes)
+        left_out += gather_photos(unpacked, partial)
+        shutil.rmtree(unpacked)
+    with _remove_on_failure(request.folder):
+        write_option(option, request.folder)
+        survey = count(request.folder, LAYOUT)
+    return Brought(request.folder, option, survey, [], left_out, tracked=request.folder)
 
 
 def _warn_early(survey: Survey, warn: Callable[[str], None]) -> None:

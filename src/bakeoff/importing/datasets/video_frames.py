@@ -12,16 +12,13 @@ from pathlib import Path
 import av
 import numpy as np
 import simplejpeg
-from PIL import Image
 
-from bakeoff.dataset.building.image_check import NEAR, hash_picture
 from bakeoff.dataset.building.video import decode_frames, open_container
 from bakeoff.dataset.sources.paths import format_of
 from bakeoff.foundation.errors import DataError, one_line
+from bakeoff.importing.datasets.seen_pictures import SeenPictures, take_look
 
 QUALITY = 95
-FINE = 24  # places across and down at which two pictures are compared
-CHANGED = 12.0  # grey levels by which one place differs where something has moved; a codec's noise stays below
 DIGITS = 8  # of milliseconds, so that names sort as the film runs
 HEAD = 64
 
@@ -36,29 +33,6 @@ class Taken:
     broken: str | None = None  # why reading ended before the film did
 
 
-class KeptFrames:
-    """The pictures that were kept, as small as is enough to compare others with them."""
-
-    def __init__(self) -> None:
-        self._hashes = np.empty(0, np.uint64)
-        self._grids: list[np.ndarray] = []
-
-    def add(self, grey: np.ndarray) -> bool:
-        """Keep a grey picture (h, w), and return True, unless it looks like one that was kept.
-
-        The hash finds pictures of the same view. Where something moved in it, a place is lighter or darker than it was.
-        """
-        mark = np.uint64(hash_picture(grey))
-        image = Image.fromarray(grey).resize((FINE, FINE), Image.Resampling.BOX)
-        grid = np.asarray(image, np.float32)
-        near = np.flatnonzero(np.bitwise_count(self._hashes ^ mark) <= NEAR)
-        if any(np.abs(self._grids[place] - grid).max() < CHANGED for place in near):
-            return False
-        self._hashes = np.append(self._hashes, mark)
-        self._grids.append(grid)
-        return True
-
-
 def name_film(path: Path) -> str:
     """Return the film's name as names of its pictures begin."""
     plain = re.sub(r"[^\w-]+", "_", path.stem).strip("_")
@@ -70,7 +44,7 @@ def take_frames(path: Path, out: Path, every: float) -> Taken:
 
     Raises DataError, and OSError where a picture cannot be written; then none of them stays.
     """
-    film, taken, seen = name_film(path), Taken(), KeptFrames()
+    film, taken, seen = name_film(path), Taken(), SeenPictures()
     if out.is_dir() and next(out.glob(f"{film}_*ms.jpg"), None):
         remedy = "remove them, choose another --out or rename the film"
         raise DataError(f"{out}: has pictures of a film {film!r} already; {remedy}")
@@ -82,9 +56,11 @@ def take_frames(path: Path, out: Path, every: float) -> Taken:
                     continue
                 due = every * (np.floor(seconds / every + 1e-6) + 1)
                 turns = round(frame.rotation / 90) % 4
-                if not seen.add(np.rot90(frame.to_ndarray(format="gray"), turns)):
+                look = take_look(np.rot90(frame.to_ndarray(format="gray"), turns))
+                if seen.find(look) is not None:
                     taken.alike += 1
                     continue
+                seen.add(look)
                 pixels = np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
                 place = out / f"{film}_{round(seconds * 1000):0{DIGITS}d}ms.jpg"
                 out.mkdir(parents=True, exist_ok=True)

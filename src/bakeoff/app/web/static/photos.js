@@ -1,0 +1,196 @@
+// Photos one by one into a set, each shown as soon as it is there; zips, films and folders with labels as a whole.
+import { ask, makeKey, once, say } from './page_actions.js';
+import { convert, digestOf, filesOf, keyOf, send } from './upload.js';
+
+const AT_ONCE = 3; // photos on their way; two cores decode
+const ASKED = 200; // files of which the server is asked at once whether it has them
+const IMAGE = /\.(jpe?g|jpe|jfif|png|gif|bmp|webp|tiff?|mpo|ppm|pgm|hei[cf]|avif)$/i;
+const LABELS = /\.(xml|json|txt|csv|ya?ml|tfrecord|record)$/i;
+const get = id => document.getElementById(id);
+const bring = get('bring'), called = get('called'), words = get('sent-words'), bar = get('sent');
+let isNamed = false; // by the person
+
+for (const place of document.querySelectorAll('[data-load]')) {
+  fetch(place.dataset.load).then(answer => answer.text()).then(html => { place.innerHTML = html; })
+    .catch(() => { place.textContent = 'The server does not answer.'; });
+}
+
+const count = (number, one, many = `${one}s`) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
+const isFilm = file => file.type.startsWith('video/') || /\.(mp4|m4v|mkv|avi|mov|webm)$/i.test(file.name);
+const isZip = file => /\.zip$/i.test(file.name);
+const isHidden = path => path.split('/').some(part => part.startsWith('.') || part === 'Thumbs.db' || part === 'desktop.ini');
+
+// Decides by the names what was chosen: photos alone, or a dataset, a zip or a film, which a command reads as a whole.
+async function take(files) {
+  const visible = files.filter(({ path }) => !isHidden(path));
+  if (!visible.length || !called.reportValidity()) return;
+  get('coming').hidden = false;
+  const single = visible.filter(({ file }) => isZip(file) || isFilm(file));
+  for (const one of single) await importWhole([one], one.file.name);
+  const others = visible.filter(one => !single.includes(one));
+  const folders = new Set(others.filter(({ path }) => IMAGE.test(path)).map(({ path }) => path.replace(/\/?[^/]*$/, '')));
+  const [top] = others[0]?.path.split('/') ?? [];
+  const isDataset = others.some(({ path }) => LABELS.test(path)) || folders.size > 1;
+  if (isDataset && others.every(({ path }) => path.startsWith(`${top}/`))) {
+    await importWhole(others, top);
+  } else if (others.length) {
+    if (!isNamed && folders.size === 1 && [...folders][0]) called.value = nameOf([...folders][0].split('/').pop());
+    await takePhotos(others);
+  }
+}
+
+const nameOf = text => text.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^[^A-Za-z]+/, '') || 'photos';
+
+async function importWhole(files, name) {
+  const key = keyOf(files), total = files.reduce((sum, { file }) => sum + file.size, 0) || 1;
+  let done = 0;
+  for (const { file, path } of files) {
+    const before = done;
+    const tell = offset => {
+      bar.value = (before + offset) / total;
+      words.textContent = `${name}: ${Math.round(100 * bar.value)} % of ${(total / 1e6).toFixed(1)} MB`;
+    };
+    if (!await send(key, file, path, tell)) return;
+    done += file.size;
+  }
+  await importSent(key, name);
+}
+
+async function importSent(key, name) {
+  const json = { key: makeKey(), upload: key, file: name, name: isNamed ? called.value : '', every: get('every').value };
+  const answer = await ask('/data-import', { json });
+  if (answer) location.assign(answer.goto);
+}
+
+async function takePhotos(files) {
+  const set = called.value.trim(), counts = { new: 0, here: 0, marked: 0, wrong: 0 };
+  const show = () => {
+    const done = counts.new + counts.here + counts.wrong;
+    bar.value = done / files.length;
+    words.textContent = [
+      `${done.toLocaleString('en')} of ${count(files.length, 'photo')}`, counts.here && `${counts.here} here already`,
+      counts.marked && `${counts.marked} to look at: alike or blurred`, counts.wrong && `${counts.wrong} not taken`,
+    ].filter(Boolean).join(' · ');
+  };
+  show();
+  addEventListener('beforeunload', warn);
+  try {
+    for (let first = 0; first < files.length; first += ASKED) {
+      const part = files.slice(first, first + ASKED), known = await findKnown(set, part);
+      if (known === null) return;
+      counts.here += known.size;
+      const queue = part.filter((one, number) => !known.has(number));
+      show();
+      await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+        for (let one = queue.shift(); one; one = queue.shift()) {
+          await takeOne(set, one, counts);
+          show();
+        }
+      }));
+    }
+  } finally {
+    removeEventListener('beforeunload', warn);
+  }
+  get('on').href = `/labels/${encodeURIComponent(set)}`;
+  get('on').hidden = !(counts.new + counts.here);
+  get('on').focus();
+}
+
+const warn = event => event.preventDefault();
+
+async function findKnown(set, files) {
+  const described = [];
+  for (const { file } of files) described.push({ name: file.name, size: file.size, digest: await digestOf(file) });
+  const answer = await ask('/photos/known', { json: { set, files: described } });
+  return answer && new Set(answer.known);
+}
+
+async function takeOne(set, { file, path }, counts) {
+  const key = keyOf([{ file, path }]);
+  if (!await send(key, file, file.name)) {
+    counts.wrong += 1;
+    addTrouble(`${file.name}: did not come through. `, [['Send it again', () => takePhotos([{ file, path }])]]);
+    return;
+  }
+  let refused = null;
+  const answer = await ask('/photos/take', { json: { set, upload: key, file: file.name }, refused: tree => { refused = tree; } });
+  if (answer) {
+    counts[answer.new ? 'new' : 'here'] += 1;
+    if (answer.new && answer.marks.length) counts.marked += 1;
+    if (answer.new) addTile(set, answer);
+    return;
+  }
+  say('');
+  counts.wrong += 1;
+  addTrouble(`${refused?.problem ?? `${file.name}: the server did not answer.`} `, remedies(set, file, key, refused?.remedy));
+}
+
+function remedies(set, file, key, remedy) {
+  const json = { upload: key, file: file.name };
+  return {
+    convert: [['Convert it here', async () => {
+      const made = await convert(file).catch(() => null);
+      if (made) await takePhotos([{ file: made, path: made.name }]);
+      else say(`${file.name}: this browser cannot read it either. Save it as JPEG on the phone, then choose it again.`);
+      return Boolean(made);
+    }]],
+    film: [['Take pictures out of it', async () => {
+      const named = await ask('/photos/film', { json });
+      if (named) await importSent(key, named.file);
+    }]],
+    zip: [['Unpack it', () => importSent(key, file.name)]],
+  }[remedy] ?? [['Choose another', () => { get('photos').click(); return true; }]];
+}
+
+function addTrouble(text, buttons) {
+  const item = document.createElement('li');
+  item.append(text, ...buttons.map(([name, work]) => {
+    const button = document.createElement('button');
+    Object.assign(button, { type: 'button', textContent: name });
+    button.addEventListener('click', () => once(button, async () => { if (await work() !== false) item.remove(); }));
+    return button;
+  }));
+  get('troubles').append(item);
+}
+
+function addTile(set, { photo, marks }) {
+  const item = document.createElement('li'), image = new Image(), caption = document.createElement('p');
+  Object.assign(image, { loading: 'lazy', alt: photo, src: `/photos/${encodeURIComponent(set)}/small?name=${encodeURIComponent(photo)}` });
+  caption.className = 'caption';
+  caption.textContent = photo.split('/').pop();
+  item.append(image, caption);
+  for (const mark of marks) {
+    const strong = document.createElement('strong');
+    Object.assign(strong, { className: 'wrong', textContent: mark });
+    caption.append(document.createElement('br'), strong);
+  }
+  if (marks.length) {
+    const button = document.createElement('button');
+    item.className = 'marked';
+    Object.assign(button, { type: 'button', textContent: 'Leave it out' });
+    button.addEventListener('click', () => once(button, async () => {
+      if (await ask(`/labels/${encodeURIComponent(set)}/aside`, { json: { name: photo } })) item.remove();
+    }));
+    item.append(button);
+  }
+  get('tiles').prepend(item);
+}
+
+const wrap = files => [...files].map(file => ({ file, path: file.webkitRelativePath || file.name }));
+called.addEventListener('input', () => { isNamed = true; });
+for (const id of ['photos', 'camera', 'folder', 'file']) {
+  get(id).addEventListener('change', async event => {
+    const files = wrap(event.target.files);
+    await once(bring, () => take(files));
+    event.target.value = '';
+  });
+}
+bring.addEventListener('submit', event => event.preventDefault());
+addEventListener('dragover', event => { event.preventDefault(); bring.classList.add('over'); });
+addEventListener('dragleave', event => { if (!event.relatedTarget) bring.classList.remove('over'); });
+addEventListener('drop', async event => {
+  event.preventDefault();
+  bring.classList.remove('over');
+  const files = await filesOf(event.dataTransfer);
+  once(bring, () => take(files));
+});
