@@ -25,6 +25,7 @@ from bakeoff.foundation.html.template import embed_jpeg
 from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape
+from bakeoff.learning.networks.letterbox import WINDOW, cut_out
 from bakeoff.learning.tasks.task import Answer, Judge, Tensors, judge
 
 ANSWERS = "network"
@@ -54,7 +55,7 @@ class Evaluation:
 
         def watch(batch: Tensors, answer: Tensors) -> None:
             judged.extend(batch["number"].numpy().tolist())
-            measured.extend(map(measure_picture, batch["image"].numpy()))
+            measured.extend(map(measure_picture, _take_pictures(batch)))
             pictured.extend(
                 itertools.islice(self.judge.iterate_pictures(batch, answer), settings.pictures - len(pictured))
             )
@@ -96,6 +97,12 @@ class Evaluation:
 
     def headline_first(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
         return {key: metrics[key] for key in sorted(metrics, key=lambda key: key != self.judge.headline)}
+
+
+def _take_pictures(batch: Tensors) -> list[np.ndarray]:
+    """Return the pictures of a batch without the grey around them."""
+    images = list(batch["image"].numpy())
+    return list(map(cut_out, images, batch[WINDOW].numpy())) if WINDOW in batch else images
 
 
 def _choose_examples(table: Table, worst_first: np.ndarray, most: int, originals: Originals) -> Iterator[list[Shown]]:

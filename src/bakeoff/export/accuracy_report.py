@@ -9,7 +9,8 @@ against the network as evaluation judges it. `network_as_a_file` says how much o
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import tensorflow as tf
 from bakeoff.dataset.records.wire import decode_features
 from bakeoff.export.devices import OWN_LAYOUT
 from bakeoff.export.edge_tpu import check_edge_tpu
+from bakeoff.export.nms_numpy import Predictions
 from bakeoff.export.onnx_run import OnnxModel
 from bakeoff.export.saved_model import SavedModel
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
@@ -30,14 +32,17 @@ from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.machine import cores
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.input.batches import evaluation_batches
+from bakeoff.learning.input.letterbox_graph import restore_boxes
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape, View
+from bakeoff.learning.networks import letterbox
 from bakeoff.learning.networks.tile_merge import answer_tiles
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Answer, Score, Task, Tensors, compile_answer, judge
 from bakeoff.learning.tasks.tiled import answer_in_tiles, stack_predictions
 
-NETWORK, AS_A_FILE = "network", "network_as_a_file"
+NETWORK, AS_A_FILE, FILES = "network", "network_as_a_file", "files"
+FIT = "fit"  # how images get into the square: of the network, and of the files
 WARM_UP = 3
 MOST_SECONDS = 20.0  # of timing; of a network that needs seconds for an answer, fewer calls are timed
 
@@ -55,17 +60,25 @@ def compare_files(
     network: keras.Model, task: Task, settings: Export, store: RecordReader, shape: Shape, folder: Path,
     advance: Callable[[int], object],
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """Return what export.json holds, and how long each file's answer takes on this machine."""
+    """Return what export.json holds, and how long each file's answer takes on this machine.
+
+    `shape` is the network's own; files are fed as their device feeds them.
+    """
     models: dict[Format, Model] = {
         form: open_file(form, folder / file, settings.threads) for form, file in settings.files.items() if form != RKNN
     }
     answers: dict[str, Answer] = {NETWORK: compile_answer(network, task)}
     if isinstance(task, Detection) and settings.lite_formats and settings.layout == OWN_LAYOUT:
         answers[AS_A_FILE] = as_a_file(network, task, settings)
-    answers |= {form: answer_of(model, store, shape.view) for form, model in models.items()}
+    fed = replace(shape, fit=settings.fit_for(shape.fit))
+    of_files: dict[str, Answer] = {form: answer_of(model, store, fed.view) for form, model in models.items()}
     sample = sample_of(store, settings.sample)
-    batches = evaluation_batches(store, shape, sample)
-    scores = judge(task, answers, batches, lambda batch, _: advance(len(batch["number"])))
+    passes = [(answers | of_files, shape)] if fed == shape else [(answers, shape), (of_files, fed)]
+    scores: dict[str, Score] = {}
+    for some, shown in passes:
+        step = advance if shown == fed else int  # each example counts once
+        batches = evaluation_batches(store, shown, sample)
+        scores |= judge(task, some, batches, partial(_count, step))
     numbers = {name: numbers_of(task, score) for name, score in scores.items()}
     files: dict[Format, dict[str, Any]] = {}
     for form in models:
@@ -82,12 +95,18 @@ def compare_files(
         "weights": settings.weights,
         NETWORK: numbers[NETWORK],
     }
+    if letterbox.LETTERBOX in (fed.fit, shape.fit):
+        report[FIT] = {NETWORK: shape.fit, FILES: fed.fit}
     if AS_A_FILE in numbers:
         rule = {"detections": settings.max_detections, "per_class_suppression": settings.per_class_suppression}
         report[AS_A_FILE] = rule | numbers[AS_A_FILE]
     machine = {"processor": platform.processor() or platform.machine(), "cores": cores()}
     timing = machine | {"files": {form: _time(model, shape, settings) for form, model in models.items()}}
-    return report | {"files": files}, timing
+    return report | {FILES: files}, timing
+
+
+def _count(step: Callable[[int], object], batch: Tensors, _: Tensors) -> None:
+    step(len(batch["number"]))
 
 
 def open_file(form: Format, path: Path, threads: int) -> Model:
@@ -106,6 +125,7 @@ def require_parity(report: Mapping[str, Any], most: float) -> None:
     ]
     if lost:
         rule = f"; {describe_rule(report)}" if AS_A_FILE in report else ""
+        rule += f"; {fit}" if (fit := describe_fit(report)) else ""
         raise DataError(
             f"export.max_drop: must be at most {most:g} on {report['examples']} validation examples, but "
             f"{'; '.join(lost)}{rule}; leave such files out of export.formats, or allow a larger export.max_drop"
@@ -120,6 +140,15 @@ def describe_rule(report: Mapping[str, Any]) -> str:
     hides = ", a box hides those of other classes (export.per_class_suppression)"
     what = few if rule["per_class_suppression"] else few + hides
     return f"a .tflite gives {what}; by that rule the network itself has {headline} {value}"
+
+
+def describe_fit(report: Mapping[str, Any]) -> str:
+    """Say where the device brings images into the square in another way than training did; else nothing."""
+    fits = report.get(FIT)
+    if not fits or fits[NETWORK] == fits[FILES]:
+        return ""
+    fed = f"files are fed as their device feeds them (fit: {fits[FILES]}), training had fit: {fits[NETWORK]}"
+    return f"{fed}; train with model.fit: {fits[FILES]}"
 
 
 def _time(model: Model, shape: Shape, settings: Export) -> dict[str, Any]:
@@ -176,7 +205,7 @@ def as_a_file(network: keras.Model, task: Detection, settings: Export) -> Answer
         )
 
     def of_images(batch: Tensors) -> Tensors:
-        return answers(batch["image"])
+        return restore_boxes(answers(batch["image"]), batch)
 
     return answer_in_tiles(view, of_images) if view.tiles else of_images
 
@@ -188,7 +217,7 @@ def answer_of(model: Model, store: RecordReader, view: View) -> Answer:
     """
 
     def answer_fitted(batch: Tensors) -> Tensors:
-        return stack_predictions([model.answer(image) for image in batch["image"].numpy()])
+        return stack_predictions(bring_back([model.answer(image) for image in batch["image"].numpy()], batch))
 
     tiles = view.tiles
     if isinstance(model, Small):
@@ -201,6 +230,13 @@ def answer_of(model: Model, store: RecordReader, view: View) -> Answer:
     return lambda batch: stack_predictions(
         [model.answer_file(_encoded(data)) for data in read(batch["number"].numpy())]
     )
+
+
+def bring_back(predictions: Sequence[Predictions], batch: Tensors) -> list[Predictions]:
+    """Return what files answer to each image of a batch with boxes in shares of it, not of the network's square."""
+    if letterbox.WINDOW not in batch or "boxes" not in predictions[0]:
+        return list(predictions)
+    return list(map(letterbox.restore_boxes, predictions, batch[letterbox.WINDOW].numpy()))
 
 
 def _encoded(data: bytes | None) -> Any:

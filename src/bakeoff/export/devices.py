@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bakeoff.learning.networks.letterbox import LETTERBOX
+from bakeoff.learning.networks.network import Fit
+
 DeviceName = Literal[
     "photonvision_rk3588", "photonvision_rubik", "limelight_coral", "oak", "raspberry_pi", "ftc_sdk",
 ]  # fmt: skip
@@ -25,6 +28,7 @@ class Device:
     outputs: str = "the four outputs of TFLite_Detection_PostProcess"  # that it expects of a detector's .tflite
     output_ranks: tuple[int, ...] = (3, 2, 2, 1)  # how many axes each of those has
     is_edge_tpu: bool = False  # operations are checked against Coral's list
+    fit: Fit | None = None  # how a frame gets into the network's square; None: its user decides, or nobody knows
 
     def takes_kind(self, network: Any) -> bool:
         """`network`: settings, or their class."""
@@ -52,13 +56,14 @@ def layouts_of(network: Any) -> tuple[Layout, ...]:
 
 
 DEVICES: Mapping[DeviceName, Device] = {
-    "photonvision_rk3588": Device(("rknn",), layouts=("yolov8_levels",), sizes=(640,)),
+    "photonvision_rk3588": Device(("rknn",), layouts=("yolov8_levels",), sizes=(640,), fit=LETTERBOX),
     "photonvision_rubik": Device(
         ("int8",),
         layouts=("yolov8_corners",),
         sizes=(640,),
         output_ranks=(3, 2, 2),
         outputs="boxes (1, points, 4), scores (1, points) and classes (1, points) as uint8",
+        fit=LETTERBOX,
     ),
     "limelight_coral": Device(("int8",), is_edge_tpu=True),
     "oak": Device(("onnx",), tasks=(DETECTION, CLASSIFICATION), layouts=(OWN_LAYOUT, "yolov8")),

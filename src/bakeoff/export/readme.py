@@ -11,6 +11,7 @@ from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.export.tflite_metadata import DEVIATION, LABELS, MEAN
 from bakeoff.foundation.formatting import format_count
 from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.letterbox import GREY, LETTERBOX
 
 README = "README.md"
 BYTES, VALUES = "uint8, pixels as they are", f"float32, (pixel - {MEAN:g}) / {DEVIATION:g}"
@@ -84,12 +85,25 @@ def _feed(task: str, view: View) -> Iterator[str]:
     yield from ("", "## How a file is fed", "")
     if task == VIDEO:
         yield f"- A clip is {view.frames} frames; which of a film's, `view.json` inside the file says."
-    crop = "" if view.central_crop == 1 else f"the middle {view.central_crop:g} of each side of "
-    yield f"- Size: {crop}the image is resized to {view.size} x {view.size} pixels. It is not padded."
+    if view.fit == LETTERBOX:
+        yield from _describe_letterbox(task, view.size)
+    else:
+        crop = "" if view.central_crop == 1 else f"the middle {view.central_crop:g} of each side of "
+        yield f"- Size: {crop}the image is resized to {view.size} x {view.size} pixels. It is not padded."
     yield f"- Resizing: {RESIZED[view.resizing]}."
     yield "- Colours: red, green, blue."
     order = "frames, height, width, 3" if task == VIDEO else "height, width, 3; of `.onnx` 3, height, width"
     yield f"- Order of the axes: images, {order}."
+
+
+def _describe_letterbox(task: str, size: int) -> Iterator[str]:
+    yield f"- Size: the image is letterboxed to {size} x {size} pixels: its longer side gets {size}. Its shorter side"
+    yield "  gets as many as keep the proportions, rounded, at least 1."
+    yield f"- Padding: the image stands in the middle, and grey ({GREY:g} {GREY:g} {GREY:g}) fills the rest. Of an odd"
+    yield "  rest, the last row or column has one pixel more. A SavedModel does this itself, if training did it."
+    if task == DETECTION:
+        yield "- Boxes of files for one size are shares or pixels of the whole square. In pixels of it, take away the"
+        yield "  grey above and on the left, then divide by the rows and columns that the image has there."
 
 
 def _describe_labels() -> Iterator[str]:

@@ -21,7 +21,9 @@ from bakeoff.export.tflite_run import Predictions
 from bakeoff.foundation.errors import DataError, one_line, show
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.input import augment_and_resize
+from bakeoff.learning.input.letterbox_graph import restore_boxes
 from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.letterbox import LETTERBOX, WINDOW
 from bakeoff.learning.networks.tiles import Tiles
 from bakeoff.learning.tasks.task import Task, Tensors
 
@@ -55,22 +57,22 @@ def save_servable(network: keras.Model, task: Task, view: View, classes: Sequenc
     images_of, files_of = [*[None] * (len(network.input_shape) - 1), 3], [None, None] if of_clips else [None]
 
     @compile_graph
-    def answer(fitted: tf.Tensor) -> Tensors:
-        predictions = task.predict(network(fitted, training=False))
+    def answer(shown: Tensors) -> Tensors:
+        predictions = restore_boxes(task.predict(network(shown["image"], training=False)), shown)
         return predictions | {"labels": tf.gather(texts, _ids(predictions, len(classes)))}
 
     @partial(compile_graph, input_signature=[tf.TensorSpec(images_of, tf.uint8, name="images")])
     def of_pixels(images: tf.Tensor) -> Tensors:
-        return answer(_each(images, lambda image: augment_and_resize.fit({"image": image}, view)["image"]))
+        return answer(_each(images, lambda image: augment_and_resize.fit({"image": image}, view), view))
 
     @partial(compile_graph, input_signature=[tf.TensorSpec(files_of, tf.string, name="encoded")])
     def of_files(encoded: tf.Tensor) -> Tensors:
-        def fitted(files: tf.Tensor) -> tf.Tensor:
+        def fitted(files: tf.Tensor) -> Tensors:
             first = tf.io.decode_image(files[0] if of_clips else files, channels=3, expand_animations=False)
             size = tf.cast(tf.shape(first)[:2], tf.int64)
-            return augment_and_resize.fit({"image": files, "size": size}, view)["image"]
+            return augment_and_resize.fit({"image": files, "size": size}, view)
 
-        return answer(_each(encoded, fitted))
+        return answer(_each(encoded, fitted, view))
 
     @partial(compile_graph, input_signature=[])
     def labels() -> Tensors:
@@ -101,8 +103,9 @@ def _name_by_content(path: Path) -> None:
     file.write_bytes(fingerprint.SerializeToString(deterministic=True))
 
 
-def _each(examples: tf.Tensor, fitted: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    return tf.map_fn(fitted, examples, fn_output_signature=tf.float32)
+def _each(examples: tf.Tensor, fitted: Callable[[tf.Tensor], Tensors], view: View) -> Tensors:
+    names = ("image", WINDOW) if view.fit == LETTERBOX else ("image",)
+    return tf.map_fn(fitted, examples, fn_output_signature=dict.fromkeys(names, tf.float32))
 
 
 def _ids(predictions: Tensors, num_classes: int) -> tf.Tensor:

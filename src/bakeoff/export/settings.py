@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from bakeoff.export.devices import DEVICES, OWN_LAYOUT, DeviceName, Layout
 from bakeoff.foundation.errors import require, require_at_most, require_between
 from bakeoff.foundation.files import read_json, require_all_whole
+from bakeoff.learning.networks.network import Fit
 
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx", "rknn"]
 SAVED_MODEL: Format = "saved_model"
@@ -63,6 +64,14 @@ class Export:
     def lite_formats(self) -> list[Format]:
         """Return those of TensorFlow Lite."""
         return [name for name in self.formats if name not in (SAVED_MODEL, ONNX, RKNN)]
+
+    def fit_for(self, trained: Fit) -> Fit:
+        """Return how images get into the square of the files: as the device does it, else as it was `trained`.
+
+        A SavedModel takes images of any size, and does it itself as in training.
+        """
+        of_device = DEVICES[self.device].fit if self.device else None
+        return of_device or trained
 
 
 def require_exported(path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import flatbuffers
@@ -58,7 +59,8 @@ def write_files(
 ) -> Iterator[Format]:  # fmt: skip
     """Write a file after another, and yield the format of each; that for Rockchip is made in rknn_report.py."""
     write_labels(classes, folder)
-    view, outputs, scale = View.of(model), output_names(task), (MEAN, DEVIATION)
+    own, outputs, scale = View.of(model), output_names(task), (MEAN, DEVIATION)
+    view = replace(own, fit=settings.fit_for(own.fit))
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(view.as_tree())}
     module = None
     with enlarge_by_one_operation(network):
@@ -71,7 +73,7 @@ def write_files(
             module = lite_module(network, task, len(classes), settings)
     for form, file in settings.files.items():
         if form == SAVED_MODEL:
-            save_servable(network, task, view, classes, folder / file)
+            save_servable(network, task, own, classes, folder / file)
         elif form == ONNX:
             (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes, settings.layout))
         elif form != RKNN and module is not None:
@@ -83,9 +85,10 @@ def write_files(
         yield form
 
 
-def representative_of(store: RecordReader, shape: Shape, examples: int, seed: int) -> Representative:
-    """Return training examples, drawn by the seed, as the network sees them in evaluation: of each picture one tile."""
-    drawn = np.random.default_rng(seed).permutation(store.examples)[:examples]
+def representative_of(store: RecordReader, shape: Shape, settings: Export, seed: int) -> Representative:
+    """Return training examples, drawn by the seed, as files are shown them: of each picture one tile."""
+    drawn = np.random.default_rng(seed).permutation(store.examples)[: settings.representative_examples]
+    shape = replace(shape, batch_size=1, fit=settings.fit_for(shape.fit))
     look_at = _cut_one_tile(shape.view, shape.tiles) if shape.tiles else _take_whole
 
     def inputs() -> Iterator[list[np.ndarray]]:

@@ -53,7 +53,7 @@ def export(
         RecordReader(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
     )
     shape = batch_shape(run, BATCH)
-    representative = representative_of(train, replace(shape, batch_size=1), settings.representative_examples, run.seed)
+    representative = representative_of(train, shape, settings, run.seed)
     lineage = state.lineage
     about = ModelMetadata(run.name, lineage.trained_from or "not known", ", ".join(lineage.licences))
     with building(out) as partial, plain_errors_of(train, validation):
@@ -101,7 +101,9 @@ def _write_notes(
     report = {**report, DIGESTS: {name: hash_file(path) for name, path in files.items()}}
     for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
         (folder / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
-    readme = write_readme(run.name, run.derived.task, classes, View.of(run.model), settings)
+    view = View.of(run.model)
+    fed = replace(view, fit=settings.fit_for(view.fit))
+    readme = write_readme(run.name, run.derived.task, classes, fed, settings)
     (folder / README).write_text(readme, encoding="utf-8")
 
 
@@ -118,7 +120,7 @@ def _is_number(value: object) -> bool:
 
 def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> list[str]:
     """Return a line for the network, one for the rule of a detector's .tflite, and one for each file."""
-    from bakeoff.export.accuracy_report import AS_A_FILE, describe_rule
+    from bakeoff.export.accuracy_report import AS_A_FILE, describe_fit, describe_rule
 
     headline = report["headline"]
 
@@ -128,6 +130,7 @@ def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> lis
     examples = f"{report['examples']:,} of {report['of']:,} validation examples"
     lines = [f"{report['weights']} weights, {headline} {number(report['network'].get(headline))}, on {examples}"]
     lines += [describe_rule(report)] if AS_A_FILE in report else []
+    lines += [fit] if (fit := describe_fit(report)) else []
     for_edge_tpu = report.get("device") and DEVICES[report["device"]].is_edge_tpu
     for form, file in report["files"].items():
         name = f"{file['file']} ({form})" if file["file"] != form else f"{form}/"

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bakeoff.config.compose.letterbox_cost import LetterboxCost, place_boxes
 from bakeoff.config.compose.tile_cost import TilePrice, enlarge_boxes, read_sizes
 from bakeoff.config.compose.variant import ResolvedVariant, read_variant
 from bakeoff.dataset.building.write_shards import make_records
@@ -95,3 +96,36 @@ def test_anchors_are_held_against_boxes_as_a_tile_shows_them() -> None:
     boxes = np.array([[0.5, 0.5, 0.51, 0.52], [0.0, 0.0, 0.5, 0.5]], np.float32)
     enlarged = enlarge_boxes(boxes, Tiles(size=100), np.array([[1000, 500]]))
     np.testing.assert_allclose(enlarged[:, 2:] - enlarged[:, :2], [[0.1, 0.1]], rtol=1e-4)  # the second fits in no tile
+
+
+# `model.fit: letterbox`
+
+
+def test_a_fit_of_another_word_is_one_line_that_names_the_two(read: Read) -> None:
+    [line] = [line for line in read("{use: ssd_tiny, fit: pad}").problems.lines if "fit" in line]
+    assert missing_in(line, "model.fit", "'pad'", "letterbox, stretch") == []
+    [line] = [
+        line for line in read("{use: cnn_small, fit: letterbox, central_crop: 0.8}").problems.lines if "crop" in line
+    ]
+    assert missing_in(line, "model.central_crop", "1 with fit: letterbox", "0.8") == []
+
+
+def test_a_network_that_was_stretched_for_a_device_that_letterboxes_is_warned_of(read: Read) -> None:
+    device = "point_nano, fit: FIT}\nexport: photonvision_rubik"
+    [line] = read(f"{{use: {device.replace('FIT', 'stretch')}").problems.warnings
+    assert missing_in(line, "model.fit", "photonvision_rubik", "model.fit: letterbox") == []
+    assert read(f"{{use: {device.replace('FIT', 'letterbox')}").problems.warnings == []
+
+
+def test_what_a_letterbox_wastes_is_counted_by_the_pictures_and_boxes_of_the_records() -> None:
+    boxes = np.array([[0.0, 0.0, 0.05, 0.5], *[[0.25, 0.25, 0.75, 0.75]] * 9])
+    cost = LetterboxCost.of(np.array([[720, 1280], [720, 1280], [100, 100]]), 640, boxes)
+    assert (cost.height, cost.width) == (360, 640)
+    assert cost.smallest == pytest.approx(18 + 0.9 * (180 - 18))
+    wastes = "640 x 360", "640 x 640", "56%", f"{cost.smallest:.1f} pixels", "1.8 times"
+    assert missing_in(str(cost), *wastes) == []
+    square = str(LetterboxCost.of(np.array([[64, 64]]), 640, None))
+    assert missing_in(square, "100%") == [] and "stretched" not in square
+    np.testing.assert_allclose(
+        place_boxes(boxes[1:2], np.array([[720, 1280]]), 640), [[0.359375, 0.25, 0.640625, 0.75]]
+    )

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bakeoff.config.api_export.messages import format_text
+from bakeoff.config.api_export.model import describe_model
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.importing.api_config.options import import_pipeline
+from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from support.api_files import TF1, TF2, import_changed
 from support.messages import missing_in
 
@@ -84,7 +88,11 @@ REPLACED = {  # a change of tf2.config: what is said of it, and what is in its p
     ),
     ("fixed_shape_resizer { height: 320 width: 320 }", "keep_aspect_ratio_resizer { max_dimension: 512 min_dimension: 9 }"): (
         ("model.ssd.image_resizer.keep_aspect_ratio_resizer: ", "512 x 512"),
-        lambda model: model["input_size"] == 512,
+        lambda model: model["input_size"] == 512 and "fit" not in model,
+    ),
+    ("fixed_shape_resizer { height: 320 width: 320 }", "keep_aspect_ratio_resizer { max_dimension: 512 min_dimension: 512 pad_to_max_dimension: true }"): (
+        ("model.ssd.image_resizer.keep_aspect_ratio_resizer: ", "fit: letterbox", "middle", "grey 128 for 0, 0, 0"),
+        lambda model: model["input_size"] == 512 and model["fit"] == "letterbox",
     ),
     ("fixed_shape_resizer { height: 320 width: 320 }", "identity_resizer { }"): (
         ("model.ssd.image_resizer: ", "square", "300 x 300"),
@@ -191,6 +199,16 @@ def test_a_name_of_tensorflow_1_becomes_that_of_tensorflow_2() -> None:
     named = "model.ssd.feature_extractor.type: ", "'ssd_mobilenet_v2_fpn_keras'", "TensorFlow 2", "pyramid"
     report = import_changed(TF2, (TYPE, "type: 'ssd_mobilenet_v2_fpn'")).report
     assert [line for line in report if not missing_in(line, *named)]
+
+
+def test_a_letterbox_that_was_written_is_read_as_one_of_the_same_grey() -> None:
+    model = replace(SsdFpn(), fit="letterbox", input_size=256)
+    written = format_text({"model": describe_model(model, 3, count_background=False)})
+    assert "# That API places an image at the top left" in written
+    imported = import_pipeline(written.encode(), "p.config")
+    assert (imported.settings["model"]["fit"], imported.settings["model"]["input_size"]) == ("letterbox", 256)
+    [line] = [line for line in imported.report if "keep_aspect_ratio_resizer" in line]
+    assert missing_in(line, "p.config:", "fit: letterbox", "middle") == [] and "grey" not in line
 
 
 def test_the_demos_own_network_keeps_its_own_scales() -> None:

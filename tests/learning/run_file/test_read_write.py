@@ -8,7 +8,10 @@ import yaml
 
 from bakeoff.config.compose.whole_run import require_unedited
 from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.letterbox import fit_of
 from bakeoff.learning.run_file.read_write import is_whole, load_learning, sealed, unsealed
+from support.imports import ROOT
 from support.messages import missing_in
 
 TREE: dict[str, Any] = {
@@ -105,3 +108,10 @@ def test_a_sealed_file_in_which_a_group_is_no_mapping_is_refused_by_its_key(
     assert any(
         missing_in(line, f"{path.as_posix()}: {key}: ", "mapping") == [] for line in str(error.value).splitlines()
     )
+
+
+def test_a_file_of_a_version_without_letterboxes_is_of_stretched_images(tmp_path: Path) -> None:
+    tree = unsealed(yaml.safe_load((ROOT / "models/config/run.yaml").read_text(encoding="utf-8")))
+    tree["model"].pop("fit", None)
+    run = load_learning(written(tmp_path / "run.yaml", sealed(tree)))
+    assert fit_of(run.model) == "stretch" and View.of(run.model).as_tree().keys().isdisjoint({"fit", "tiles"})

@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeGuard
 
 from bakeoff.config.api_export.messages import Key, Noted, Tree, fill, keys, round_off
 from bakeoff.learning.networks.detector_settings import RESNETS, Convolutions
+from bakeoff.learning.networks.letterbox import GREY, LETTERBOX
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from bakeoff.learning.networks.ssd_multibox import SsdMultibox
@@ -143,10 +144,20 @@ SUPPRESSION: Tree = {
         network.suppression.max_detections_per_class or network.suppression.max_detections
     ),
 }
+LETTERBOX_NOTE = "That API places an image at the top left of the padding; bakeoff places it in the middle."
+
+
+def _describe_resizer(network: SsdDetector) -> Tree:
+    size = network.input_size
+    if network.fit != LETTERBOX:
+        return {"fixed_shape_resizer": {"height": size, "width": size}}
+    padding: Tree = {"pad_to_max_dimension": True, "per_channel_pad_value": [GREY] * 3}
+    letterbox = Noted(LETTERBOX_NOTE, {"min_dimension": size, "max_dimension": size} | padding)
+    return {"keep_aspect_ratio_resizer": letterbox}
+
+
 SSD: Tree = {
-    "image_resizer": lambda network: {
-        "fixed_shape_resizer": {"height": network.input_size, "width": network.input_size}
-    },
+    "image_resizer": _describe_resizer,
     "feature_extractor": lambda network: fill(EXTRACTORS[KINDS[type(network)]], network),
     "box_coder": lambda network: {
         "faster_rcnn_box_coder": dict(zip(BOX_CODER_SCALES, network.box_scales, strict=True))

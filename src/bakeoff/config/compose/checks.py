@@ -8,6 +8,7 @@ import numpy as np
 
 from bakeoff.config.compose.allowed_paths import require_in
 from bakeoff.config.compose.anchor_fit import advise
+from bakeoff.config.compose.letterbox_cost import place_boxes
 from bakeoff.config.compose.network_facts import Facts
 from bakeoff.config.compose.schedule_length import SetByWhom
 from bakeoff.config.compose.tile_cost import check_tiles, enlarge_boxes
@@ -23,6 +24,7 @@ from bakeoff.learning.checkpoints.trained_state import STATE, read_state
 from bakeoff.learning.input.memory_budget import Memory
 from bakeoff.learning.lr.schedule import MOST_STEPS
 from bakeoff.learning.networks import NETWORKS
+from bakeoff.learning.networks.letterbox import LETTERBOX, fit_of
 from bakeoff.learning.networks.network import Network, Pretrained, select, unmatched
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.phases import Span
@@ -39,7 +41,7 @@ class Records:
 
     manifest: Manifest | None
     boxes: np.ndarray | None = None  # (n, 4) of the training split, for detection
-    sizes: np.ndarray | None = None  # (n, 2) of some pictures, where the network cuts them into tiles
+    sizes: np.ndarray | None = None  # (n, 2) of some pictures, where the network tiles or letterboxes them
 
 
 def check(
@@ -57,6 +59,10 @@ def check(
     if model and draft.export:
         _check_formats(draft.export, model, problems)
         _check_device(draft.export, model, problems)
+        _check_fit(draft.export, model, problems)
+    if model and fit_of(model) == LETTERBOX and draft.data and draft.data.get("square"):
+        rule = "must be stretch with data.square: true, whose records are stretched already, got letterbox"
+        problems.add("model.fit", f"{rule}; or set data.square: false")
     if train and spans:
         _check_rhythm(train, spans, problems, set_by)
         _check_batches(train, spans, manifest, problems)
@@ -90,6 +96,8 @@ def _check_boxes(model: Network, boxes: np.ndarray, sizes: np.ndarray | None, pr
     if (tiles := tiles_of(model)) and sizes is not None:
         check_tiles(tiles, sizes, problems.warn)
         boxes = enlarge_boxes(boxes, tiles, sizes)
+    elif fit_of(model) == LETTERBOX and sizes is not None:
+        boxes = place_boxes(boxes, sizes, model.input_size)
     if advice := advise(model, boxes):
         problems.warn("model.anchors", advice)
 
@@ -153,6 +161,14 @@ def _check_device(export: Export, model: Network, problems: Problems) -> None:
     fitting = f"choose an option of kind {kinds}; " if kinds and lacks_layout else ""
     nearest = f"the nearest device that takes this network is {nearest_device(model)}"
     problems.add("export.device", f"{export.device} {obstacle}; {fitting}{nearest}")
+
+
+def _check_fit(export: Export, model: Network, problems: Problems) -> None:
+    """Frames of a device may have other proportions than in training: nothing fails then, and less is found."""
+    trained = fit_of(model)
+    if (fit := export.fit_for(trained)) != trained:
+        rule = f"is {trained}, but {export.device} feeds its network by {fit}, and files are judged so"
+        problems.warn("model.fit", f"{rule}; train on such images: model.fit: {fit}")
 
 
 def _check_rhythm(train: Train, spans: Sequence[Span], problems: Problems, set_by: SetByWhom) -> None:

@@ -18,6 +18,7 @@ from bakeoff.dataset.records.manifest import Manifest, read_boxes, read_manifest
 from bakeoff.dataset.sources import SOURCES
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
+from bakeoff.learning.networks.letterbox import LETTERBOX, fit_of
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.run_length import show_lengths
 from bakeoff.learning.run_file.parse import ABSENT, Problems, flat
@@ -54,7 +55,8 @@ def read_variant(
     composed = compose(params, conf, overrides=overrides)
     problems = composed.problems
     draft = parse_variant(composed.tree, problems)
-    records_read = _read_records(records, problems, with_sizes=tiles_of(draft.model) is not None)
+    needs_sizes = tiles_of(draft.model) is not None or fit_of(draft.model) == LETTERBOX
+    records_read = _read_records(records, problems, with_sizes=needs_sizes)
     run = resolve(
         draft,
         records_read,

@@ -5,9 +5,12 @@ from bakeoff.config.api_export.messages import round_off
 from bakeoff.config.api_export.model import CLASS_LOSSES, FOCAL, MATCHER, MINING, SSD
 from bakeoff.importing.api_config.fields import Block, ConversionReport, Settings, nest
 from bakeoff.learning.networks.detector_settings import BOX_SCALES, RESNETS
+from bakeoff.learning.networks.letterbox import GREY, LETTERBOX
+from bakeoff.learning.networks.network import Fit
 from bakeoff.learning.networks.ssd import Ssd
 
 NEAREST = (("resnet", "resnet50"), ("mobilenet_v1", "mobilenet_v1"))  # by what the type's name holds; else mobilenet_v2
+STRETCH: Fit = "stretch"
 USUAL_KEEP = 0.8  # of dropout: that API's default
 STEPS = {"ssd": 32, "ssd_fpn": 32}  # the input side is a multiple of this, by kind of network
 
@@ -16,7 +19,7 @@ def read_model(ssd: Block, report: ConversionReport) -> Settings:
     """Return settings of the group `model`, with the `kind`."""
     settings = _read_extractor(ssd, report)
     kind = settings["kind"]
-    settings["input_size"] = _read_size(ssd, kind, settings.get("backbone.name", names.OWN_TYPE), report)
+    settings |= _read_resizer(ssd, kind, settings.get("backbone.name", names.OWN_TYPE), report)
     settings |= _read_anchors(ssd, settings, report) | read_loss(ssd, report)
     scales = _read_box_scales(ssd, report)
     if kind != "ssd":
@@ -112,9 +115,9 @@ def _read_convolutions(owner: Block, report: ConversionReport, *, normalised: bo
     return settings
 
 
-def _read_size(ssd: Block, kind: str, backbone: str, report: ConversionReport) -> int:
-    """Return the side of the square that the network sees."""
-    resizer = ssd.inner("image_resizer")
+def _read_resizer(ssd: Block, kind: str, backbone: str, report: ConversionReport) -> Settings:
+    """Return the side of the square that the network sees, and how images get into it."""
+    resizer, fit = ssd.inner("image_resizer"), STRETCH
     chosen = resizer.chosen()
     if chosen == "fixed_shape_resizer":
         shape = resizer.inner(chosen)
@@ -124,9 +127,7 @@ def _read_size(ssd: Block, kind: str, backbone: str, report: ConversionReport) -
             report.change(resizer, chosen, f"inputs are square here: {size} x {size} for {height} x {width}")
     elif chosen == "keep_aspect_ratio_resizer":
         shape = resizer.inner(chosen)
-        size = shape.get("max_dimension")
-        shape.pass_over("min_dimension", "pad_to_max_dimension", "per_channel_pad_value")
-        report.change(resizer, chosen, f"images are brought to {size} x {size} here, whatever their aspect ratio")
+        size, fit = shape.get("max_dimension"), _read_letterbox(resizer, shape, chosen, report)
     else:
         size = 300
         report.change(ssd, "image_resizer", f"images are brought to a square here; {size} x {size} for want of one")
@@ -135,7 +136,20 @@ def _read_size(ssd: Block, kind: str, backbone: str, report: ConversionReport) -
     fitting = max(step, (size + step // 2) // step * step)
     if fitting != size:
         report.change(ssd, "image_resizer", f"{backbone} here wants a multiple of {step}: {fitting} for {size}")
-    return fitting
+    return {"input_size": fitting} | ({} if fit == STRETCH else {"fit": fit})
+
+
+def _read_letterbox(resizer: Block, shape: Block, chosen: str, report: ConversionReport) -> Fit:
+    """Return letterbox for what always fills a side of the square and pads the other; else report what is another."""
+    size, least = shape.get("max_dimension"), shape.get("min_dimension")
+    is_padded, colour = shape.get("pad_to_max_dimension"), list(shape.get("per_channel_pad_value")) or [0.0] * 3
+    shape.pass_over("min_dimension", "pad_to_max_dimension", "per_channel_pad_value")
+    if not is_padded or least != size:
+        report.change(resizer, chosen, f"images are brought to {size} x {size} here, whatever their aspect ratio")
+        return STRETCH
+    painted = f", on grey {GREY:g} for {', '.join(f'{level:g}' for level in colour)}" if set(colour) != {GREY} else ""
+    report.change(resizer, chosen, f"becomes fit: {LETTERBOX}: images stand in the middle here, not top left{painted}")
+    return LETTERBOX
 
 
 def _read_anchors(ssd: Block, extractor: Settings, report: ConversionReport) -> Settings:

@@ -123,6 +123,7 @@ class _Model:
             view.sampling,
             view.resizing,
             view.tiles,
+            view.fit,
         )
         given = answer_of(self._file, store, view)
         return given if self.task == "detection" else _rename_scores(given, multi_label), shape

@@ -16,6 +16,7 @@ from bakeoff.export.saved_model import first_of
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.inference.predict.model_interface import any_size, make_fit, restore_network
 from bakeoff.inference.predict.select_model import Trained
+from bakeoff.learning.input.letterbox_graph import restore_boxes
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.network import Network, select
 from bakeoff.learning.tasks.task import make_task
@@ -48,8 +49,9 @@ class FeatureExtractor:
         )
 
         def look(image: tf.Tensor) -> tuple[Predictions, tf.Tensor]:
-            seen = both(self._fit(image)[None], training=False)
-            return task.predict(seen["answer"]), seen["features"][0]
+            shown = self._fit(image)
+            seen = both(shown["image"], training=False)
+            return restore_boxes(task.predict(seen["answer"]), shown), seen["features"][0]
 
         self._look = compile_graph(look, input_signature=[any_size(model.task)])
 
@@ -60,6 +62,6 @@ class FeatureExtractor:
 
     def extract(self, pictures: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return what the network sees, (n, size, size, 3), and its features, (n, channels)."""
-        shown = np.stack([self._fit(tf.constant(picture)).numpy() for picture in pictures])
+        shown = np.concatenate([self._fit(tf.constant(picture))["image"].numpy() for picture in pictures])
         parts = [self._network(shown[at : at + BATCH]).numpy() for at in range(0, len(shown), BATCH)]
         return shown, np.concatenate(parts).astype(np.float32)

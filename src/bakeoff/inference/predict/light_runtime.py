@@ -10,6 +10,7 @@ from bakeoff.export.settings import require_exported
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.inference.predict.resize_numpy import fit
 from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.letterbox import LETTERBOX, find_window, restore_boxes
 from bakeoff.learning.networks.network import Sampling
 from bakeoff.learning.networks.tile_merge import answer_tiles
 from bakeoff.learning.networks.tiles import Tiles
@@ -28,7 +29,11 @@ class Small:
         return answer_tiles(pixels, tiles, self._answer_view) if tiles else self._answer_view(pixels)
 
     def _answer_view(self, pixels: np.ndarray) -> Predictions:
-        return self._model.answer(fit(pixels, self._view))
+        predictions = self._model.answer(fit(pixels, self._view))
+        if self._view.fit != LETTERBOX or self.task != "detection":
+            return predictions
+        height, width, _ = pixels.shape
+        return restore_boxes(predictions, find_window(height, width, self._view.size))
 
 
 def small_model(path: Path) -> LiteModel | OnnxModel:

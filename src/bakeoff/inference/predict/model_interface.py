@@ -18,6 +18,7 @@ from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.inference.predict.light_runtime import Small
 from bakeoff.inference.predict.select_model import WEIGHTS_SUFFIX, Trained
 from bakeoff.learning.input import augment_and_resize
+from bakeoff.learning.input.letterbox_graph import restore_boxes
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.tile_merge import answer_tiles
 from bakeoff.learning.networks.tiles import Tiles, tiles_of
@@ -49,10 +50,12 @@ class TrainedModel:
         model, network = trained.model, restore_network(trained)
         self.task, self.labels = model.task, trained.labels
         task, fit = make_task(model, self.labels, multi_label=trained.multi_label), make_fit(View.of(model), self.task)
-        self._answer = compile_graph(
-            lambda image: task.predict(network(fit(image)[None], training=False)),
-            input_signature=[any_size(self.task)],
-        )
+
+        def answer(image: tf.Tensor) -> dict[str, tf.Tensor]:
+            shown = fit(image)
+            return restore_boxes(task.predict(network(shown["image"], training=False)), shown)
+
+        self._answer = compile_graph(answer, input_signature=[any_size(self.task)])
         self.tiles = tiles_of(model)
 
     def answer(self, pixels: np.ndarray) -> Predictions:
@@ -90,12 +93,12 @@ def opened(source: Path | Trained) -> Model:
     return TiledModel(model, model.tiles) if model.tiles else model
 
 
-def make_fit(view: View, task: str) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Return a function that brings an image or a clip of any size to what the network sees."""
+def make_fit(view: View, task: str) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
+    """Return a function that makes of an image or a clip of any size a batch of what the network sees."""
 
     @partial(compile_graph, input_signature=[any_size(task)])
-    def fit(image: tf.Tensor) -> tf.Tensor:
-        return augment_and_resize.fit({"image": image}, view)["image"]
+    def fit(image: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {name: value[None] for name, value in augment_and_resize.fit({"image": image}, view).items()}
 
     return fit
 

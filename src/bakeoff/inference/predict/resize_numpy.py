@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.letterbox import GREY, LETTERBOX, shown_sides
 from bakeoff.learning.networks.network import Sampling
 
 NEARLY = 1e-3  # pixels; a window that ends so near to the edge of a pixel ends there
@@ -50,8 +51,10 @@ def _numbers(sampling: Sampling, wanted: int, available: int) -> np.ndarray:
 
 
 def _resize(frame: np.ndarray, view: View) -> np.ndarray:
-    sides = frame.shape[:2]
-    is_whole = view.central_crop == 1
+    sides, counts, is_square = frame.shape[:2], (view.size, view.size), view.fit == LETTERBOX
+    if is_square:
+        counts = shown_sides(sides[0], sides[1], view.size)
+    is_whole = view.central_crop == 1 and not is_square
     is_legacy = view.resizing == LEGACY
     widens = view.resizing == "smooth" and not (is_whole and max(sides) <= int(view.size * MILD))
     for axis, side in enumerate(sides):
@@ -59,9 +62,14 @@ def _resize(frame: np.ndarray, view: View) -> np.ndarray:
         low, high = float(margin * extent), float((np.float32(1) - margin) * extent)
         first = int(np.clip(np.floor(low + NEARLY), 0, side - 1))
         end = int(np.clip(np.ceil(high - NEARLY), first + 1, side))
-        taps = _taps(end - first, view.size, (low - first, high - first), widens=widens, is_legacy=is_legacy)
+        taps = _taps(end - first, counts[axis], (low - first, high - first), widens=widens, is_legacy=is_legacy)
         frame = taps.apply(frame, axis, first)
-    return frame
+    if not is_square:
+        return frame
+    square = np.full((view.size, view.size, 3), GREY, np.float32)
+    top, left = ((view.size - count) // 2 for count in counts)
+    square[top : top + counts[0], left : left + counts[1]] = frame
+    return square
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ from bakeoff.learning.input.augment.layer import DecodedExample, LazyExample
 from bakeoff.learning.input.augment.scene import draw_number, fold_name, show_whole, split_key
 from bakeoff.learning.input.augment.tile import show_tile
 from bakeoff.learning.input.decode import Example, choose_frames, choose_ratio, decode_frames
+from bakeoff.learning.input.letterbox_graph import find_window, show_square
 from bakeoff.learning.input.mixup_mosaic import Partners, mix
 from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.letterbox import GREY, LETTERBOX, WINDOW
 
 TILE = "tiles"  # the name of its randomness
 NEARLY = 1e-3  # pixels; a window that ends so near to the edge of a pixel ends there
@@ -38,11 +40,22 @@ class Region(NamedTuple):
     corners: tf.Tensor  # (4,) of what is shown, in these pixels
     end: tf.Tensor | None = None  # (2,) where the image ends in them, if it may end inside of the last
     ratio: tf.Tensor | None = None  # at which a JPEG was decoded; only where it is above 1 does `end` count
+    square: tf.Tensor | None = None  # (4,) of what is shown, in shares of the letterbox around the image
+    tile: tf.Tensor | None = None  # (4,) the same, in shares of the tile that stands in the letterbox
 
 
 def fit(example: Example, view: View) -> Example:
-    """Return the image at the network's input size, for evaluation; boxes are shares of the whole image and stay."""
+    """Return the image at the network's input size, for evaluation; boxes are shares of the whole image and stay.
+
+    An image in a letterbox comes with its `window`, by which letterbox_graph.py brings boxes there and back.
+    """
     frames, black = _choose_frames(example, view, key=None)
+    if view.fit == LETTERBOX:
+        window = find_window(_size_of(example), view.size)
+        frames, corners, *_ = _decode_region(frames, _size_of(example), window, cuts=False)
+        image = resample(tf.cast(frames, tf.float32) - GREY, corners, view.size, view.resizing) + GREY
+        fitted = _replace_image(example, _restore_rank(example, view, _blacken(image, black)))
+        return fitted | {WINDOW: tf.ensure_shape(window, [4])}
     margin = (1 - view.central_crop) / 2
     window = tf.constant([margin, margin, 1 - margin, 1 - margin])
     frames, corners, *_ = _decode_region(frames, _size_of(example), window, cuts=view.central_crop < 1)
@@ -90,19 +103,29 @@ def _make_layer(
     scene = show_whole(size, boxes, classes)
     if view.tiles:
         scene = show_tile(scene, view.tiles, keys[TILE])
+    tile, square = scene.window if view.tiles else None, None
+    if view.fit == LETTERBOX:
+        scene = show_square(scene, view.size)
+        square = scene.window
     for name, move in augment.moves.items():
         scene = move.apply(scene, keys[name])
 
     may_skip = augment.decode == "fraction" and all(KERNELS[way][1] for way in _ways_to_resize(view, augment))
 
+    def decode_shown(window: tf.Tensor, *, cuts: bool, sides: tf.Tensor | None) -> Region:
+        region = _decode_region(frames, size, window, cuts=cuts, sides=sides)
+        if square is None:
+            return region
+        of_tile = None if tile is None else _in_shares(window, tile)
+        return Region(*region[:4], _in_shares(window, square), of_tile)
+
     def show() -> DecodedExample:
         cuts, sides = augment.cuts or view.tiles is not None, tf.constant([view.size] * 2) if may_skip else None
-        region = _decode_region(frames, size, scene.window, cuts=cuts, sides=sides)
-        image = _resize(region, view, augment, keys["resize"])
+        image = _resize(decode_shown(scene.window, cuts=cuts, sides=sides), view, augment, keys["resize"])
         return DecodedExample(image, tf.clip_by_value(scene.boxes, 0.0, 1.0), scene.classes)
 
     def show_part(window: tf.Tensor, sides: tf.Tensor) -> tf.Tensor:
-        region = _decode_region(frames, size, window, cuts=True, sides=sides if may_skip else None)
+        region = decode_shown(window, cuts=True, sides=sides if may_skip else None)
         return _resize(region, view, augment, keys["resize"], sides)
 
     return LazyExample(scene, show, show_part)
@@ -223,13 +246,15 @@ def _resize(region: Region, view: View, augment: Augment, key: tf.Tensor, sides:
     With `sides` it is a tile of that height and width, which may show a part, or more than the image.
     """
     frames, corners = region.frames, region.corners
-    shows_beyond = augment.shows_beyond or sides is not None
+    leaves_square = augment.shows_beyond or sides is not None
+    shows_beyond = leaves_square or region.square is not None
     size = view.size
     methods = _ways_to_resize(view, augment)
-    fill = tf.zeros([3])
+    fill = beyond = tf.zeros([3])
     if shows_beyond:  # what is resampled is zero beside the image
         frames = tf.cast(frames, tf.float32)
-        fill = _make_fill(augment.fill, frames)
+        beyond = _make_fill(augment.fill, frames)
+        fill = beyond if region.square is None else tf.constant(GREY)
         frames -= fill
     if augment.cuts or shows_beyond or view.tiles:
         ways = [lambda method=method: resample(frames, corners, size, method, sides) for method in methods]
@@ -243,9 +268,25 @@ def _resize(region: Region, view: View, augment: Augment, key: tf.Tensor, sides:
         image = tf.ensure_shape(tf.switch_case(drawn, ways), [None, *known, 3])
     if shows_beyond:
         image = _clear_beyond(image, region) + fill
+    if region.tile is not None:
+        image = _fill_beside(image, region.tile, tf.constant(GREY))
+    if region.square is not None and leaves_square:
+        image = _fill_beside(image, region.square, beyond)
     if "bicubic" in augment.resize:
         image = tf.clip_by_value(image, 0.0, 255.0)  # bicubic resizing overshoots the range of the pixels
     return image
+
+
+def _in_shares(window: tf.Tensor, area: tf.Tensor) -> tf.Tensor:
+    """Return a window (4,) in shares of an area (4,) of the same image."""
+    low, sides = area[:2], area[2:] - area[:2]
+    return (window - tf.tile(low, [2])) / tf.tile(sides, [2])
+
+
+def _fill_beside(image: tf.Tensor, window: tf.Tensor, fill: tf.Tensor) -> tf.Tensor:
+    """Paint the pixels that lie beside an area, of which the image shows this window."""
+    is_inside = _covered(tf.ones([2]), window, tf.shape(image)[1:3]) > 0
+    return tf.ensure_shape(tf.where(is_inside, image, fill), image.shape)
 
 
 def _make_fill(levels: tuple[float, ...], frames: tf.Tensor) -> tf.Tensor:

@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from bakeoff.learning.networks.network import Network, Resizing, Sampling
+from bakeoff.learning.networks.letterbox import fit_of
+from bakeoff.learning.networks.network import Fit, Network, Resizing, Sampling
 from bakeoff.learning.networks.tiles import Tiles, tiles_of
 
 
@@ -15,16 +16,17 @@ class View:
     sampling: Sampling = field(default_factory=Sampling)
     resizing: Resizing = "smooth"
     tiles: Tiles | None = None  # the parts of a picture that are looked at; None: all of it at once
+    fit: Fit = "stretch"  # how what is looked at is brought into the square
 
     @classmethod
     def of(cls, network: Network) -> "View":
         sees = (network.input_size, network.frames, network.central_crop, network.sampling)
-        return cls(*sees, resizing_of(network), tiles_of(network))
+        return cls(*sees, resizing_of(network), tiles_of(network), fit_of(network))
 
     def as_tree(self) -> dict[str, Any]:
-        """Return what exported files tell of it; of tiles only where there are any."""
-        tree = asdict(self)
-        return tree if self.tiles else {name: value for name, value in tree.items() if name != "tiles"}
+        """Return what exported files tell of it; of tiles and a letterbox only where there is one."""
+        usual = {"tiles": None, "fit": "stretch"}
+        return {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
 
 
 def resizing_of(network: Network) -> Resizing:
@@ -45,7 +47,9 @@ class Shape:
     sampling: Sampling = field(default_factory=Sampling)
     resizing: Resizing = "smooth"
     tiles: Tiles | None = None  # then a batch of evaluation is one picture, and `batch_size` tiles go at once
+    fit: Fit = "stretch"  # how what is looked at is brought into the square
 
     @property
     def view(self) -> View:
-        return View(self.size, self.frames, self.central_crop, self.sampling, self.resizing, self.tiles)
+        sees = (self.size, self.frames, self.central_crop, self.sampling)
+        return View(*sees, self.resizing, self.tiles, self.fit)

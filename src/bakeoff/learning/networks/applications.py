@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bakeoff.foundation.errors import require_between
-from bakeoff.learning.networks.network import Parts, Sampling, require_classifier, require_width
+from bakeoff.learning.networks.network import Fit, Parts, Sampling, require_classifier, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -55,6 +55,7 @@ class MobileNetV2(OneHeaded):
     batch_norm_momentum: float = 0.99
     label_smoothing: float = 0.0
     central_crop: float = 1.0  # share of each side that is looked at outside training
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
         require_classifier(self)
@@ -78,6 +79,7 @@ class MobileNetV3(OneHeaded):
     batch_norm_momentum: float = 0.99
     label_smoothing: float = 0.0
     central_crop: float = 1.0  # share of each side that is looked at outside training
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
         require_classifier(self)
@@ -99,6 +101,7 @@ class EfficientNetV2B0(OneHeaded):
     batch_norm_momentum: float = 0.9  # what keras.applications has here
     label_smoothing: float = 0.0
     central_crop: float = 1.0  # share of each side that is looked at outside training
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
         require_classifier(self)
@@ -118,6 +121,7 @@ class InceptionV3(Application):
     batch_norm_momentum: float = 0.99
     label_smoothing: float = 0.1
     central_crop: float = 1.0  # share of each side that is looked at outside training
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
     auxiliary_weight: float = 0.4  # of the second head's loss; 0: no such head
     background: bool = False  # one more output, for none of the classes
     l2_weight: float = 0.0  # half of it times the sum of squares of each kernel is added to the loss

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.foundation.errors import require
-from bakeoff.learning.networks.network import Parts, Sampling, require_classifier, require_width
+from bakeoff.learning.networks.network import Fit, Parts, Sampling, require_classifier, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -33,6 +33,7 @@ class Cnn:
     batch_norm_momentum: float = 0.9
     label_smoothing: float = 0.0
     central_crop: float = 1.0  # share of each side that is looked at outside training
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
         require_width("width", self.width)
@@ -72,6 +73,7 @@ class ClipCnn:
     batch_norm_momentum: float = 0.9
     label_smoothing: float = 0.0
     central_crop: float = 1.0  # share of each side that is looked at outside training
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
         require(2 <= self.frames <= 512, "frames", self.frames, "between 2 and 512")

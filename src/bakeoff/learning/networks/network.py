@@ -23,6 +23,8 @@ LEAST_WIDTH = 0.01  # below, every layer has its least channels
 
 # How an image is brought to the input size: so that every pixel counts, or as TensorFlow 1 did it by default.
 Resizing: TypeAlias = Literal["smooth", "legacy_bilinear"]
+# How an image of other proportions is brought into the square: letterbox.py has the second.
+Fit: TypeAlias = Literal["stretch", "letterbox"]
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ def require_classifier(network: Classifier) -> None:
     require(0 < network.batch_norm_momentum < 1, "batch_norm_momentum", network.batch_norm_momentum, "between 0 and 1")
     require(0 <= network.label_smoothing < 1, "label_smoothing", network.label_smoothing, "at least 0 and under 1")
     require(0.1 <= network.central_crop <= 1, "central_crop", network.central_crop, "between 0.1 and 1")
+    is_whole = network.central_crop == 1 or getattr(network, "fit", "stretch") == "stretch"
+    require(is_whole, "central_crop", network.central_crop, "1 with fit: letterbox, which shows all of an image")
 
 
 def require_width(key: str, width: float) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from bakeoff.foundation.errors import require, require_at_most, require_between
 from bakeoff.learning.networks.detector_settings import Suppression
-from bakeoff.learning.networks.network import MOST_PIXELS, Parts, Sampling, require_width
+from bakeoff.learning.networks.network import MOST_PIXELS, Fit, Parts, Sampling, require_width
 from bakeoff.learning.networks.tiles import Tiles
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class PointDetector:
     loss: PointLoss = field(default_factory=PointLoss)
     suppression: Suppression = field(default_factory=Suppression)
     tiles: Tiles | None = None
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
         coarsest = max(self.strides)

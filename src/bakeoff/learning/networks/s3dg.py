@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from bakeoff.foundation.errors import require, require_between
-from bakeoff.learning.networks.network import Parts, Sampling, require_classifier, require_width
+from bakeoff.learning.networks.network import Fit, Parts, Sampling, require_classifier, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -31,6 +31,7 @@ class S3dG:
     batch_norm_epsilon: float = 0.001
     label_smoothing: float = 0.0
     central_crop: float = 1.0  # share of each side that is looked at outside training
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
         require_between(self, frames=(1, 512), min_depth=(1, 64))

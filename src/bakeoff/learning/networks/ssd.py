@@ -15,7 +15,7 @@ from bakeoff.learning.networks.detector_settings import (
     HardExamples,
     Suppression,
 )
-from bakeoff.learning.networks.network import MOST_PIXELS, Parts, Sampling, require_width
+from bakeoff.learning.networks.network import MOST_PIXELS, Fit, Parts, Sampling, require_width
 from bakeoff.learning.networks.tiles import Tiles
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Ssd(AnchorDetector):
     mining: HardExamples | None = None
     suppression: Suppression = field(default_factory=Suppression)
     tiles: Tiles | None = None
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
         coarsest = max(self.strides)

@@ -19,7 +19,7 @@ from bakeoff.learning.networks.detector_settings import (
     Suppression,
     require_box_scales,
 )
-from bakeoff.learning.networks.network import MOST_PIXELS, Parts, Resizing
+from bakeoff.learning.networks.network import MOST_PIXELS, Fit, Parts, Resizing
 from bakeoff.learning.networks.tiles import Tiles
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class SsdFpn(BackboneDetector):
     resizing: Resizing = "legacy_bilinear"
     next_best: bool = False  # of two boxes with the same best anchor one gets its next best; false: none, as in the API
     tiles: Tiles | None = None
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
         size, step = self.input_size, 2**DEEPEST_LEVEL

@@ -7,6 +7,7 @@ from bakeoff.learning.input.memory_budget import Memory, Parts
 from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape, resizing_of
 from bakeoff.learning.lr.schedule import Schedule
+from bakeoff.learning.networks.letterbox import fit_of
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.optimizers import Optimizer
@@ -141,4 +142,5 @@ def batch_shape(run: Variant, size: int) -> Shape:
         sampling=model.sampling,
         resizing=resizing_of(model),
         tiles=tiles_of(model),
+        fit=fit_of(model),
     )

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.learning.input.letterbox_graph import place_boxes
 from bakeoff.learning.metrics import names
 from bakeoff.learning.metrics.box_matching import Boxes
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
@@ -39,7 +40,8 @@ class BoxJudge:
     def iterate_pictures(
         self, batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]
     ) -> Iterator[tuple[np.ndarray, dict]]:
-        """Yield pixels and boxes of each example, as `pictures` draws them."""
+        """Yield pixels and boxes of each example, as `pictures` draws them: as the network is shown them."""
+        batch, predictions = (part | {"boxes": place_boxes(part["boxes"], batch)} for part in (batch, predictions))
         for image, (truth, given) in zip(batch["image"].numpy(), _examples(batch, predictions), strict=True):
             yield image, {f"true_{key}": value for key, value in truth.items()} | given
 
@@ -69,7 +71,8 @@ class Detection(BoxJudge):
             return tf.stack([parts["classes"], parts["boxes"], divisor])
 
         answers = {name: outputs[name] for name in ("classes", "boxes")}
-        losses = tf.map_fn(compute_losses, (answers, batch["boxes"], batch["classes"]), fn_output_signature=tf.float32)
+        truth = place_boxes(batch["boxes"], batch)
+        losses = tf.map_fn(compute_losses, (answers, truth, batch["classes"]), fn_output_signature=tf.float32)
         return {"losses": losses}
 
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:

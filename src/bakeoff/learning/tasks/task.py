@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.foundation.tf_graph import compile_graph
+from bakeoff.learning.input.letterbox_graph import restore_boxes
 from bakeoff.learning.input.view import View
 from bakeoff.learning.metrics.intervals import Intervals, Numbers
 from bakeoff.learning.metrics.score import ByClass, Column
@@ -97,7 +98,8 @@ def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = Fals
 
     def answer(batch: Tensors) -> Tensors:
         outputs = as_float32(network(batch["image"], training=False))
-        return task.predict(outputs) | (task.example_losses(outputs, batch) if with_losses else {})
+        predictions = restore_boxes(task.predict(outputs), batch)
+        return predictions | (task.example_losses(outputs, batch) if with_losses else {})
 
     if view and is_tiled:  # there are many numbers of views and of boxes in them
         return answer_in_tiles(view, compile_graph(answer, reduce_retracing=True), with_losses=with_losses)

@@ -12,6 +12,7 @@ import tensorflow as tf
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.input import augment_and_resize
 from bakeoff.learning.input.view import View
+from bakeoff.learning.networks.letterbox import LETTERBOX, WINDOW, find_window
 from bakeoff.learning.networks.tile_merge import Predictions, merge_tiles
 from bakeoff.learning.networks.tiles import Tiles
 
@@ -35,6 +36,9 @@ def answer_in_tiles(view: View, answer: Answer, *, with_losses: bool = False) ->
         for first in range(0, len(windows), at_once):
             some = windows[first : first + at_once]
             views = {"image": cut(tf.constant(picture), tf.constant(some, tf.int32))}
+            if view.fit == LETTERBOX:
+                sides = (some[:, 2:] - some[:, :2]).tolist()
+                views[WINDOW] = tf.constant(np.stack([find_window(high, wide, view.size) for high, wide in sides]))
             if with_losses:
                 views |= _cut_truth(boxes, classes, some / np.tile(picture.shape[:2], 2), tiles)
             predictions += rows_of(answer(views))

@@ -125,7 +125,9 @@ def _save_answers(network: "keras.Model", model: "Network", recipe: NetworkEntry
 
     from bakeoff.foundation.tf_graph import compile_graph
     from bakeoff.learning.input import augment_and_resize
+    from bakeoff.learning.input.letterbox_graph import find_window, restore_boxes
     from bakeoff.learning.input.view import View
+    from bakeoff.learning.networks.letterbox import LETTERBOX, WINDOW
     from bakeoff.learning.tasks.task import make_task
 
     view, task = View.of(model), make_task(model, recipe.classes, multi_label=recipe.multi_label)
@@ -142,6 +144,15 @@ def _save_answers(network: "keras.Model", model: "Network", recipe: NetworkEntry
     module = tf.Module()
     module.fit = fit
     module.answer = compile_graph(task.predict, input_signature=[outputs])
+    if view.fit == LETTERBOX and model.task == "detection":  # the model's file looks whether it is there
+
+        def restore(predictions: dict[str, tf.Tensor], images: tf.Tensor) -> dict[str, tf.Tensor]:
+            window = find_window(tf.shape(images)[1:3], view.size)
+            return restore_boxes(predictions, {WINDOW: tf.repeat(window[None], tf.shape(images)[0], axis=0)})
+
+        predictions = module.answer.get_concrete_function().structured_outputs
+        named = {name: tf.TensorSpec(one.shape, one.dtype, name=name) for name, one in predictions.items()}
+        module.restore = compile_graph(restore, input_signature=[named, images])
     tf.saved_model.save(module, str(path))
 
 

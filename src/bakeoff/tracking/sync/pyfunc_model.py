@@ -78,7 +78,8 @@ def _open_checkpoint(folder: Path) -> tuple[Callable[..., Any], int]:
 
     @tf.function(autograph=False, input_signature=[images])
     def answer(images: tf.Tensor) -> dict[str, tf.Tensor]:
-        return graphs.answer(network(graphs.fit(images), training=False))
+        predictions = graphs.answer(network(graphs.fit(images), training=False))
+        return graphs.restore(predictions, images) if hasattr(graphs, "restore") else predictions
 
     return answer, rank
 
