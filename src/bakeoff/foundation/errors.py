@@ -25,8 +25,8 @@ INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
 SEEN_ENOUGH = 141  # the exit code of a program whose output pipe was closed
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
 NOT_INSTALLED = (
-    "{}: this package is not installed, and the command needs it; "
-    "run `pip install 'bakeoff[train]'`, in a clone `make .venv/ready`"
+    "{}: this package is not installed, and the command needs it; install bakeoff with the extra train "
+    "(docs/howto/install.md), or in a clone run `make .venv/ready`"
 )
 MOST_SHOWN = 200  # characters of a value in a message
 SPELT_OUT = {"·": "-", "–": "-", "…": "...", "±": "+-", "×": "x", "√": "sqrt ", "²": "^2", "→": "->"}

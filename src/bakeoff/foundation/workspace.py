@@ -88,7 +88,7 @@ def enter() -> None:
                 require_not_newer()
             return
     raise WorkspaceError(
-        f"{here}: not in a bakeoff workspace (no dvc.yaml and conf/ here or above); cd into your clone"
+        f"{here}: not in a bakeoff workspace (no dvc.yaml and conf/ here or above); cd into one, or `bakeoff init` one"
     )
 
 

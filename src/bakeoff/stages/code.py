@@ -46,7 +46,7 @@ def describe_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Itera
     yield f"{version} has other code for {', '.join(changed)} than the last run, so they run again{_aside(times)}"
     later = [stage for stage in list(now)[list(now).index(changed[0]) :] if stage not in changed]
     if later:
-        yield f"{', '.join(later)}: runs again only if what it reads from them has changed"
+        yield f"{', '.join(later)}: again only where other inputs come of that"
 
 
 def _aside(times: str) -> str:

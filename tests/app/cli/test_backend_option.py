@@ -17,8 +17,8 @@ from support.messages import missing_in
     [
         ("mars", ("--on: ", "local, ray, ray://HOST:PORT or slurm", "'mars'")),
         ("ray://nowhere", ("--on: ", "ray://HOST:PORT", "'ray://nowhere'")),
-        ("ray", ("--on: ", "Ray", "`pip install 'bakeoff[ray]'`")),
-        ("slurm", ("--on slurm: ", "`pip install 'bakeoff[slurm]'`")),
+        ("ray", ("--on: ", "Ray", "`pip install 'ray>=2.60'`")),
+        ("slurm", ("--on slurm: ", "`pip install 'submitit>=1.5'`")),
     ],
 )
 def test_a_place_that_cannot_be_used_is_refused(

@@ -28,7 +28,7 @@ def test_a_value_that_names_no_cluster_is_refused(
 def test_without_ray_nothing_begins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     code, output, errors = run_bakeoff(monkeypatch, capsys, "repro", "--on", "head:6379")
-    assert (code, output) == (2, "") and "run `pip install 'bakeoff[ray]'`" in errors
+    assert (code, output) == (2, "") and "run `pip install 'ray>=2.60'`" in errors
 
 
 def test_options_that_dvc_lacks_are_taken_from_its_arguments() -> None:

@@ -39,7 +39,7 @@ class Machine:
     def variables(self) -> dict[str, str]:
         own = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
         path = os.pathsep.join([str(self._environment / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
-        return own | {"PATH": path}
+        return own | {"PATH": path, "XDG_CACHE_HOME": str(self.folder / "cache")}
 
     def ask(self, *words: str) -> str:
         return self.run(self.folder, str(self._environment / "bin/python"), *words)
@@ -132,6 +132,20 @@ def test_a_colleague_gets_the_results_and_runs_nothing(machine: Machine) -> None
     machine.run(colleague, "python", "-m", "dvc", "pull", "--quiet")
     assert machine.repro(colleague) == {"code"}
     assert "SUCCEEDED" in machine.run(colleague, "bakeoff", "compare")
+
+
+def test_a_run_of_another_version_is_made_again_by_that_version(machine: Machine) -> None:
+    field = machine.folder / "field"
+    machine.install("export")
+    run = next(folder.name for folder in (field / ".bakeoff/journal").iterdir() if folder.is_dir())
+    output = machine.run(field, "bakeoff", "reproduce", run, "--until", "render_config")
+    assert "verdict: identical" in output and "environment: " in output
+    moved = machine.wheels["first"].rename(machine.folder / "moved.whl")
+    shutil.rmtree(machine.folder / "cache")
+    words = ("bakeoff", "reproduce", run)
+    done = subprocess.run(words, cwd=field, env=machine.variables, capture_output=True, text=True)
+    assert done.returncode == 2 and str(machine.wheels["first"]) in done.stderr.splitlines()[-1]
+    moved.rename(machine.wheels["first"])
 
 
 def test_a_sweep_and_an_experiment_run_as_in_a_clone(machine: Machine) -> None:

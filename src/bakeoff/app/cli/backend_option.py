@@ -26,7 +26,7 @@ def require_place(on: str | None) -> None:
         return
     if on == SLURM:
         if importlib.util.find_spec("submitit") is None:
-            raise WorkspaceError("--on slurm: submitit is not installed; run `pip install 'bakeoff[slurm]'`")
+            raise WorkspaceError("--on slurm: submitit is not installed; run `pip install 'submitit>=1.5'`")
         if shutil.which("sbatch") is None:
             raise WorkspaceError("--on slurm: must be used where `sbatch` is, such as a login node of the cluster")
     elif on is not None and is_ray(on):

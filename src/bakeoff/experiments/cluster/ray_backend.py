@@ -29,6 +29,7 @@ from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepMa
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.shipped import code_stage
 
 NAMESPACE = "bakeoff"  # in which Ray knows the actors by their names
 MARK = "seen"  # a random text beside the manifest, by which a node tells that it sees the workspace
@@ -42,7 +43,8 @@ def ray_place(on: str) -> Iterator["RayBackend"]:
     """Yield the place for jobs on a cluster. Raises WorkspaceError if its nodes do not fit."""
     with connect(parse_address(on)) as ray:
         nodes = ask_nodes(ray, workspace.main_workspace())
-        code = {CODE: digest_code()}  # a node that does not see the workspace clones the same code
+        # A node that does not see the workspace clones its code with it, if the workspace has any.
+        code = {} if code_stage(workspace.main_workspace()) else {CODE: digest_code()}
         require_fitting(
             [node if node.sees_workspace else replace(node, versions={**node.versions, **code}) for node in nodes]
         )

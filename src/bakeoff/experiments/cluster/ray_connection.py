@@ -82,7 +82,7 @@ def require_ray(text: str) -> None:
     """Raise ConfigError for a wrong address, and WorkspaceError on a machine without Ray, before any work starts."""
     parse_address(text)
     if importlib.util.find_spec("ray") is None:
-        raise WorkspaceError("--on: Ray is not installed; run `pip install 'bakeoff[ray]'` here and on every node")
+        raise WorkspaceError("--on: Ray is not installed; run `pip install 'ray>=2.60'` here and on every node")
 
 
 def _load_ray(settings: Mapping[str, str]) -> Any:

@@ -83,7 +83,7 @@ def require_fitting(nodes: Sequence[Node]) -> None:
     here |= {name: node_probe.find_version(name) for name in LIBRARIES}
     wrong = [line for node in nodes if (line := find_difference(node, here))]
     if wrong:
-        raise WorkspaceError(f"--on: {'; '.join(wrong)}; give all nodes the same commit, environment and time")
+        raise WorkspaceError(f"--on: {'; '.join(wrong)}; give all nodes the same bakeoff, environment and time")
 
 
 def find_difference(node: Node, here: Mapping[str, str]) -> str:
