@@ -210,7 +210,7 @@ PAGES = {
         before={"dvc exp push origin tall-kite": name_own_experiment},
     ),
     "two-boxes.md": Page(lambda reader: draw_photographs(reader.clone, ["field.jpg"]), is_trained=True),
-    "upgrade.md": Page(has_new_version, is_trained=True, names={"COMMIT": "HEAD~1"}),
+    "upgrade.md": Page(has_new_version, is_trained=True),
     "windows.md": Page(begins_in_a_clone=False),
 }
 
