@@ -90,6 +90,8 @@ def test_a_killed_init_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(KeyboardInterrupt):
             make_workspace(folder, example=False)
         assert not (folder / "dvc.yaml").exists()
+        (folder / "conf").mkdir(exist_ok=True)
+        (folder / "conf/README.md.4711.partial").touch()  # as a kill in the middle of a write leaves it
         monkeypatch.setattr(new_workspace, "write_whole", write)
         make_workspace(folder, example=False)
         assert contents(folder) == whole

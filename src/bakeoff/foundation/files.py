@@ -44,6 +44,12 @@ def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
         sync_names(path.parent)
 
 
+def remove_partial(path: Path) -> None:
+    """Remove what a kill left of `write_whole` for this file."""
+    for left in path.parent.glob(f"{path.name}.*.partial"):
+        left.unlink(missing_ok=True)
+
+
 def read_text(path: Path) -> str | None:
     """Return None for a file that is not there, or is no text."""
     try:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.files import remove_partial, write_whole
 from bakeoff.foundation.formatting import format_names
 from bakeoff.foundation.git import run
 from bakeoff.foundation.made_by import MadeBy
@@ -82,6 +82,7 @@ def make_workspace(folder: Path, *, example: bool) -> list[str]:
     last = {MADE_BY.as_posix(): made_by.text, PIPELINE.as_posix(): files.pop(PIPELINE.as_posix())}
     for name, own in (files | last).items():
         path = folder / name
+        remove_partial(path)
         content = grown(path, own.splitlines(keepends=True)) if name in GROWN else own
         if content is not None and (name in (*GROWN, MADE_BY.as_posix()) or not path.exists()):
             write_whole(path, content, lasting=True)
@@ -117,7 +118,7 @@ def require_room_for_workspace(folder: Path) -> None:
         taken += [
             path.relative_to(here).as_posix()
             for path in sorted((here / CONF).rglob("*"))
-            if path.is_file() and path not in known
+            if path.is_file() and path not in known and path.suffix != ".partial"
         ]
     if taken:
         names = format_names(taken, MOST_NAMED)

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.files import read_text, write_whole
+from bakeoff.foundation.files import read_text, remove_partial, write_whole
 from bakeoff.foundation.formatting import format_count, shorten
 from bakeoff.foundation.made_by import DIGEST, MadeBy, kept_of
 from bakeoff.foundation.new_workspace import GROWN, grown, is_kept_up, workspace_files
@@ -59,6 +59,7 @@ def write_files(folder: Path, plan: FilePlan) -> None:
     if plan.refused:
         raise WorkspaceError(plan.refused[0])
     for change in plan.changes:
+        remove_partial(folder / change.name)
         write_whole(folder / change.name, change.content, lasting=True)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.app.cli import COMMANDS, evaluate, make_listing_parser, make_parser, parse
+from bakeoff.app.cli.init import InitCommand
 from bakeoff.dataset.records.record import SPLITS, TEST
 from bakeoff.foundation.errors import SEEN_ENOUGH
 from support.imports import ROOT
@@ -38,6 +39,12 @@ def test_help_names_every_command() -> None:
     for command in ("plan", "config", "import-config"):
         assert re.search(rf"^    {command}\s", done.stdout, re.MULTILINE)
         assert bakeoff(command, "--help").returncode == 0
+
+
+def test_an_argument_that_is_left_out_has_its_default() -> None:
+    command = parse(["init"])
+    assert isinstance(command, InitCommand) and command.folder == Path()
+    assert parse(["init", "field"]) == InitCommand(Path("field"))
 
 
 def test_the_queue_alone_is_its_list() -> None:

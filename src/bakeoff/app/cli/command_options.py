@@ -84,6 +84,8 @@ def _add(parser: Any, one: "Field[Any]") -> None:
         names = [one.name]
         if is_several or one.default is not MISSING:
             how.setdefault("nargs", "*" if is_several else "?")
+        if not is_several and one.default is not MISSING:
+            how.setdefault("default", one.default)
     action = parser.add_argument(*names, **how)
     if kind is Path or how.get("type") is from_here:
         action.complete = FILE
