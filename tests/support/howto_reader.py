@@ -22,13 +22,19 @@ from support.workspace_copy import Workspace, environment
 
 KEYS = re.compile(r"(experiment|data|model|memory|lr|optimizer|train|evaluate|export|track|seed): ?", re.ASCII)
 WATCHING = 15  # seconds, after which a reader has seen enough and types Ctrl-C
-# Commands that a page has and this machine has not. Each says who or what runs it.
+# What cannot be typed here: whole pages, and commands by how they begin. Each says why, or who or what runs it.
 ELSEWHERE = {
+    "colab.md": "cells of Google Colab",
+    "index.md": "a list of the pages",
+    "install.md": "tests/proofs/installed/test_wheel.py installs a wheel",
+    "troubleshooting.md": "a table of symptoms",
+    "several-machines.md": "needs a cluster; tests/proofs/faults/test_far_sweeps.py has one",
     "make": "sets up an environment; every workflow of .github begins with it",
     ". .venv/bin/activate": "this test's environment is active",
     "sudo": "installs what this machine has",
     "wsl": "is of Windows",
     "xcode-select": "is of macOS",
+    "edgetpu_compiler": "Google's, for x86-64; nobody has had it here",
     "nvidia-smi": "is of a machine with a GPU",
     "pip install": "installs what this machine has, or has not",
     "bakeoff weights get": "needs a network; tests/importing/weights/ fetch from a mirror",

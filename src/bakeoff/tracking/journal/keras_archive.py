@@ -106,6 +106,8 @@ def join(rest: Iterable[bytes], archive: Path, places: Mapping[str, str]) -> Ite
                 for entry in json.loads(start[HEAD:-DIGEST_BYTES])["arrays"]:
                     place = places.get(entry["name"])
                     yield stored[place][()].tobytes() if place else stream.read(_count_bytes(entry))
+        except FileNotFoundError:
+            raise ValueError(f"{archive.name} is gone") from None
         except (KeyError, OSError, RuntimeError, TypeError, AttributeError, zipfile.BadZipFile) as error:
             raise ValueError(f"{archive.name}: {error}") from None
 
