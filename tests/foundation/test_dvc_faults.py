@@ -103,3 +103,12 @@ def test_whatever_else_is_wrong_dvc_reports_itself(place: Path) -> None:
     assert dvc.run_here("init", "--quiet") == 0
     done = subprocess.run(dvc.command("repro", "nowhere"), env=environment(), capture_output=True, text=True)
     assert done.returncode == dvc.DVC_FAILED and "ERROR: 'dvc.yaml' does not exist" in done.stderr
+
+
+def test_a_stage_that_the_system_ended_is_named_with_what_to_do_about_memory(tmp_path: Path) -> None:
+    make_cheap(tmp_path / "clone")
+    pipeline = tmp_path / "clone/dvc.yaml"
+    pipeline.write_text("stages: {train: {cmd: 'exec sh -c \"kill -9 $$\"'}}")
+    done = run(tmp_path, "repro")
+    assert done.returncode == dvc.DVC_FAILED and "exited with -9" in done.stderr  # a sweep reads DVC's own line
+    assert missing_in(done.stderr.splitlines()[-1], "dvc repro: ", "SIGKILL", "memory", "same command again") == []

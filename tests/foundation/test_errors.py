@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import threading
 
 import pytest
 
@@ -107,3 +108,20 @@ def test_only_ctrl_c_loses_its_traceback_at_the_top(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == f"{STOPPED}\n"
     hide_interrupt_traceback(ValueError, ValueError("ours"), None)
     assert capsys.readouterr().err == "ValueError: ours\n"
+
+
+def test_what_openblas_sends_where_no_thread_starts_is_no_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
+        raise KeyboardInterrupt
+    assert ended.value.code == 2
+    with pytest.raises(SystemExit) as ended:
+        hide_interrupt_traceback(KeyboardInterrupt, KeyboardInterrupt(), None)  # type: ignore[arg-type]
+    assert ended.value.code == 2
+    for line in capsys.readouterr().err.splitlines():
+        assert missing_in(line, "threads", "`ulimit -u`", "`ulimit -v`", "same command again") == []

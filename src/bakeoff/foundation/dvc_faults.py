@@ -21,6 +21,11 @@ DVC_FAILED = 255  # its exit code
 LOGGER, LOGGER_AT_THE_END = "dvc", "dvc.cli"  # DVC's other loggers have the handlers of the first
 OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 VAGUE = ("CacheLinkError", "LinkError", "CheckoutError")  # names of DVC's errors, behind which the disk may be
+ENDED_BY_THE_SYSTEM = "exited with -9"  # DVC's end of a stage, mostly for want of memory
+TOO_LITTLE = (
+    "the system or somebody ended the stage by SIGKILL, most often for want of memory; end other programs or raise the "
+    "container's limit"
+)
 PROBE = 1 << 20  # bytes; where they do not fit, the disk is full
 
 
@@ -40,7 +45,11 @@ class FaultFilter(logging.Filter):
         error = record.exc_info[1] if record.exc_info else None
         if error is None or isinstance(error, KeyboardInterrupt):
             return True
-        fault = next(filter(None, map(self._name, _list_causes(error))), None)
+        causes = list(_list_causes(error))
+        if str(causes[-1]).endswith(ENDED_BY_THE_SYSTEM):  # which sweeps read, so that DVC's line stays
+            self.first = self.first or TOO_LITTLE
+            return True
+        fault = next(filter(None, map(self._name, causes)), None)
         self.first = self.first or fault
         if self.first and record.name == LOGGER_AT_THE_END:
             raise MachineFault

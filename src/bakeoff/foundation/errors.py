@@ -17,13 +17,17 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 USER_ERROR = 2
 TRY_AGAIN_LATER = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a program that ended by Ctrl-C
 SEEN_ENOUGH = 141  # the exit code of a program whose output pipe was closed
 STOPPED = "stopped by Ctrl-C; what was finished before is untouched, run the same command again"
+NO_THREAD = (
+    "the system starts no more threads; end other programs, or raise the limits of processes and memory (`ulimit -u`, "
+    "`ulimit -v`, a container's limits) and run the same command again"
+)
 NOT_INSTALLED = (
     "{}: this package is not installed, and the command needs it; install bakeoff with the extra train "
     "(docs/howto/install.md), or in a clone run `make .venv/ready`"
@@ -166,14 +170,12 @@ def errors_in_one_line() -> Iterator[None]:
         print(canceled, file=sys.stderr)
         sys.exit(canceled.exit_code)
     except KeyboardInterrupt:
-        print(STOPPED, file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        _end_interrupted()
     except BrokenPipeError:
         sys.exit(SEEN_ENOUGH)
     except Exception as error:
         if _interrupts:
-            print(STOPPED, file=sys.stderr)
-            sys.exit(INTERRUPTED)
+            _end_interrupted()
         if (what := explain(error)) is None:
             raise
         print(what, file=sys.stderr)
@@ -184,6 +186,24 @@ def errors_in_one_line() -> Iterator[None]:
             sys.stdout.flush()
         except BrokenPipeError:  # or Python complains when it flushes
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _end_interrupted() -> NoReturn:
+    """End as by Ctrl-C, unless OpenBLAS has sent the signal."""
+    _refuse_without_threads()
+    print(STOPPED, file=sys.stderr)
+    sys.exit(INTERRUPTED)
+
+
+def _refuse_without_threads() -> None:
+    """End if the system starts no thread. OpenBLAS then sends its own process what Ctrl-C sends."""
+    import threading
+
+    try:
+        threading.Thread(target=int).start()
+    except RuntimeError:
+        print(NO_THREAD, file=sys.stderr)
+        sys.exit(USER_ERROR)
 
 
 def explain(error: BaseException) -> str | None:
@@ -239,12 +259,15 @@ def raise_lost_interrupt() -> None:
 
 
 def hide_interrupt_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Serve as a `sys.excepthook` without a traceback of Ctrl-C or for lack of memory."""
+    """Serve as a `sys.excepthook` without a traceback of Ctrl-C, of a message for users, or for lack of memory."""
     if issubclass(kind, KeyboardInterrupt):
-        print(STOPPED, file=sys.stderr)
+        _refuse_without_threads()
+        print(STOPPED, file=sys.stderr)  # and Python ends as the signal does
     elif _interrupts and issubclass(kind, Exception):
-        print(STOPPED, file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        _end_interrupted()
+    elif isinstance(error, BakeoffError):
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
     elif is_out_of_memory(error):
         print(f"{name_fault(error)} and run the same command again", file=sys.stderr)
         sys.exit(USER_ERROR)

@@ -27,11 +27,14 @@ def collect_seldom() -> None:
 
 def load_tensorflow() -> None:
     """Import TensorFlow and look for accelerators. Ctrl-C meanwhile ends it, if not at once then when it is loaded."""
-    from bakeoff.foundation.signals import no_interrupt_lost  # every command loads this file, and few load TensorFlow
+    # Every command loads this file, and few load TensorFlow.
+    from bakeoff.foundation.address_space import require_for_tensorflow
+    from bakeoff.foundation.signals import no_interrupt_lost
 
     collect_seldom()
     if "tensorflow" in sys.modules:
         return
+    require_for_tensorflow()
     with no_interrupt_lost() as interrupts, left_out(*NOT_NEEDED):
         if CHOSEN in os.environ:
             _load()

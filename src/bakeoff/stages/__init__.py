@@ -7,6 +7,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from bakeoff.foundation.address_space import require_for_numpy
 from bakeoff.foundation.errors import ConfigError, hide_interrupt_traceback, raise_lost_interrupt, remember_interrupt
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ sys.excepthook = hide_interrupt_traceback  # imports take the first second, befo
 sys.unraisablehook = _repeat_dropped_interrupt  # and some of Python's callbacks meanwhile would swallow it
 if sys.argv[:1] == ["-m"]:  # Python is looking for the stage that it is to run
     signal.signal(signal.SIGINT, remember_interrupt)
+    require_for_numpy()
 
 
 def stage_parser(name: str, description: str | None) -> "argparse.ArgumentParser":

@@ -1,0 +1,41 @@
+"""A limit of addresses under which libraries in C crash or hang is refused in one line, before they load."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bakeoff.foundation.address_space import require_for_numpy, require_for_tensorflow
+from bakeoff.foundation.errors import WorkspaceError
+from support.imports import ROOT
+from support.messages import missing_in
+from support.workspace_copy import environment
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+STAGES = ("build_records", "code", "render_config", "train", "evaluate", "export")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_names_the_limit_and_what_raises_it(stage: str) -> None:
+    limited = f"ulimit -v 100000; exec {sys.executable} -m bakeoff.stages.{stage}"
+    done = subprocess.run(["sh", "-c", limited], cwd=ROOT, env=environment(), capture_output=True, text=True)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2 and missing_in(line, "not enough memory", "100000", "`ulimit -v unlimited`") == []
+
+
+def test_tensorflow_needs_more_than_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (10**9, 10**9))
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1}, raising=False)
+    require_for_numpy()
+    with pytest.raises(WorkspaceError) as refused:
+        require_for_tensorflow()
+    assert missing_in(str(refused.value), "976562", "TensorFlow", "2228224", "2 cores", "`ulimit -v unlimited`") == []
+
+
+def test_without_a_limit_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    require_for_tensorflow()
