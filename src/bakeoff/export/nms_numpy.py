@@ -1,10 +1,13 @@
 """Candidates -> detections in NumPy, by the rule of evaluation, for files that give every candidate."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 Predictions = dict[str, np.ndarray]
+MOST = 100_000  # detections of an image
 
 
 def read_candidates(layout: str, values: list[np.ndarray], side: int, labels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -43,6 +46,15 @@ class Rule:
     max_overlap: float
     max_detections: int  # of an image
     max_detections_per_class: int | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "Rule":
+        """Return the rule that a file tells of. Raises TypeError or ValueError if it is none."""
+        rule = cls(**settings)
+        shares, counts = (rule.min_score, rule.max_overlap), (rule.max_detections, rule.max_detections_per_class or 1)
+        if not all(0 <= share <= 1 for share in shares) or not all(1 <= int(count) <= MOST for count in counts):
+            raise ValueError(f"shares must be 0 to 1 and counts 1 to {MOST:,}, got {shares} and {counts}")
+        return rule
 
     def detections(self, boxes: np.ndarray, scores: np.ndarray) -> Predictions:
         """Choose among boxes (a, 4) with scores (a, k): of each class the best boxes that do not overlap a better one.

@@ -8,9 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.export.foreign_models import (
+    CANNOT,
+    TASKS,
+    check_answer,
+    errors_naming,
+    require_labels,
+    require_shape,
+)
 from bakeoff.export.nms_numpy import Predictions, Rule, read_candidates
 from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT
-from bakeoff.foundation.errors import DataError, WorkspaceError, one_line
+from bakeoff.foundation.errors import DataError, WorkspaceError, one_line, show
 
 SUFFIX = ".onnx"
 NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "1")  # stops reports about this machine to the maker; the user's value counts
@@ -22,31 +30,42 @@ class OnnxModel:
     """For images already at the network's size, as `fit` of input/augment_and_resize.py makes them."""
 
     def __init__(self, path: Path, threads: int = 1) -> None:
-        self._session = _open(path, threads)
+        self.path, self._session = path, _open(path, threads)
         metadata = self._session.get_modelmeta().custom_metadata_map
         self._names = [output.name for output in self._session.get_outputs()]
         try:
             self.task, self.labels = metadata["task"], tuple(json.loads(metadata["labels"]))
             self.view_settings: dict[str, Any] = json.loads(metadata["view"])
-            self._rule = Rule(**json.loads(metadata["suppression"])) if self.task == "detection" else None
+            self._rule = Rule.of(json.loads(metadata["suppression"])) if self.task == "detection" else None
         except (KeyError, ValueError, TypeError) as error:
-            raise DataError(f"{path}: {OURS}: its metadata must hold task, labels and view ({error!r})") from None
+            raise DataError(
+                f"{path}: {OURS}: its metadata must hold task, labels and view ({one_line(ValueError(repr(error)))})"
+            ) from None
+        if self.task not in TASKS:
+            raise DataError(f"{path}: {OURS}: its task must be one of {', '.join(TASKS)}, got {show(self.task)}")
+        require_labels(path, self.labels)
         self._layout = metadata.get("layout")  # set by the exporters of other detectors
         known = [["boxes", "scores"]] if self._rule else [[name] for name in SCORES]
         if self._names not in known and not self._layout:
             raise DataError(f"{path}: {OURS}: it gives {', '.join(self._names)}")
-        [given] = self._session.get_inputs()
+        given = self._session.get_inputs()[0]
         sides = tuple(given.shape[1:])  # channels first, of clips last
         self._is_clip = len(sides) == 4
         self._mean, self._deviation = map(np.float32, UNIT if self._layout else (MEAN, DEVIATION))
-        self.shape: tuple[int, ...] = sides if self._is_clip else (*sides[1:], sides[0])  # ([frames], height, width, 3)
+        self.shape: tuple[int, ...] = (
+            sides if self._is_clip else (*sides[1:], *sides[:1])
+        )  # ([frames], height, width, 3)
+        require_shape(path, self.shape)
         self._given: dict[str, np.ndarray] = {}
         self._input = given.name
 
     def answer(self, pixels: np.ndarray) -> Predictions:
         """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
-        self.put(pixels)
-        given = [value[0] for value in self.call()]
+        with errors_naming(self.path, CANNOT):
+            self.put(pixels)
+            return check_answer(self.path, self._read([value[0] for value in self.call()]), self.labels)
+
+    def _read(self, given: list[np.ndarray]) -> Predictions:
         if self._rule and self._layout:
             return self._rule.detections(*read_candidates(self._layout, given, self.shape[0], len(self.labels)))
         values = dict(zip(self._names, given, strict=True))

@@ -17,6 +17,7 @@ from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel as SavedModelFile
 
+from bakeoff.export.foreign_models import CANNOT, check_answer, errors_naming, require_labels
 from bakeoff.export.tflite_run import Predictions
 from bakeoff.foundation.errors import DataError, one_line, show
 from bakeoff.foundation.tf_graph import compile_graph
@@ -32,7 +33,7 @@ TILES = "tiles"  # a signature of models that look at parts of pictures
 # Operations that do more than calculate: they read and write files, run Python, print, or talk to other machines.
 EFFECTS = re.compile(
     "File|PyFunc|Save|Restore|Checkpoint|Remap|Vocab|Proto|Dataset|Iterator|Reader|Record|Debug|Summary|Event|Print|"
-    "Send|Recv|Remote|Rpc|Collective|Abort"
+    "Send|Recv|Remote|Rpc|Collective|Abort|ImmutableConst"
 )
 ANSWERS = (
     {"boxes", "scores", "classes", "labels", "count"},
@@ -154,10 +155,9 @@ class SavedModel:
         if not (path / "saved_model.pb").is_file():
             raise DataError(f"{path}: is no SavedModel, it holds no saved_model.pb")
         require_calculations(path)
-        try:
+        self.path = path
+        with errors_naming(path, "cannot be loaded"):
             self._loaded = tf.saved_model.load(str(path))
-        except Exception as error:  # whatever TensorFlow raises for what the files hold
-            raise DataError(f"{path}: cannot be loaded ({one_line(error)})") from None
         signatures = getattr(self._loaded, "signatures", {})
         if not set(signatures) >= SIGNATURES:
             has, wanted = ", ".join(sorted(signatures)) or "none", ", ".join(sorted(SIGNATURES))
@@ -169,19 +169,23 @@ class SavedModel:
         given = set(self._of_pixels.structured_outputs)
         if given not in ANSWERS:
             raise DataError(f"{path}: is a SavedModel of other software: it answers {', '.join(sorted(given))}")
-        self.labels = tuple(label.decode() for label in signatures["labels"]()["labels"].numpy())
-        settings = signatures.get(TILES)
-        self.tiles = Tiles.of(json.loads(settings()[TILES].numpy())) if settings else None
-        images = self._of_pixels.structured_input_signature[1]["images"]
+        with errors_naming(path, "is a SavedModel of other software"):
+            self.labels = tuple(label.decode() for label in signatures["labels"]()["labels"].numpy())
+            settings = signatures.get(TILES)
+            self.tiles = Tiles.of(json.loads(settings()[TILES].numpy())) if settings else None
+            images = self._of_pixels.structured_input_signature[1]["images"]
+        require_labels(path, self.labels)
         self.task = "detection" if "boxes" in given else "video" if images.shape.rank == 5 else "classification"
 
     def answer(self, pixels: np.ndarray) -> Predictions:
         """Answer uint8 (height, width, 3), or a clip (frames, height, width, 3), of any size."""
-        return first_of(self._of_pixels(images=tf.constant(pixels[None])))
+        with errors_naming(self.path, CANNOT):
+            return check_answer(self.path, first_of(self._of_pixels(images=tf.constant(pixels[None]))), self.labels)
 
     def answer_file(self, encoded: bytes | list[bytes]) -> Predictions:
         """Answer an image file's bytes; of a clip those of its frames."""
-        return first_of(self._of_files(encoded=tf.constant([encoded])))
+        with errors_naming(self.path, CANNOT):
+            return check_answer(self.path, first_of(self._of_files(encoded=tf.constant([encoded]))), self.labels)
 
 
 def first_of(predictions: dict[str, tf.Tensor]) -> Predictions:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.export.foreign_models import CANNOT, check_answer, errors_naming, require_labels, require_shape
 from bakeoff.export.nms_numpy import Predictions, Rule, read_candidates
 from bakeoff.export.tflite_metadata import read_metadata
 from bakeoff.foundation.errors import DataError, WorkspaceError
@@ -21,17 +22,18 @@ class LiteModel:
     """For images already at the network's size, as `fit` of input/augment_and_resize.py makes them."""
 
     def __init__(self, path: Path, threads: int = 1) -> None:
-        self.metadata = read_metadata(path)
+        self.path, self.metadata = path, read_metadata(path)
         self.labels = self.metadata.labels
-        rule = dict(self.metadata.rule)
-        self._layout: str = rule.pop("layout", "")
-        self._rule = Rule(**rule) if self._layout else None
+        require_labels(path, self.labels)
+        with errors_naming(path, "its rule for boxes cannot be read"):
+            rule = dict(self.metadata.rule)
+            self._layout: str = rule.pop("layout", "")
+            self._rule = Rule.of(rule) if self._layout else None
         self._interpreter = _interpreter(path, threads)
-        [self._input] = self._interpreter.get_input_details()
+        self._input = self._interpreter.get_input_details()[0]
         self._outputs = self._interpreter.get_output_details()
         self.shape = tuple(int(side) for side in self._input["shape"][1:])  # ([frames], height, width, 3)
-        if len(self.shape) not in (3, 4) or self.shape[-1] != 3 or self.shape[-2] != self.shape[-3]:
-            raise DataError(f"{path}: takes {self.shape}; square RGB images or clips are known here")
+        require_shape(path, self.shape)
         if len(self._outputs) not in (1, len(DETECTIONS)) and not self._rule:
             number = len(self._outputs)
             raise DataError(f"{path}: gives {number} outputs; one of scores or four of detections are known")
@@ -49,8 +51,12 @@ class LiteModel:
 
     def answer(self, pixels: np.ndarray) -> Predictions:
         """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
-        self.put(pixels)
-        self.call()
+        with errors_naming(self.path, CANNOT):
+            self.put(pixels)
+            self.call()
+            return check_answer(self.path, self._read(), self.labels)
+
+    def _read(self) -> Predictions:
         values = [self._values(output) for output in self._outputs]
         if self._rule:
             side = 1 if self._layout == "yolov8" else self.shape[0]

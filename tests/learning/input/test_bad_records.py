@@ -253,3 +253,26 @@ def test_whole_records_count_nothing(tmp_path: Path) -> None:
     records = BadRecords()
     records.keep_in(tmp_path)
     assert records.counts() == {} and list(tmp_path.iterdir()) == []
+
+
+def test_whole_record_with_an_image_that_nobody_decodes_is_named(
+    write_train: Callable[..., Split], tmp_path: Path
+) -> None:
+    """As somebody writes who means to: every checksum fits."""
+    cut = b"\xff\xd8\xff\xe0" + bytes(50)
+    store = RecordReader(tmp_path, write_train([Record("r", (cut,), 8, 8, labels=("a",))], CLASSES))
+    with pytest.raises(DataError) as refused, plain_errors_of(store):
+        list(evaluation_batches(store, SHAPE))
+    place = f"{tmp_path}/train-00000-of-00001: record 0"
+    assert missing_in(str(refused.value), place, "image", "`dvc repro --force build_records`") == []
+
+
+def test_whole_record_that_is_no_example_is_named_where_its_origin_is_asked_for(
+    split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = RecordReader(tmp_path, split)
+    monkeypatch.setattr(store, "read", lambda examples: [b"\x0a\x02" * 50])
+    with pytest.raises(DataError) as refused:
+        list(store.origins(np.array([4])))
+    place = f"{tmp_path}/train-00001-of-00003: record 1"
+    assert missing_in(str(refused.value), place, "tf.Example", "`dvc repro --force build_records`") == []

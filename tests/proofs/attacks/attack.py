@@ -27,6 +27,8 @@ CAMPAIGNS = {  # kind: the module that has its CAMPAIGN
     "images": "proofs.attacks.images",
     "zips": "proofs.attacks.zips",
     "weights_files": "proofs.attacks.weights_files",
+    "built_records": "proofs.attacks.built_records",
+    "models": "proofs.attacks.models",
     "damages": "proofs.attacks.damages",
 }
 

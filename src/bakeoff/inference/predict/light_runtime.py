@@ -1,9 +1,11 @@
 """A .tflite or .onnx that answers images of any size. Nothing here needs TensorFlow, only what runs the file."""
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
+from bakeoff.export.foreign_models import errors_naming
 from bakeoff.export.nms_numpy import Predictions
 from bakeoff.export.onnx_run import SUFFIX, OnnxModel
 from bakeoff.export.settings import require_exported
@@ -11,7 +13,7 @@ from bakeoff.export.tflite_run import LiteModel
 from bakeoff.inference.predict.resize_numpy import fit
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.letterbox import LETTERBOX, find_window, restore_boxes
-from bakeoff.learning.networks.network import Sampling
+from bakeoff.learning.networks.network import Resizing, Sampling
 from bakeoff.learning.networks.tile_merge import answer_tiles
 from bakeoff.learning.networks.tiles import Tiles
 
@@ -43,8 +45,15 @@ def small_model(path: Path) -> LiteModel | OnnxModel:
 
 def view_of(model: LiteModel | OnnxModel) -> View:
     """Return the view that export packed in; a file of other software sees the whole image at once."""
-    settings = dict(model.view_settings)
-    sampling = Sampling(**settings.pop("sampling", {}))
-    tiles = Tiles.of(parts) if (parts := settings.pop("tiles", None)) else None
     frames, size = (model.shape[0] if len(model.shape) == 4 else 1), model.shape[-2]
-    return View(**{"size": size, "frames": frames, **settings, "sampling": sampling, "tiles": tiles})
+    with errors_naming(model.path, "its view of pictures is not one that export writes"):
+        settings = dict(model.view_settings)
+        sampling = Sampling(**settings.pop("sampling", {}))
+        tiles = Tiles.of(parts) if (parts := settings.pop("tiles", None)) else None
+        view = View(**{"size": size, "frames": frames, **settings, "sampling": sampling, "tiles": tiles})
+        is_known = view.resizing in get_args(Resizing) and 0 < view.central_crop <= 1
+        if (view.size, view.frames) != (size, frames) or not is_known:
+            raise ValueError(
+                f"{view.size} pixels, {view.frames} frames, a crop of {view.central_crop}, {view.resizing}"
+            )
+    return view

@@ -17,7 +17,7 @@ import numpy as np
 from bakeoff.dataset.records.manifest import Shard, Split
 from bakeoff.dataset.records.record import find_misfit
 from bakeoff.dataset.records.shards import HEAD, TAIL, is_head, is_whole, name_index
-from bakeoff.dataset.records.wire import decode_features
+from bakeoff.dataset.records.wire import decode_features, frames_in
 from bakeoff.foundation.errors import DataError, one_line
 
 NAME, SIZES = "image/filename", ("image/height", "image/width")
@@ -107,11 +107,14 @@ class RecordReader:
         """Return which example is whole and yet no record that a build writes, and why; None if all are."""
         for example in range(self.examples):
             [data] = self.read(np.array([example]))
-            if data is not None and (problem := find_misfit(data)):
-                place = example if self._only is None else int(self._only[example])
-                shard = int(np.searchsorted(self._first, place, side="right")) - 1
-                return f"{self._files[shard].name}: record {place - int(self._first[shard])} {problem}; {REBUILD}"
+            if data is not None and (problem := find_misfit(data) or _find_broken_image(data)):
+                return self._describe_misfit(example, problem)
         return None
+
+    def _describe_misfit(self, example: int, problem: str) -> str:
+        place = example if self._only is None else int(self._only[example])
+        shard = int(np.searchsorted(self._first, place, side="right")) - 1
+        return f"{self._files[shard].name}: record {place - int(self._first[shard])} {problem}; {REBUILD}"
 
     def failure(self, message: str) -> DataError:
         """To be raised, and remembered for `plain_errors_of`."""
@@ -126,7 +129,10 @@ class RecordReader:
         """Give what they were made of."""
         for number in examples:
             [data] = self.read(np.array([number]))
-            yield _find_origin(data, number)
+            try:
+                yield _find_origin(data, number)
+            except ValueError as error:
+                raise self.failure(self._describe_misfit(int(number), f"is {error}")) from None
 
     def __del__(self) -> None:
         for file in self._files:
@@ -187,6 +193,18 @@ def plain_errors_of(*stores: RecordReader) -> Iterator[None]:
                 if problem := store.find_misfit():
                     raise DataError(problem) from None
         raise
+
+
+def _find_broken_image(data: bytes) -> str | None:
+    """Return what is wrong with a record's images, as TensorFlow decodes them; None if they are whole."""
+    import tensorflow as tf  # which has failed on some record
+
+    try:
+        for frame in frames_in(decode_features(data)):
+            tf.io.decode_image(frame, channels=3, expand_animations=False)
+    except tf.errors.InvalidArgumentError:
+        return "has an image that cannot be decoded"
+    return None
 
 
 def _find_origin(data: bytes | None, number: int) -> ExampleOrigin:
