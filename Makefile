@@ -34,7 +34,7 @@ GET_DOCS := $(if $(UV),uv pip install --group docs,$(BIN)/python -m pip install 
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup repro start test quick durations proofs howtos attack bench bench-networks check format ui reference docs docs-serve lock audit wheel
+.PHONY: help setup repro start test quick durations proofs howtos attack bench bench-networks gpu-proof check format ui reference docs docs-serve lock audit wheel
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
@@ -49,6 +49,7 @@ help:
 	@echo "make attack   hostile input for every reader, 50 attempts of each kind, other ones each time; prints what fell"
 	@echo "make bench    the short benchmarks, about 15 minutes; writes their table into docs/performance.md"
 	@echo "make bench-networks  images per second of every network, about 20 minutes; writes them into docs/performance.md"
+	@echo "make gpu-proof  what bakeoff does on this machine's GPU, in eight minutes; writes the table into docs/gpu.md"
 	@echo "make check    linter, formatter, types"
 	@echo "make ui       MLflow's UI on this workspace's runs, http://127.0.0.1:5000"
 	@echo "make reference  write docs/reference/ anew, after an edit of settings, commands, files or texts"
@@ -90,6 +91,10 @@ bench: $(DEV)
 
 bench-networks: $(DEV)
 	python benchmarks/bench.py --networks --write docs/performance.md
+
+# It installs nothing: the environment may be one that was carried to a machine without a network.
+gpu-proof:
+	python benchmarks/gpu.py --write docs/gpu.md
 
 check: $(DEV)
 	ruff check .

@@ -26,12 +26,15 @@ NAMES = ("trained", "trained_by_core", "answered", "answered_by_core")
 def main() -> None:
     arguments = parse_arguments()
     if arguments.alone:
-        print(json.dumps(measure(arguments.alone, arguments.seconds)))
+        print(json.dumps(measure(arguments.alone, arguments)))
         return
     print(f"{describe_machine()}\n")
     print("| network | size | batch | trained | by a core | answered | by a core |\n|---|---|---|---|---|---|---|")
     for name in arguments.networks or options():
-        command = [sys.executable, __file__, "--alone", name, "--seconds", str(arguments.seconds)]
+        command = [
+            sys.executable, __file__, "--alone", name, "--seconds", str(arguments.seconds),
+            "--precision", arguments.precision, "--batch", str(arguments.batch),
+        ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             print(f"| `{name}` | {done.stderr.strip().splitlines()[-1][:80]} | | | | | |", flush=True)
@@ -48,7 +51,8 @@ def options() -> list[str]:
     return sorted(path.stem for path in (ROOT / "conf/model").glob("*.yaml"))
 
 
-def measure(option: str, seconds: float) -> dict[str, object]:
+def measure(option: str, arguments: argparse.Namespace) -> dict[str, object]:
+    import keras
     import tensorflow as tf
     from made_up import CLASSES, made_up_batch, read_option
 
@@ -57,9 +61,12 @@ def measure(option: str, seconds: float) -> dict[str, object]:
     from bakeoff.learning.training.loop import seed_everything
     from bakeoff.learning.training.trainer_state import new_learner
 
+    seconds = arguments.seconds
     seed_everything(0, deterministic=True)
+    keras.config.set_dtype_policy(arguments.precision)
     model, task = read_option(option, {})
-    size = OF_LARGE if model.input_size >= LARGE or model.frames * model.input_size >= LARGE * 8 else BATCH
+    is_large = model.input_size >= LARGE or model.frames * model.input_size >= LARGE * 8
+    size = max(1, arguments.batch * OF_LARGE // BATCH) if is_large else arguments.batch
     batch = made_up_batch(model, task, size)
     train = Train(batch_size=size, steps=1)
     learner = new_learner(model, CLASSES, task, Adam(), train, tf.distribute.get_strategy())
@@ -98,6 +105,8 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help="an option of conf/model; all of them if none")
     parser.add_argument("--seconds", type=float, default=6.0, help="of each measurement")
+    parser.add_argument("--batch", type=int, default=BATCH, help="images of a batch; a quarter if they are large")
+    parser.add_argument("--precision", default="float32", metavar="POLICY", help="Keras' policy: mixed_bfloat16")
     parser.add_argument("--alone", metavar="NETWORK", help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from bakeoff.experiments.runs import device
-from bakeoff.experiments.runs.device import describe_unused, name_gpus, print_device
+from bakeoff.experiments.runs.device import GpuFault, describe_unused, keep_device, name_gpus, print_device
+from bakeoff.experiments.runs.memory_use import MemoryUse
+from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.machine import gpu_names
 from bakeoff.foundation.versions import library_version
 from support.messages import missing_in
@@ -77,3 +79,39 @@ def test_the_remedy_fits_the_tensorflow_that_is_installed(monkeypatch: pytest.Mo
     monkeypatch.setattr(device, "package_of", lambda library: f"{library}-cpu")
     remedy = describe_unused(["Tesla T4"], "linux")
     assert missing_in(remedy, "tensorflow-cpu", "no GPUs", "`make GPU=1 repro`") == []
+
+
+def test_a_run_that_loses_its_gpu_is_refused_unless_the_cpu_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VISIBLE, raising=False)
+    monkeypatch.setattr(device, "_details", lambda replicas: [{"device_name": "Tesla T4"}] * replicas)
+    keep_device(tmp_path, 2)
+    keep_device(tmp_path, 1)  # another number of GPUs is another run, and none of this check's business
+    monkeypatch.setattr(device, "_details", lambda replicas: [])
+    with pytest.raises(WorkspaceError) as refused:
+        keep_device(tmp_path, 1)
+    assert missing_in(str(refused.value), "1 GPU: Tesla T4", "the CPU", "doctor", f"{VISIBLE}=-1") == []
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv(VISIBLE, "-1")
+    keep_device(tmp_path, 1)
+    assert missing_in(capsys.readouterr().err, "warning: ", "Tesla T4", "the CPU", "to the bit") == []
+    keep_device(tmp_path, 1)
+    assert capsys.readouterr() == ("", "")  # once for each change
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            "could not synchronize on CUDA context: CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure",
+            "LAUNCH_FAILED",
+        ),
+        ("Dst tensor: CUDNN_STATUS_EXECUTION_FAILED in external/xla/dnn.cc(12)", "CUDNN_STATUS_EXECUTION_FAILED"),
+    ],
+)
+def test_a_gpu_that_fails_is_named_with_what_to_do(text: str, name: str) -> None:
+    with pytest.raises(GpuFault) as fault:
+        MemoryUse().on_error(RuntimeError(text), "train.batch_size", 8)
+    assert missing_in(str(fault.value), name, "nvidia-smi", "resumes") == []
+    MemoryUse().on_error(RuntimeError("another error"), "train.batch_size", 8)

@@ -7,7 +7,7 @@ from bakeoff.config.track_settings import Track
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.experiments.planning.require_resources import require_gpu_room_for
 from bakeoff.experiments.planning.time_estimate import step_seconds
-from bakeoff.experiments.runs.device import count_devices, print_device
+from bakeoff.experiments.runs.device import count_devices, keep_device, print_device
 from bakeoff.experiments.runs.memory_use import BUILT, MemoryUse, explain_shortage
 from bakeoff.experiments.runs.status_writer import StatusReport, Stretch
 from bakeoff.experiments.runs.worker_processes import crew_of
@@ -50,6 +50,7 @@ def build_setup(
     workers = crew_of(setup, run, manifest)
     require_gpu_room_for(run, setup.replicas)
     print_device(setup.replicas)
+    keep_device(start.folder, setup.replicas)
     first_weights = load_first_weights(setup.learner.network, run.model, run.train.init, start.origin)
     memory = MemoryUse(explain_shortage(run.derived, setup.replicas))
     memory.mark(BUILT)

@@ -1,17 +1,30 @@
-"""What a training computes on: set in TensorFlow, printed before the first step, sent to MLflow."""
+"""What a training computes on: set in TensorFlow, printed before the first step, kept with the run, sent to MLflow."""
 
+import os
+import re
 import sys
 from collections import Counter
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from bakeoff.foundation.errors import BakeoffError, WorkspaceError
+from bakeoff.foundation.files import read_text, write_whole
 from bakeoff.foundation.formatting import format_count
-from bakeoff.foundation.machine import cores, gpu_names, list_gpus
+from bakeoff.foundation.machine import VISIBLE_GPUS, cores, gpu_names, list_gpus
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.foundation.versions import library_version, package_of
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.tracking.sync.system_metrics import processor
+
+DEVICE_FILE = "device"  # in a run's folder: what it computed on last
+CPU = "the CPU"
+FAULT = re.compile(r"(CUDA_ERROR|CUDNN_STATUS|CUBLAS_STATUS)_\w+")
+
+
+class GpuFault(BakeoffError):
+    pass
 
 
 def count_devices(run: LearningRun) -> int:
@@ -42,6 +55,32 @@ def print_device(replicas: int) -> None:
     print_line(f"train: computes on the CPU, {format_count(cores(), 'core')} of {processor().split('; ')[1]}")
     if not tf.config.list_physical_devices("GPU") and (unused := gpu_names()):
         print(f"warning: {describe_unused(unused)}", file=sys.stderr)
+
+
+def keep_device(folder: Path, replicas: int) -> None:
+    """Write what a run computes on into its folder. Another kind of device than before is said, or refused.
+
+    A GPU that is no longer there is refused, for the CPU would go on many times slower and with other bits. Whoever
+    wants that hides the GPUs.
+    """
+    names = [one.get("device_name", "unnamed") for one in _details(replicas)]
+    now, file = name_gpus(names) if names else CPU, folder / DEVICE_FILE
+    before = read_text(file) or now
+    if (before == CPU) != (now == CPU):
+        course = f"{folder.name}: this run has computed on {before} and would go on with {now}"
+        if now == CPU and os.environ.get(VISIBLE_GPUS) != "-1":
+            raise WorkspaceError(f"{course}; `bakeoff doctor` says why; {VISIBLE_GPUS}=-1 says that the CPU is meant")
+        print(f"warning: {course}, which rounds differently: no run repeats these weights to the bit", file=sys.stderr)
+    write_whole(file, now)
+
+
+def explain_gpu_fault(error: BaseException) -> None:
+    """Raise an error with the remedy, if this one means that a GPU failed."""
+    if found := FAULT.search(str(error)):
+        raise GpuFault(
+            f"the GPU failed: {found[0]}; `nvidia-smi` says whether it is still there; the checkpoints are whole, and "
+            "the same command resumes from the newest one"
+        ) from error
 
 
 def device_tags(replicas: int) -> dict[str, str]:

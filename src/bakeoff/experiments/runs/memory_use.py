@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from bakeoff.experiments.runs.device import explain_gpu_fault
 from bakeoff.foundation import machine
 from bakeoff.foundation.errors import BakeoffError, is_out_of_memory
 from bakeoff.foundation.formatting import format_size
@@ -37,6 +38,7 @@ class MemoryUse(Callback):
     def on_error(self, error: Exception, key: str, batch_size: int) -> None:
         if self.shortage:
             self.shortage.explain(error, key, batch_size)
+        explain_gpu_fault(error)
 
     def after_pictures(self) -> Callback:
         """Return what marks the peak once the callbacks before it in the list have drawn and written."""
