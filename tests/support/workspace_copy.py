@@ -21,6 +21,7 @@ from bakeoff.config.compose.data_source import choose_source
 from bakeoff.config.compose.variant import read_variant
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.foundation import dvc, workspace
+from bakeoff.foundation.new_workspace import make_workspace
 from support.imports import ROOT
 
 TAG = sys.implementation.cache_tag  # in names of compiled code
@@ -175,6 +176,16 @@ def tiny_workspace(folder: Path, lines: dict[str, str] | None = None) -> Workspa
             for compiled in (ROOT / name).parent.glob(f"__pycache__/{Path(name).stem}.{TAG}.pyc"):
                 (folder / name).parent.joinpath("__pycache__").mkdir(exist_ok=True)
                 shutil.copy2(compiled, (folder / name).parent / "__pycache__")
+    return _shrunk(folder, lines)
+
+
+def made_workspace(folder: Path, lines: dict[str, str] | None = None) -> Workspace:
+    """A workspace that `bakeoff init --example` makes, with a variant that takes seconds."""
+    make_workspace(folder, example=True)
+    return _shrunk(folder, lines)
+
+
+def _shrunk(folder: Path, lines: dict[str, str] | None) -> Workspace:
     params = (folder / "params.yaml").read_text(encoding="utf-8")
     for key, line in (TINY | (lines or {})).items():
         params = re.sub(rf"^{key}:.*$", line, params, flags=re.MULTILINE)

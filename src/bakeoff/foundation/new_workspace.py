@@ -15,6 +15,7 @@ from bakeoff.foundation.files import remove_partial, write_whole
 from bakeoff.foundation.formatting import format_names
 from bakeoff.foundation.git import run
 from bakeoff.foundation.made_by import MadeBy
+from bakeoff.foundation.own_parts import FOLDER
 from bakeoff.foundation.shipped import list_option_folders, list_options, shipped_folder
 from bakeoff.foundation.workspace import CODE, CONF, MADE_BY, PARAMS
 
@@ -68,6 +69,30 @@ peak: 0.001
 
 | group | built in |
 |---|---|
+"""
+
+
+ABOUT_PARTS = """\
+# Your own parts
+
+A part is a class or a function in a file of this folder. A table at the end of the file gives it a name:
+
+```python
+# parts/halving.py
+SCHEDULES = {"halving": Halving}
+```
+
+| table | what it adds | how a variant uses it |
+|---|---|---|
+| `NETWORKS` | networks | `kind: name` in `conf/model/name.yaml` |
+| `SCHEDULES` | learning-rate schedules | `kind: name` in `conf/lr/name.yaml` |
+| `SOURCES` | sources of data | `kind: name` in `conf/data/name.yaml` |
+| `CHANGES` | changes to examples | `augment: {parts: {name: {…}}}` in `conf/train/name.yaml` |
+| `METRICS` | metrics | it is always there |
+| `CALLBACKS` | callbacks of a training | it is always there |
+
+docs/guide.md of bakeoff has an example of each. A file whose name begins with `_` holds helpers. `dvc repro` runs the
+stages again that a changed part decides. Parts run with your rights: read those of other people before you run them.
 """
 
 
@@ -149,6 +174,7 @@ def workspace_files(*, example: bool) -> dict[str, str]:
     rows = (f"| {group} | {', '.join(list_options(shipped / CONF, group))} |\n" for group in groups)
     files[(CONF / "README.md").as_posix()] = ABOUT_CONF + "".join(rows)
     files |= {(CONF / group / ".gitkeep").as_posix(): "" for group in groups}
+    files[(FOLDER / "README.md").as_posix()] = ABOUT_PARTS
     params = (shipped / PARAMS).read_text(encoding="utf-8")
     values = params[params.index("experiment:") :]
     files[PARAMS.as_posix()] = OWN_DATA + (values if example else re.sub("(?m)^data:.*$", NO_DATA, values))

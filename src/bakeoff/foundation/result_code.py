@@ -13,6 +13,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from bakeoff.foundation.own_parts import digest_parts
+
 PACKAGE = Path(__file__).resolve().parents[1]
 DECIDING_WINGS = ("dataset", "learning", "evaluation", "export")
 COMPOSING_WINGS = ("config",)
@@ -46,9 +48,10 @@ def deciding_files(stage: str) -> Iterator[Path]:
 
 
 def deciding_digest(stage: str) -> str:
-    """Return a digest of all code that decides the stage's result."""
+    """Return a digest of all code that decides the stage's result, a workspace's own parts among it."""
     content = hashlib.sha256()
     for file in deciding_files(stage):
         content.update(f"\n{file.as_posix()}\n".encode())
         content.update((PACKAGE / file).read_bytes())
+    content.update(digest_parts(stage))
     return content.hexdigest()

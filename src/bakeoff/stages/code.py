@@ -11,6 +11,7 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.files import read_text, write_whole
 from bakeoff.foundation.formatting import format_duration
+from bakeoff.foundation.own_parts import find_parts
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.shipped import code_lines
 from bakeoff.stages import begin_stage
@@ -42,7 +43,7 @@ def describe_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Itera
     measured = Measured.here()
     took = {stage: measured.typical(stage) for stage in changed}
     times = ", ".join(f"{stage} about {format_duration(seconds)}" for stage, seconds in took.items() if seconds)
-    version = f"bakeoff {installed_version(NAME)}"
+    version = f"bakeoff {installed_version(NAME)}{' with parts/' if find_parts() else ''}"
     yield f"{version} has other code for {', '.join(changed)} than the last run, so they run again{_aside(times)}"
     later = [stage for stage in list(now)[list(now).index(changed[0]) :] if stage not in changed]
     if later:

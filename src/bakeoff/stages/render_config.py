@@ -15,6 +15,7 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.files import sync, write_whole
 from bakeoff.foundation.formatting import format_count
+from bakeoff.foundation.own_parts import run_all_parts
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.plan.phases import plan_phases
 from bakeoff.learning.plan.run_length import format_steps, is_endless
@@ -25,6 +26,7 @@ PICTURE, PIPELINE = "lr.svg", "pipeline.config"
 
 def render_config(params: Path, conf: Path, records: Path, out: Path, *, facts: Path) -> Run:
     """`facts` is the folder that keeps what is known of networks."""
+    run_all_parts()
     variant = read_variant(params, conf, records, facts=facts)
     check_best_by(variant)
     run = variant.whole()

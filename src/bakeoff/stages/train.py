@@ -71,6 +71,7 @@ def train(
                     sample_sheets.SampleSheets(start.folder, setup.classes, partial, run.train.samples_mb),
                     *tensorboard.wanted_by(run.train, start.folder),
                     memory.after_pictures(),
+                    *(make(start.folder) for make in callbacks.CALLBACKS.values()),
                     progress_bar.ProgressBar(run.derived.steps, status.seconds_left),
                 ],
             )

@@ -125,7 +125,7 @@ def test_a_metric_with_a_file_of_its_own_is_in_every_result_interval_and_compari
         score = np.asarray(columns["score"], float)
         return np.where(weights[:, 0] > 0, np.where(weights > 0, score, np.inf).min(axis=1), np.nan)
 
-    monkeypatch.setitem(METRICS, "worst", Metric(kinds=("detection", "one_label"), count=worst))
+    monkeypatch.setitem(METRICS.built_in, "worst", Metric(kinds=("detection", "one_label"), count=worst))
     assert meaning_of("worst").text == __doc__
     detection = DetectionScore(("a",)).update(boxes(20.0, 1.0), boxes(20.0, 0.5)).update(boxes(9.0, 1.0), boxes(9.0, 1))
     answers = [Answer(1, 2, 0.5, 0.25, 1), Answer(2, 2, 0.75, 0.75, 0)]
@@ -150,7 +150,7 @@ def test_a_metric_with_a_file_of_its_own_is_left_out_where_it_cannot_be_counted(
         return np.full(len(weights), np.nan)
 
     kinds = ("detection", "one_label", "several_labels")
-    monkeypatch.setitem(METRICS, "never", Metric(None, kinds=kinds, count=never))
+    monkeypatch.setitem(METRICS.built_in, "never", Metric(None, kinds=kinds, count=never))
     several = MultiLabelScore(("a",)).update(np.array([[True]]), np.array([[0.5]]))
     one_label = ClassificationScore(("a",)).update([Answer(1, 1, 0.5, 0.5, 0)])
     detection = DetectionScore(("a",)).update(boxes(20.0, 1.0), boxes(20.0, 0.5))

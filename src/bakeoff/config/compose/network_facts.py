@@ -18,6 +18,7 @@ import bakeoff.learning.networks
 from bakeoff.config.compose.memory_plan import FLOAT_BYTES, Limits
 from bakeoff.foundation import machine
 from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.own_parts import digest_parts
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.foundation.versions import installed_version
 from bakeoff.learning.input.memory_budget import AUTO, Memory
@@ -101,6 +102,7 @@ def _fingerprint(network: Network, num_classes: int) -> str:
     digest = hashlib.sha256(f"{network!r} {num_classes} {installed_version('keras')}".encode())
     for file in sorted(Path(bakeoff.learning.networks.__file__).parent.glob("*.py")):
         digest.update(file.read_bytes())
+    digest.update(digest_parts("export"))  # which networks alone decide
     return digest.hexdigest()[:16]
 
 

@@ -9,8 +9,9 @@ from bakeoff.dataset.sources.synthetic_digits import DigitScenes, MovingDigits, 
 from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.dataset.sources.voc import PascalVoc
 from bakeoff.dataset.sources.yolo import Yolo
+from bakeoff.foundation.own_parts import PartTable
 
-SOURCES: dict[str, type] = {
+BUILT_IN: dict[str, type] = {
     "digit_scenes": DigitScenes,
     "single_digits": SingleDigits,
     "moving_digits": MovingDigits,
@@ -23,3 +24,4 @@ SOURCES: dict[str, type] = {
     "tfrecords": TfRecords,
     "merged": Merged,
 }
+SOURCES = PartTable("SOURCES", BUILT_IN)

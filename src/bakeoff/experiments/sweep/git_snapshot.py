@@ -22,7 +22,7 @@ AUTHOR = {
     for part, text in (("NAME", "bakeoff"), ("EMAIL", "bakeoff@localhost"))
 }
 RECEIVE_LASTING = "--receive-pack=git -c core.fsync=all receive-pack"
-PLACES = (workspace.CONF.as_posix(), "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
+PLACES = (workspace.CONF.as_posix(), "parts", "src", workspace.PARAMS.as_posix(), "dvc.yaml", "dvc.lock")
 NEEDED_OF_IGNORED = (".py", ".yaml")  # other files that git ignores there are made again
 NOT_NEEDED = f":(exclude){workspace.TEAM.as_posix()}"  # no job reads it
 SUBMODULE = "160000"  # the mode with which git lists a submodule

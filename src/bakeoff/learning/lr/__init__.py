@@ -4,11 +4,12 @@
 of a rate is the run's business (`batch_factor`), not the schedule's.
 """
 
+from bakeoff.foundation.own_parts import PartTable
 from bakeoff.learning.lr.decays import Constant, Cosine, Exponential, Polynomial
 from bakeoff.learning.lr.piecewise import Manual, OneCycle
 from bakeoff.learning.lr.schedule import Schedule
 
-SCHEDULES: dict[str, type[Schedule]] = {
+BUILT_IN: dict[str, type[Schedule]] = {
     "constant": Constant,
     "cosine": Cosine,
     "exponential": Exponential,
@@ -16,6 +17,7 @@ SCHEDULES: dict[str, type[Schedule]] = {
     "one_cycle": OneCycle,
     "polynomial": Polynomial,
 }
+SCHEDULES = PartTable("SCHEDULES", BUILT_IN)
 
 
 def batch_factor(schedule: Schedule, batch_size: int) -> float:

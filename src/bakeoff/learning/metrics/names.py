@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from bakeoff.foundation.own_parts import PartTable
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -32,7 +34,7 @@ class Metric:
 
 
 # evaluation/metric_meanings.py says what each of them means.
-METRICS = {
+BUILT_IN = {
     **dict.fromkeys(COCO, Metric()),
     **dict.fromkeys(
         (
@@ -67,6 +69,7 @@ METRICS = {
     "ece": Metric(False),
     "best_threshold": Metric(None),
 }
+METRICS = PartTable("METRICS", BUILT_IN)
 # Kinds of wrong detections, in the sense of TIDE (Bolya et al., arXiv:2008.08115).
 ERRORS = ("missed", "duplicate", "wrong_class", "badly_placed", "wrong_class_and_place", "background")
 

@@ -1,5 +1,6 @@
 """Hyper-parameters -> keras.Model. The settings here import no TensorFlow; their `build` does."""
 
+from bakeoff.foundation.own_parts import PartTable
 from bakeoff.learning.networks.applications import EfficientNetV2B0, InceptionV3, MobileNetV2, MobileNetV3
 from bakeoff.learning.networks.cnn import ClipCnn, Cnn
 from bakeoff.learning.networks.network import Network
@@ -9,7 +10,7 @@ from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from bakeoff.learning.networks.ssd_multibox import SsdMultibox
 
-NETWORKS: dict[str, type[Network]] = {
+BUILT_IN: dict[str, type[Network]] = {
     "ssd": Ssd,
     "ssd_multibox": SsdMultibox,
     "ssd_fpn": SsdFpn,
@@ -22,3 +23,4 @@ NETWORKS: dict[str, type[Network]] = {
     "clip_cnn": ClipCnn,
     "s3dg": S3dG,
 }
+NETWORKS = PartTable("NETWORKS", BUILT_IN)

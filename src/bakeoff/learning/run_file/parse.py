@@ -122,6 +122,8 @@ def _parse_object(cls: type, tree: Any, key: str, problems: Problems) -> Any:
 
 def _parse_field(field: dataclasses.Field, hint: Any, value: Any, key: str, problems: Problems) -> Any:
     """Parse a field; one that holds one of several kinds of settings says in its metadata which there are."""
+    if "each" in field.metadata:
+        return _parse_each(field.metadata["each"], value, key, problems)
     if "kinds" not in field.metadata:
         return _parse_value(hint, value, key, problems)
     if value is None and field.default is None:
@@ -130,6 +132,16 @@ def _parse_field(field: dataclasses.Field, hint: Any, value: Any, key: str, prob
     if settings is None:
         raise _Wrong
     return settings
+
+
+def _parse_each(kinds: Mapping[str, type], tree: Any, key: str, problems: Problems) -> dict[str, Any]:
+    """Parse a mapping from names of kinds to their settings."""
+    if not isinstance(tree, Mapping):
+        problems.add(key, f"must be a mapping from names to settings, got {show(tree)}")
+        raise _Wrong
+    if problems.refuse_keys(tree, kinds, f"{key}."):
+        raise _Wrong
+    return {name: _parse_object(kinds[name], tree[name] or {}, f"{key}.{name}", problems) for name in tree}
 
 
 def _parse_value(hint: Any, value: Any, key: str, problems: Problems) -> Any:

@@ -3,10 +3,11 @@
 A callback decides nothing: the same weights come out with any list. `stages/train.py` has the list of a run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from bakeoff.foundation.own_parts import PartTable
 from bakeoff.learning.checkpoints.history import FILE, LogLine
 
 if TYPE_CHECKING:  # commands that list runs know a callback; they load neither numpy nor TensorFlow
@@ -46,6 +47,10 @@ class Callback:
 
     def close(self) -> None:
         """Let go of files, however the training ended."""
+
+
+# A workspace's own: each gets the folder of the run's work in flight, where it may write.
+CALLBACKS: PartTable[Callable[[Path], Callback]] = PartTable("CALLBACKS", {})
 
 
 class CallbackList(Callback):

@@ -6,10 +6,12 @@ one change for all of its frames. TensorFlow is imported by what changes an exam
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from bakeoff.foundation.errors import require
+from bakeoff.foundation.own_parts import PartTable
 from bakeoff.learning.input.augment.colour import Colour
 from bakeoff.learning.input.augment.copy_paste import CopyPaste
 from bakeoff.learning.input.augment.crop import CROPS, Crop, SsdCrop
@@ -43,6 +45,9 @@ class Change(Protocol):
         """
 
 
+CHANGES: PartTable[type[Change]] = PartTable("CHANGES", {})
+
+
 @dataclass(frozen=True)
 class Augment:
     """All off by default; done in the order that they stand in."""
@@ -59,6 +64,7 @@ class Augment:
     until: float = 0.9  # of the run's steps, over all phases: from there on nothing is mixed
     turn: Turn = field(default_factory=Turn)
     colour: Colour = field(default_factory=Colour)
+    parts: Mapping[str, Change] = field(default_factory=dict, metadata={"each": CHANGES})  # changes of your own
 
     def __post_init__(self) -> None:
         is_colour = len(self.fill) == 3 and all(0 <= level <= 255 for level in self.fill)
@@ -101,4 +107,4 @@ class Augment:
     def added(self) -> dict[str, Change]:
         """The changes that bring along what they do, by name; those that are off are left out."""
         names = (one.name for one in fields(self) if one.name not in (*MOVES, *MIXES, *REPAINTS))
-        return {name: change for name in names if isinstance(change := getattr(self, name), Change)}
+        return {name: change for name in names if isinstance(change := getattr(self, name), Change)} | dict(self.parts)
