@@ -63,6 +63,12 @@ class RunList(Sequence[RunHandle]):
 
         write_page(Path(absolute(file)), self.table, self.setbacks)
 
+    def plot(self, file: "str | os.PathLike[str]", over: str | None = None) -> None:
+        """Write the figure of `bakeoff compare --plot`: a .svg, .pdf or .png."""
+        from bakeoff.experiments.compare.interval_plot import write_plot
+
+        write_plot(self.table, Path(absolute(file)), over)
+
     def __repr__(self) -> str:
         from bakeoff.experiments.compare.text_json import format_lines
 

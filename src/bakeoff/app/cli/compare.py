@@ -35,6 +35,12 @@ class CompareCommand(Command):
     md: bool = flag("print a Markdown table")
     csv: bool = flag("print every column as CSV, with the ends of intervals in columns of their own")
     latex: bool = flag("print a LaTeX table with intervals, in the rules of booktabs")
+    plot: Path | None = option(
+        "draw the first metric with its intervals as .svg, .pdf or .png; the last two need rsvg-convert, inkscape or "
+        "chromium",
+        "FILE",
+    )
+    over: str | None = option("draw it over this key, such as lr.peak (the one numeric key that was swept)", "KEY")
     uri: str | None = option("read this MLflow store, such as http://server:5000 or sqlite:///other.db")
     experiment: str | None = option("read this MLflow experiment", "NAME")
 
@@ -60,6 +66,11 @@ class CompareCommand(Command):
 
             write_page(self.html, table, setbacks)
             print_line(f"{len(contenders)} runs: {self.html}")
+        if self.plot:
+            from bakeoff.experiments.compare.interval_plot import write_plot
+
+            write_plot(table, self.plot, self.over)
+            print_line(f"{len(contenders)} runs: {self.plot}")
         if self.json:
             print(json.dumps(as_tree(table) | {"slices": setbacks}, indent=1, ensure_ascii=False))
         elif self.md:
@@ -68,7 +79,7 @@ class CompareCommand(Command):
             print(format_csv(table), end="")
         elif self.latex:
             print_line("\n".join(format_latex(table)))
-        elif not self.html:
+        elif not (self.html or self.plot):
             for line in (*format_lines(table, terminal_width(), all_keys=self.all_keys), *setbacks):
                 print_line(line)
 
