@@ -25,6 +25,7 @@ WATCHING = 15  # seconds, after which a reader has seen enough and types Ctrl-C
 # What cannot be typed here: whole pages, and commands by how they begin. Each says why, or who or what runs it.
 ELSEWHERE = {
     "colab.md": "cells of Google Colab",
+    "container.md": "needs a container engine; tests/test_container.py reads its files",
     "index.md": "a list of the pages",
     "install.md": "tests/proofs/installed/test_wheel.py installs a wheel",
     "troubleshooting.md": "a table of symptoms",
