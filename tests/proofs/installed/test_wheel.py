@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.imports import ROOT
+from support.messages import missing_in
 
 pytestmark = pytest.mark.slow
 SHORT = {
@@ -22,6 +23,11 @@ SHORT = {
 }  # fmt: skip
 MESSAGE = ("src/bakeoff/foundation/errors.py", "stopped by Ctrl-C;", "ended by Ctrl-C;")
 EXPORT = ("src/bakeoff/export/readme.py", '"""', '"""\n# Edited.\n')
+NEWER = (
+    "pyproject.toml", 'version = "', 'version = "9.',
+    "dvc.yaml", "errors by kind", "errors of a kind",
+    ".gitignore", ".bakeoff/", ".bakeoff/\ncore.*",
+)  # fmt: skip
 
 
 class Machine:
@@ -59,9 +65,9 @@ class Machine:
 
 
 def build(source: Path, wheels: Path, *edit: str) -> Path:
-    """Return a wheel of a clone, with a text replaced once in one file for it."""
+    """Return a wheel of a clone, with a text replaced once in each of some files for it: file, old, new, file, …"""
     before = {}
-    for file, old, new in [edit] if edit else []:
+    for file, old, new in zip(edit[::3], edit[1::3], edit[2::3], strict=True):
         before[source / file] = text = (source / file).read_text(encoding="utf-8")
         assert old in text
         (source / file).write_text(text.replace(old, new, 1), encoding="utf-8")
@@ -78,7 +84,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     machine = Machine(tmp_path_factory.mktemp("machine"))
     source = machine.folder / "source"
     subprocess.run(["git", "clone", "--quiet", ROOT, source], check=True)
-    for name, edit in {"first": (), "message": MESSAGE, "export": EXPORT}.items():
+    for name, edit in {"first": (), "message": MESSAGE, "export": EXPORT, "newer": NEWER}.items():
         machine.wheels[name] = build(source, machine.folder / name, *edit)
     shutil.rmtree(source)
     machine.install("first")
@@ -146,6 +152,27 @@ def test_a_run_of_another_version_is_made_again_by_that_version(machine: Machine
     done = subprocess.run(words, cwd=field, env=machine.variables, capture_output=True, text=True)
     assert done.returncode == 2 and str(machine.wheels["first"]) in done.stderr.splitlines()[-1]
     moved.rename(machine.wheels["first"])
+
+
+def test_a_newer_version_upgrades_the_workspace_and_an_older_one_refuses_it(machine: Machine) -> None:
+    field = machine.folder / "field"
+    pipeline = (field / "dvc.yaml").read_text(encoding="utf-8")
+    (field / "dvc.yaml").write_text(pipeline.replace("stages:\n", "stages:\n  own:\n    cmd: echo\n"), encoding="utf-8")
+    machine.install("newer")
+    shown = machine.run(field, "bakeoff", "upgrade")
+    assert missing_in(shown, "9.", "dvc.yaml", ".gitignore", "nothing was written", "train unchanged") == []
+    assert "a kind" not in (field / "dvc.yaml").read_text(encoding="utf-8")
+    machine.run(field, "bakeoff", "upgrade", "--yes")
+    upgraded = (field / "dvc.yaml").read_text(encoding="utf-8")
+    assert "errors of a kind" in upgraded and "  own:\n" in upgraded
+    assert "nothing to write" in machine.run(field, "bakeoff", "upgrade")
+    assert machine.repro(field) == {"own", "code"}
+    machine.install("first")
+    done = subprocess.run(
+        ("bakeoff", "status"), cwd=field, env=machine.variables, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and missing_in(done.stderr, ".dvc/bakeoff.json", "9.") == []
+    machine.run(field, "git", "checkout", "--quiet", ".")
 
 
 def test_a_sweep_and_an_experiment_run_as_in_a_clone(machine: Machine) -> None:
