@@ -73,6 +73,29 @@ class Page:
         await self.call("Input.insertText", text=text)
         await asyncio.sleep(0.5)
 
+    async def choose_files(self, selector: str, *files: Path) -> None:
+        """Choose files as a person does in the dialog of an input."""
+        document = await self.call("DOM.getDocument")
+        node = await self.call("DOM.querySelector", nodeId=document["root"]["nodeId"], selector=selector)
+        await self.call("DOM.setFileInputFiles", files=[str(file) for file in files], nodeId=node["nodeId"])
+
+    async def mouse(self, kind: str, x: float, y: float, modifiers: int = 0) -> None:
+        buttons = 0 if kind == "mouseReleased" else 1
+        await self.call(
+            "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=buttons, clickCount=1,
+            modifiers=modifiers,
+        )  # fmt: skip
+
+    async def press(self, key: str, code: int, modifiers: int = 0) -> None:
+        """Press a key; its code is that of Windows."""
+        text = {"text": key} if len(key) == 1 and not modifiers else {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            more = text if kind == "keyDown" else {}
+            await self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, modifiers=modifiers, **more
+            )
+        await asyncio.sleep(0.3)
+
     async def escape(self) -> None:
         await self.call("Input.dispatchKeyEvent", type="keyDown", key="Escape", code="Escape", windowsVirtualKeyCode=27)
         await asyncio.sleep(1)

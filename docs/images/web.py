@@ -77,42 +77,27 @@ class Walk:
         assert await self.page.see("!!document.querySelector('#errand .errand-done')"), log
 
     async def press(self, key: str, code: int) -> None:
-        text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-        await self.page.see("document.getElementById('canvas').focus()")
-        for kind in ("keyDown", "keyUp"):
-            more = text if kind == "keyDown" else {}
-            await self.page.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **more)
+        await self.page.press(key, code)
         self.keys += 1
-        await asyncio.sleep(0.3)
 
     async def draw(self, left: float, top: float, right: float, bottom: float) -> None:
         """Draw a box with the mouse, in pixels of the picture."""
-        place = """(() => { const c = document.getElementById('canvas'); c.scrollIntoView({block: 'nearest'});
-            const r = c.getBoundingClientRect(); return [r.left, r.top, r.width]; })()"""
-        x, y, wide = await self.page.wait_for(place)
-        zoom = wide / 480
+        place = """(() => { const c = document.getElementById('canvas'), r = c.getBoundingClientRect();
+            const [zoom, x, y] = JSON.parse(c.dataset.view); return [r.left + x, r.top + y, zoom]; })()"""
+        x, y, zoom = await self.page.wait_for(place)
         corners = [(x + left * zoom, y + top * zoom), (x + right * zoom, y + bottom * zoom)]
-        await self._mouse("mousePressed", *corners[0])
-        await self._mouse("mouseMoved", (corners[0][0] + corners[1][0]) / 2, (corners[0][1] + corners[1][1]) / 2)
-        await self._mouse("mouseMoved", *corners[1])
-        await self._mouse("mouseReleased", *corners[1])
+        await self.page.mouse("mousePressed", *corners[0])
+        await self.page.mouse("mouseMoved", (corners[0][0] + corners[1][0]) / 2, (corners[0][1] + corners[1][1]) / 2)
+        await self.page.mouse("mouseMoved", *corners[1])
+        await self.page.mouse("mouseReleased", *corners[1])
         self.drawn += 1
-
-    async def _mouse(self, kind: str, x: float, y: float) -> None:
-        buttons = 0 if kind == "mouseReleased" else 1
-        await self.page.call(
-            "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=buttons, clickCount=1
-        )
 
     async def bring_in(self, film: Path) -> None:
         """Send a film, and wait for its pictures."""
         await self.open("/photos")
-        document = await self.page.call("DOM.getDocument")
-        node = await self.page.call("DOM.querySelector", nodeId=document["root"]["nodeId"], selector="#file")
-        await self.page.call("DOM.setFileInputFiles", files=[str(film)], nodeId=node["nodeId"])
         await self.fill("document.getElementById('every')", str(EVERY))
-        await self.shoot("data")
-        await self.page.click("document.querySelector('#bring [type=submit]')")
+        await self.shoot("photos")
+        await self.page.choose_files("#file", film)
         await self.wait_for_errand()
 
     async def label(self, film: str) -> None:

@@ -10,15 +10,18 @@ import zipfile
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
 from filelock import FileLock
 
 from bakeoff.app.web import background_commands
+from bakeoff.app.web.runs import make_row
 from bakeoff.experiments.runs import curve_drawings
 from bakeoff.experiments.runs.curve_drawings import draw_curves
-from bakeoff.experiments.runs.run_status import State
+from bakeoff.experiments.runs.list_runs import known_runs
+from bakeoff.experiments.runs.run_status import State, enqueue
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import Journal, entries
 from bakeoff.tracking.journal.journal_folder import FILE
@@ -154,6 +157,51 @@ def test_the_head_of_the_events_alone_ends(page: Page, folder: Path) -> None:
         connection.sendall(f"HEAD /events?of=runs HTTP/1.1\r\nHost: {page.own}\r\nConnection: close\r\n\r\n".encode())
         head = b"".join(iter(lambda: connection.recv(4096), b""))
     assert head.startswith(b"HTTP/1.1 200") and b"text/event-stream" in head
+
+
+def test_a_run_is_found_by_the_name_that_every_list_shows(page: Page, folder: Path) -> None:
+    made(runs(folder), "a" * 16, State.SUCCEEDED, run_id=ID)
+    assert page.get(f"/runs/{ID[:8]}").code == 200
+    made(runs(folder), "b" * 16, State.SUCCEEDED, run_id=ID[:8] + "f" * 24)
+    assert page.get(f"/runs/{ID[:8]}").code == 404  # two have this name
+    assert page.get("/runs/" + "a" * 16).code == 200
+
+
+def test_a_job_that_has_begun_is_one_row_although_it_is_still_listed_as_waiting(page: Page, folder: Path) -> None:
+    job = "sweep-20260102-030405-0"
+    enqueue(job, "ssd_tiny", 200, lasting=True)
+    enqueue("sweep-20260102-030405-1", "ssd_tiny", 200, lasting=True)
+    assert page.get("/models").text.count("<tr id=") == 2
+    made(runs(folder), "a" * 16, State.RUNNING, experiment=job)
+    text = page.get("/models").text
+    assert text.count("<tr id=") == 2 and f'id="run-{"a" * 16}"' in text and f'id="run-{job}"' not in text
+
+
+def test_a_run_whose_steps_are_done_evaluates_and_has_no_time_left(page: Page, folder: Path) -> None:
+    made(runs(folder), "a" * 16, State.RUNNING, steps=60, steps_done=60, seconds_left=0.0)
+    [row] = [make_row(run) for run in known_runs()]
+    assert (row.left, row.remark) == ("", "all steps are done; it evaluates")
+
+
+def test_the_note_of_a_run_of_the_queue_is_shown(page: Page, folder: Path) -> None:
+    file = folder / ".bakeoff/sweeps/sweep-20260102-030405/manifest.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"note": "from <the> film"}', encoding="utf-8")
+    made(runs(folder), "a" * 16, State.SUCCEEDED, experiment="sweep-20260102-030405-0")
+    for path in ("/models", f"/runs/{'a' * 16}"):
+        assert "from &lt;the&gt; film" in page.get(path).text
+
+
+def test_resuming_waits_for_the_launcher_that_still_ends(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lock = folder / ".bakeoff/sweeps/sweep-20260102-030405/lock"
+    lock.parent.mkdir(parents=True)
+    held = FileLock(lock, thread_local=False)
+    held.acquire()
+    Timer(0.3, lambda: held.release(force=True)).start()
+    began = time.monotonic()
+    background_commands.wait_for_launcher("sweep-20260102-030405")
+    assert time.monotonic() - began >= 0.3 and not held.is_locked
+    assert "sweep-20260102-030405" in capsys.readouterr().out
 
 
 def test_what_is_pressed_twice_begins_once(folder: Path) -> None:

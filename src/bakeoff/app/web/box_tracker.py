@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -29,6 +30,11 @@ def load_opencv() -> ModuleType:
         raise WorkspaceError("the tracker needs OpenCV's contrib modules; install opencv-contrib-python-headless")
     module: ModuleType = cv2
     return module
+
+
+def has_tracker() -> bool:
+    """Return whether OpenCV is installed, without loading it."""
+    return find_spec("cv2") is not None
 
 
 def carry(boxes: Sequence[PixelBox], pictures: Sequence[Path]) -> Iterator[list[PixelBox]]:

@@ -10,10 +10,12 @@ from starlette.routing import Route
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with
 from bakeoff.app.web.annotations import AnnotationFolder
-from bakeoff.app.web.box_tracker import carry
+from bakeoff.app.web.box_tracker import carry, has_tracker
 from bakeoff.app.web.dataset_pages import answer_with_picture
 from bakeoff.app.web.datasets import FOLDER
+from bakeoff.app.web.presence import note_open
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
+from bakeoff.app.web.work_steps import ENOUGH, ENOUGH_TO_TRY, PhotoCount, count_folder
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import workspace
@@ -31,14 +33,14 @@ def show_folders(request: Request) -> Response:
     """List the folders of data/raw/ that have pictures."""
     raw = workspace.RAW
     names = sorted(path.name for path in raw.iterdir() if path.is_dir()) if raw.is_dir() else []
-    folders: list[tuple[str, int]] = []
+    folders: list[tuple[str, PhotoCount]] = []
     refused: list[str] = []
     for name in names[:MOST_FOLDERS]:
         try:
-            folders.append((name, len(AnnotationFolder(name).list_frames())))
+            folders.append((AnnotationFolder(name).name, count_folder(name)))
         except DataError as error:  # a link that leads out, or a folder that is gone by now
             refused.append(str(error))
-    listed = [(name, count) for name, count in folders if count]
+    listed = [(name, count) for name, count in folders if count.photos]
     return show_page("web_folders.html.jinja", "/labels", "Labels", folders=listed, refused=refused)
 
 
@@ -49,6 +51,7 @@ def show_editor(request: Request) -> Response:
     return show_page(
         "web_labels.html.jinja", "/labels", f"Labels of {folder.name}", folder=folder.name,
         runs=[(run.run_id, f"{run.short} {run.status.name if run.status else ''}") for run in done],
+        enough_to_try=ENOUGH_TO_TRY, enough=ENOUGH, has_tracker=has_tracker(),
         is_dataset=(FOLDER / f"{_option_name(folder)}.yaml").is_file(), option=_option_name(folder),
     )  # fmt: skip
 
@@ -66,6 +69,13 @@ def send_frames(request: Request) -> Response:
 def send_frame(request: Request) -> Response:
     folder = AnnotationFolder(request.path_params["folder"])
     return JSONResponse(folder.read(request.query_params.get("name", "")))
+
+
+@changes
+def note_presence(request: Request, tree: Tree) -> Response:
+    """Return the photos that others have open, and note which one this tab has."""
+    folder = AnnotationFolder(request.path_params["folder"])
+    return JSONResponse({"taken": note_open(folder.root, text_of(tree, "tab")[:40], text_of(tree, "name"))})
 
 
 @changes
@@ -157,6 +167,7 @@ ROUTES = [
     Route("/labels/{folder}/frames", send_frames),
     Route("/labels/{folder}/frame", send_frame, methods=["GET"]),
     Route("/labels/{folder}/frame", save_frame, methods=["PUT"]),
+    Route("/labels/{folder}/here", note_presence, methods=["POST"]),
     Route("/labels/{folder}/image", show_image),
     Route("/labels/{folder}/aside", set_aside, methods=["POST"]),
     Route("/labels/{folder}/classes", add_class, methods=["POST"]),

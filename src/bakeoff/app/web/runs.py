@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from bakeoff.app.web.work_steps import MODELS, ROBOT, list_steps
 from bakeoff.experiments.runs.curve_drawings import draw_curves
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs, read_run
 from bakeoff.experiments.runs.run_status import State, Status, headline_of
+from bakeoff.experiments.sweep.sweep_manifest import FILE as MANIFEST
 from bakeoff.experiments.sweep.team_quota import Account, count_minutes, load_team
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.files import read_json
 from bakeoff.foundation.formatting import format_duration, format_size
 from bakeoff.foundation.html import template
 from bakeoff.learning.plan.run_length import format_done, is_endless
@@ -49,6 +52,7 @@ class Row:
     is_live: bool
     waits: bool
     variant: str
+    note: str
     experiment: str
     steps: str
     share: float | None  # of the steps, from 0 to 1; None of a run without an end
@@ -62,16 +66,17 @@ class Row:
 
 def make_row(run: KnownRun) -> Row:
     status = run.status
-    name = run.fingerprint if run.waits else (run.run_id or run.fingerprint)[:SHOWN_OF_ID]
+    name = _name_run(run)
     updated = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.updated))
     if status is None:
-        return Row(run.fingerprint, name, run.state.value, False, False, "", "", "", 0, "", "", "", updated,
+        return Row(run.fingerprint, name, run.state.value, False, False, "", "", "", "", 0, "", "", "", updated,
                    run.unreadable, False)  # fmt: skip
     headline = headline_of(status.metrics)
-    is_left = run.state.is_live and status.seconds_left is not None
+    is_left = run.state.is_live and status.seconds_left is not None and not _has_taken_all_steps(run)
     return Row(
         id=run.fingerprint, name=name, state=run.state.value, is_live=run.state.is_live, waits=run.waits,
-        variant=status.name, experiment=status.experiment or "", steps=format_done(status.steps_done, status.steps),
+        variant=status.name, note=_find_note(run), experiment=status.experiment or "",
+        steps=format_done(status.steps_done, status.steps),
         share=_share_done(status),
         left=format_duration(status.seconds_left or 0.0) if is_left else "",
         metric=f"{headline[0]} {headline[1]:.3f}" if headline else "",
@@ -81,6 +86,23 @@ def make_row(run: KnownRun) -> Row:
     )  # fmt: skip
 
 
+def _name_run(run: KnownRun) -> str:
+    return run.fingerprint if run.waits else (run.run_id or run.fingerprint)[:SHOWN_OF_ID]
+
+
+def _find_note(run: KnownRun) -> str:
+    """Return the note with which a run of the queue was asked for."""
+    match = SWEEP_EXPERIMENT.fullmatch(run.status.experiment or "") if run.status else None
+    file = workspace.sweeps() / match[1] / MANIFEST if match else None
+    return _read_note(file, file.stat().st_mtime_ns) if file is not None and file.is_file() else ""
+
+
+@lru_cache(maxsize=1024)
+def _read_note(file: Path, changed: int) -> str:
+    note = read_json(file).get("note")
+    return note if isinstance(note, str) else ""
+
+
 def _share_done(status: Status) -> float | None:
     """Return the share of the steps that are done; None of a run without an end."""
     if is_endless(status.steps):
@@ -88,7 +110,14 @@ def _share_done(status: Status) -> float | None:
     return status.steps_done / status.steps if status.steps else 0.0
 
 
+def _has_taken_all_steps(run: KnownRun) -> bool:
+    status = run.status
+    return run.state == State.RUNNING and status is not None and 0 < status.steps <= status.steps_done
+
+
 def _describe(run: KnownRun) -> str:
+    if _has_taken_all_steps(run):
+        return "all steps are done; it evaluates"
     if run.failure:
         return f"{run.failure.kind}: {run.failure.message}"
     ended = run.status.ended_by if run.status and not run.state.is_live else None
@@ -96,14 +125,20 @@ def _describe(run: KnownRun) -> str:
 
 
 def find_run(name: str) -> KnownRun:
-    """Return a run by the name of its folder; one that has left the queue by that of its experiment."""
+    """Return a run by the name of its folder, or by the one that every list shows; one that has left the queue by that
+    of its experiment.
+    """
     for root in (workspace.runs(), workspace.queued()):
         folder = require_inside(root, name)
         if "/" not in name and folder.is_dir():
             return read_run(folder)
-    for run in known_runs():
+    runs = known_runs()
+    for run in runs:
         if run.status and run.status.experiment == name:
             return run
+    called = [run for run in runs if _name_run(run) == name] if len(name) == SHOWN_OF_ID else []
+    if len(called) == 1:
+        return called[0]
     raise NotFound(f"{name}: no such run; it may have been removed")
 
 

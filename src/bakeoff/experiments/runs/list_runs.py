@@ -91,10 +91,15 @@ class KnownRun:
 
 
 def known_runs() -> list[KnownRun]:
-    """Return the runs under way, those that wait in their order, and those that ended, the last updated first."""
+    """Return the runs under way, those that wait in their order, and those that ended, the last updated first.
+
+    A job that has begun stays listed as waiting until its launcher notices that; it is one run, and under way.
+    """
     waiting = [run for run in map(read_run, _folders(workspace.queued())) if run.waits]
     runs = sorted(map(read_run, _folders(workspace.runs())), key=lambda run: -run.updated)
     live = [run for run in runs if run.state.is_live]
+    begun = {run.status.experiment for run in live if run.status}
+    waiting = [run for run in waiting if run.status and run.status.experiment not in begun]
     return [*live, *sorted(waiting, key=lambda run: run.updated), *(run for run in runs if not run.state.is_live)]
 
 

@@ -1,33 +1,70 @@
-// The editor: frames one after the other, boxes by mouse and keys, proposals that are accepted, mended or refused.
-import { boxAt, clamp, draw, gripAt, settle } from './drawing.js';
-import { Frame } from './frame.js';
-import { ask, once, say } from './page_actions.js';
+// The editor: photos one after the other, their boxes, proposals that are accepted, mended or refused, and who else is here.
+import { clamp, colourOf, draw, settle, shift } from './drawing.js';
+import { Frame, sendDrafts } from './frame.js';
+import { listen } from './gestures.js';
+import { ask, makeKey, once, say } from './page_actions.js';
+import { View } from './view.js';
 
 const get = id => document.getElementById(id);
-const editor = get('editor'), canvas = get('canvas'), bench = get('bench'), { folder } = editor.dataset;
-let frames = [], classes = [], at = -1, frame = null, chosen = null, label = '', zoom = 1, drag = null, turn = 0;
+const editor = get('editor'), canvas = get('canvas'), { folder } = editor.dataset, view = new View(canvas);
+const tab = sessionStorage.getItem('bakeoff-tab') ?? makeKey();
+const SECONDS_BETWEEN_BEATS = 5, FIRST_GOAL = Number(editor.dataset.try), GOAL = Number(editor.dataset.enough);
+sessionStorage.setItem('bakeoff-tab', tab); // so that a page that is loaded again is the same person
+let frames = [], classes = [], taken = [], at = -1, frame = null, chosen = null, label = '', copied = [], turn = 0, isDragging = false;
+
+const count = (number, one, many = `${one}s`) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
 
 function show(trouble = '') {
   if (!frame?.image.naturalWidth) return;
-  draw(canvas, frame, classes, chosen, zoom);
-  const waiting = frame.proposals.length;
-  const state = frame.labelled ? (frame.boxes.length ? `${frame.boxes.length} boxes` : 'nothing here') : 'no label yet';
-  get('state').textContent = [waiting ? `${state}, ${waiting} proposed` : state, trouble].filter(Boolean).join(', ');
-  get('boxes').textContent = chosen ? `Chosen: ${chosen.label}, ${Math.round(chosen.xmin)} ${Math.round(chosen.ymin)} to ${Math.round(chosen.xmax)} ${Math.round(chosen.ymax)}` : '';
+  if (view.isFitted && !isDragging) view.fit(frame.image); // nothing moves under a finger that draws
+  draw(canvas, frame, classes, chosen, view);
+  const waiting = frame.proposals.length, isTaken = taken.includes(frame.name);
+  const state = frame.labelled ? (frame.boxes.length ? count(frame.boxes.length, 'box', 'boxes') : 'nothing here') : 'no label yet';
+  const words = [state, waiting && `${waiting} proposed`, isTaken && 'somebody else has this photo open', trouble];
+  put('state', words.filter(Boolean).join(', '));
+  put('boxes', chosen ? `Chosen: ${chosen.label}, ${Math.round(chosen.xmin)} ${Math.round(chosen.ymin)} to ${Math.round(chosen.xmax)} ${Math.round(chosen.ymax)}` : '');
+  if (!isDragging) showButtons();
   for (const input of get('classes').querySelectorAll('input')) input.checked = input.value === label;
+  showCount();
+}
+
+function showButtons() {
+  for (const button of editor.querySelectorAll('[data-if=proposals]')) button.hidden = !frame.proposals.length;
+  for (const button of editor.querySelectorAll('[data-if=chosen]')) button.disabled = !chosen;
+  for (const button of editor.querySelectorAll('[data-if=boxes]')) button.disabled = !frame.boxes.length;
+  for (const [deed, states] of [['undo', frame.past], ['redo', frame.future]]) editor.querySelector(`[data-do=${deed}]`).disabled = !states.length;
+}
+
+// A status that does not change is not said again.
+function put(id, text) {
+  if (get(id).textContent !== text) get(id).textContent = text;
+}
+
+function showCount() {
+  const labelled = frames.filter(one => one[1]).length, first = Math.min(FIRST_GOAL, frames.length);
+  const rest = labelled < first ? `${(first - labelled).toLocaleString('en')} to go for a first training`
+    : labelled < GOAL ? `enough to try; better with ${GOAL}` : 'enough for one kind of object';
+  put('counter', `${labelled.toLocaleString('en')} of ${frames.length.toLocaleString('en')} labelled, ${rest}`);
+  const isEnough = labelled >= first && labelled > 0; // one button is prominent: that of the next step
+  get('train').classList.toggle('main', isEnough);
+  get('next').classList.toggle('main', !isEnough && !frame?.proposals.length);
 }
 
 function showClasses() {
   get('classes').replaceChildren(...classes.map((name, number) => {
-    const words = document.createElement('label'), input = document.createElement('input');
-    Object.assign(input, { type: 'radio', name: 'class', value: name });
+    const words = document.createElement('label'), input = document.createElement('input'), spot = document.createElement('i');
+    Object.assign(input, { type: 'radio', name: 'class', value: name, className: 'unseen' });
     input.addEventListener('change', () => choose(name));
-    words.append(input, ` ${number < 9 ? `${number + 1} ` : ''}${name}`);
+    spot.style.background = colourOf(name, classes);
+    words.className = 'chip';
+    words.append(input, spot, ` ${number < 9 ? `${number + 1} ` : ''}${name}`);
     return words;
   }));
+  get('new-class').classList.toggle('first', !classes.length);
 }
 
 function showIgnored(names) {
+  get('aside').hidden = !names.length;
   get('ignored').replaceChildren(...names.map(name => {
     const item = document.createElement('li'), button = document.createElement('button');
     Object.assign(button, { type: 'button', textContent: 'Take back' });
@@ -47,7 +84,8 @@ async function list(name) {
   showClasses();
   showIgnored(tree.ignored);
   const found = frames.findIndex(one => one[0] === name);
-  await open(found < 0 ? clamp(at, 0, frames.length - 1) : found);
+  const start = name ? clamp(at, 0, frames.length - 1) : Math.max(0, frames.findIndex(one => !one[1]));
+  await open(found < 0 ? start : found);
 }
 
 // What could not be saved is tried once more; until that works, one stays where it is.
@@ -56,22 +94,37 @@ async function isSaved() {
   return !last || await last.saving || last.save();
 }
 
+const addressOf = name => `/labels/${folder}/image?name=${encodeURIComponent(name)}`;
+
 async function open(number) {
   if (number < 0 || number >= frames.length || !await isSaved()) return;
   const mine = ++turn, [name] = frames[number], image = new Image();
-  image.src = `/labels/${folder}/image?name=${encodeURIComponent(name)}`;
-  const next = new Frame(folder, name, image, show);
+  image.src = addressOf(name);
+  const next = new Frame(folder, name, image, trouble => { if (next === frame) show(trouble); });
   const loaded = await Promise.all([next.load(), image.decode().then(() => true, () => false)]);
   if (mine !== turn) return; // another was asked for since
   [at, frame, chosen] = [number, next, null];
   get('number').value = number + 1;
-  get('of').textContent = `of ${frames.length}`;
-  get('name').textContent = name;
+  put('of', `of ${frames.length.toLocaleString('en')}`);
+  put('name', name.split('/').pop());
   history.replaceState(null, '', `#${encodeURIComponent(name)}`);
   canvas.dataset.frame = name;
   if (!loaded[1]) say(`${name}: the picture cannot be shown; ignore it, or mend the file.`);
-  if (canvas.dataset.zoomed !== 'yes') zoom = Math.min(1, (bench.clientWidth - 2) / (image.naturalWidth || 1));
+  view.isFitted = true;
   show();
+  beat();
+  if (frames[number + 1]) new Image().src = addressOf(frames[number + 1][0]);
+}
+
+// Tells the server which photo is open here, and hears which others are open elsewhere.
+async function beat() {
+  if (!frame || document.hidden) return;
+  const headers = { 'X-Bakeoff': 'page', Accept: 'application/json' };
+  const answer = await fetch(`/labels/${folder}/here`, { method: 'POST', headers, body: JSON.stringify({ tab, name: frame.name }) }).catch(() => null);
+  if (!answer?.ok) return;
+  const before = taken.join();
+  ({ taken } = await answer.json());
+  if (taken.join() !== before) show();
 }
 
 // Changes the frame, so that it can be undone, and saves it.
@@ -83,9 +136,10 @@ function change(work) {
 }
 
 async function store() {
-  const mine = frame, number = at;
+  const mine = frame, row = frames[at];
   const saved = await mine.save();
-  frames[number].splice(1, 2, mine.labelled, mine.proposals.length > 0);
+  row.splice(1, 2, mine.labelled, mine.proposals.length > 0);
+  showCount();
   return saved;
 }
 
@@ -106,29 +160,42 @@ function own(box) {
 
 function add(box) {
   if (!label) {
-    say('Add a class first.');
+    say('Name what the boxes show first: the field below the picture takes a class.');
+    get('new-class').elements.label.focus();
     return null;
   }
-  const made = { label, score: null, ...box };
-  frame.boxes.push(made);
+  chosen = { label, score: null, ...box };
+  frame.boxes.push(chosen);
   frame.labelled = true;
-  return made;
+  return chosen;
 }
+
+function drop(box) {
+  frame.boxes = frame.boxes.filter(one => one !== box);
+  frame.proposals = frame.proposals.filter(one => one !== box);
+  if (chosen === box) chosen = null;
+}
+
+const findUnlabelled = first => frames.findIndex((one, number) => number >= first && !one[1] && !taken.includes(one[0]));
 
 const deeds = {
   before: () => open(at - 1),
   after: () => open(at + 1),
-  unlabelled: () => {
-    const next = frames.findIndex((one, number) => number > at && !one[1]);
-    if (next < 0) say('No frame after this one is without a label.');
-    return next < 0 ? null : open(next);
+  unlabelled: async () => {
+    if (!await isSaved()) return;
+    let next = findUnlabelled(at + 1);
+    if (next < 0) next = findUnlabelled(0);
+    if (next < 0 || next === at) say(frames[at][1] ? 'Every photo that nobody else has open has a label.' : 'This is the last photo without a label.');
+    else await open(next);
   },
   accept: async () => {
     const all = chosen && frame.proposals.includes(chosen) ? [chosen] : [...frame.proposals];
-    if (all.length) await change(() => all.forEach(own));
+    if (!all.length) return;
+    await change(() => all.forEach(own));
     if (!frame.proposals.length) await open(at + 1);
   },
   refuse: () => {
+    if (!frame.proposals.length) return null;
     const isOne = chosen && frame.proposals.includes(chosen);
     return change(() => {
       frame.proposals = isOne ? frame.proposals.filter(box => box !== chosen) : [];
@@ -142,51 +209,54 @@ const deeds = {
     await open(at + 1);
     await change(() => { frame.boxes.push(...boxes); frame.labelled = true; });
   },
+  take: () => { copied = (chosen ? [chosen] : frame.boxes).map(box => ({ ...box })); },
+  paste: () => copied.length && change(() => {
+    for (const box of copied) {
+      chosen = { ...box, score: null };
+      const isThere = frame.boxes.some(one => one.xmin === box.xmin && one.ymin === box.ymin);
+      if (isThere) shift(chosen, { ...chosen }, 12, 12, frame.image);
+      frame.boxes.push(chosen);
+    }
+    frame.labelled = true;
+  }),
   track: async () => {
     if (!await isSaved()) return;
-    get('state').textContent = 'The tracker looks for the boxes …';
+    put('state', 'The tracker looks for the boxes …');
     const answer = await ask(`/labels/${folder}/track`, { json: { name: frame.name } });
     if (answer) await list(frame.name);
-    if (answer) get('state').textContent = `${answer.boxes} boxes proposed in ${answer.frames.length} frames`;
+    if (answer) put('state', `${count(answer.boxes, 'box', 'boxes')} proposed in ${count(answer.frames.length, 'photo')}`);
   },
-  undo: () => { chosen = null; frame.undo(); },
+  undo: () => { chosen = null; frame.undo(); return store(); },
+  redo: () => { chosen = null; frame.redo(); return store(); },
   remove: () => chosen && change(() => {
-    frame.boxes = frame.boxes.filter(box => box !== chosen);
-    frame.proposals = frame.proposals.filter(box => box !== chosen);
+    drop(chosen);
     if (!frame.boxes.length) frame.labelled = false; // "nothing here" is said by its own key
-    chosen = null;
   }),
   ignore: async () => {
     if (!await isSaved()) return;
     const following = frames[at + 1]?.[0] ?? frames[at - 1]?.[0];
     if (await ask(`/labels/${folder}/aside`, { json: { name: frame.name } })) await list(following);
   },
-  larger: () => magnify(1.25),
-  smaller: () => magnify(0.8),
+  larger: () => { view.zoom(1.25); show(); },
+  smaller: () => { view.zoom(0.8); show(); },
+  whole: () => { view.isFitted = true; show(); },
   create: () => {
     const { naturalWidth: wide, naturalHeight: high } = frame.image;
-    return change(() => { chosen = add({ xmin: 0.4 * wide, ymin: 0.4 * high, xmax: 0.6 * wide, ymax: 0.6 * high }); if (chosen) settle(chosen, frame.image); });
+    return change(() => { if (add({ xmin: 0.4 * wide, ymin: 0.4 * high, xmax: 0.6 * wide, ymax: 0.6 * high })) settle(chosen, frame.image); });
   },
-  leave: () => {
-    chosen = null;
-    show();
-  },
+  leave: () => { chosen = null; show(); },
   cycle: () => {
     const all = [...frame.boxes, ...frame.proposals];
     chosen = all[(all.indexOf(chosen) + 1) % (all.length || 1)] ?? null;
     show();
   },
+  help: () => { get('help').showModal(); },
 };
 
-function magnify(times) {
-  zoom = clamp(zoom * times, 0.05, 8);
-  canvas.dataset.zoomed = 'yes';
-  show();
-}
-
 const KEYS = {
-  a: 'before', d: 'after', g: 'unlabelled', Enter: 'accept', r: 'refuse', v: 'nothing', c: 'copy', t: 'track', z: 'undo',
-  Escape: 'leave', Delete: 'remove', Backspace: 'remove', x: 'ignore', '+': 'larger', '=': 'larger', '-': 'smaller', b: 'create', n: 'cycle',
+  a: 'before', d: 'after', g: 'unlabelled', ' ': 'unlabelled', Enter: 'accept', r: 'refuse', v: 'nothing', c: 'copy', t: 'track', z: 'undo',
+  y: 'redo', Escape: 'leave', Delete: 'remove', Backspace: 'remove', x: 'ignore', '+': 'larger', '=': 'larger', '-': 'smaller', 0: 'whole',
+  b: 'create', n: 'cycle', '?': 'help', 'ctrl z': 'undo', 'ctrl shift z': 'redo', 'ctrl y': 'redo', 'ctrl c': 'take', 'ctrl v': 'paste',
 };
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 let isBusy = false;
@@ -202,68 +272,49 @@ async function work(deed) {
 }
 
 canvas.addEventListener('keydown', event => {
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (!frame) return;
+  const plain = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const isControl = event.ctrlKey || event.metaKey, key = isControl ? `ctrl ${event.shiftKey ? 'shift ' : ''}${plain}` : plain;
   const name = /^[1-9]$/.test(key) ? classes[key - 1] : null;
-  if (event.ctrlKey && key !== 'z') return;
   if (name) choose(name);
-  else if (ARROWS[key] && chosen) {
-    const [x, y] = ARROWS[key].map(way => way * (event.shiftKey ? 10 : 1));
-    change(() => {
-      const box = own(chosen);
-      box.xmax += x;
-      box.ymax += y;
-      if (!event.altKey) Object.assign(box, { xmin: box.xmin + x, ymin: box.ymin + y });
-      settle(box, frame.image);
-    });
-  } else if (KEYS[key]) work(KEYS[key]);
+  else if (ARROWS[key] && chosen) nudge(...ARROWS[key].map(way => way * (event.shiftKey ? 10 : 1)), event.altKey);
+  else if (ARROWS[key]) work(ARROWS[key][0] + ARROWS[key][1] < 0 ? 'before' : 'after');
+  else if (KEYS[key]) work(KEYS[key]);
   else return;
   event.preventDefault();
 });
 
-const place = event => {
-  const frameOf = canvas.getBoundingClientRect();
-  return [(event.clientX - frameOf.left) / zoom, (event.clientY - frameOf.top) / zoom];
-};
+function nudge(x, y, isSize) {
+  change(() => {
+    const box = own(chosen);
+    if (isSize) Object.assign(box, { xmax: box.xmax + x, ymax: box.ymax + y });
+    else shift(box, { ...box }, x, y, frame.image);
+    settle(box, frame.image);
+  });
+}
 
-canvas.addEventListener('pointerdown', event => {
-  if (!frame || event.button) return;
-  const [x, y] = place(event), grip = gripAt(chosen, x, y, zoom), box = grip ? chosen : boxAt(frame, x, y);
-  drag = { x, y, grip, box, before: box && { ...box }, isMoved: false };
-  chosen = box;
-  canvas.setPointerCapture(event.pointerId);
-  show();
-});
-
-canvas.addEventListener('pointermove', event => {
-  if (!drag) return;
-  const [x, y] = place(event), { before } = drag;
-  if (!drag.isMoved && Math.hypot(x - drag.x, y - drag.y) * zoom < 4) return;
-  if (!drag.isMoved) {
-    frame.remember();
-    if (!drag.box) {
-      drag.box = chosen = add({ xmin: drag.x, ymin: drag.y, xmax: drag.x, ymax: drag.y });
-      drag.grip = ['xmax', 'ymax'];
-    } else own(drag.box);
-  }
-  drag.isMoved = true;
-  if (!drag.box) return;
-  if (drag.grip) Object.assign(drag.box, { [drag.grip[0]]: x, [drag.grip[1]]: y });
-  else for (const [side, moved] of [['xmin', x - drag.x], ['xmax', x - drag.x], ['ymin', y - drag.y], ['ymax', y - drag.y]]) drag.box[side] = before[side] + moved;
-  show();
-});
-
-canvas.addEventListener('pointerup', () => {
-  const done = drag;
-  drag = null;
-  if (!done?.isMoved || !done.box) return;
-  if (!settle(done.box, frame.image)) frame.boxes = frame.boxes.filter(box => box !== done.box);
-  show();
-  store();
+listen(canvas, view, {
+  get frame() { return frame; },
+  get chosen() { return chosen; },
+  begin: () => { isDragging = true; frame.remember(); },
+  add,
+  own,
+  show,
+  choose: box => { chosen = box; show(); },
+  cancel: () => { isDragging = false; chosen = null; Object.assign(frame, frame.past.pop()); show(); },
+  done: (box, isKept) => {
+    isDragging = false;
+    if (!isKept) drop(box);
+    show();
+    store();
+  },
 });
 
 editor.addEventListener('click', event => {
   const button = event.target.closest('[data-do]');
-  if (button) work(button.dataset.do);
+  if (!button) return;
+  work(button.dataset.do);
+  if (button.dataset.do !== 'help') canvas.focus({ preventScroll: true });
 });
 get('number').addEventListener('change', event => open(clamp(parseInt(event.target.value, 10) || 1, 1, frames.length) - 1));
 get('new-class').addEventListener('submit', async event => {
@@ -277,5 +328,10 @@ get('new-class').addEventListener('submit', async event => {
   show();
   canvas.focus();
 });
+new ResizeObserver(() => show()).observe(canvas);
+setInterval(beat, 1000 * SECONDS_BETWEEN_BEATS);
+addEventListener('online', () => frame?.saving.then(isDone => isDone || frame.save()));
 
-list(decodeURIComponent(location.hash.slice(1)));
+await sendDrafts(folder);
+await list(decodeURIComponent(location.hash.slice(1)));
+canvas.focus({ preventScroll: true });
