@@ -41,7 +41,7 @@ OPENCV = "opencv-contrib-python-headless>=4.10"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")]
 PAGES = (
     "/models", "/robot", f"/runs/{'a' * 16}", f"/runs/{'b' * 16}/remove", "/train", f"/train?more={'b' * 16}",
-    "/photos", "/data/match",
+    "/photos", "/photos/match", "/data/match",
     f"/compare?run={'b' * 16}&run={'c' * 16}", "/labels", "/labels/match", "/activity",
     "/activity/20260102-030405-abcdef", "/nothing",
 )  # fmt: skip
@@ -155,7 +155,7 @@ async def follow(entry: Path) -> None:
     """Open the file that leads to the page, as `bakeoff web --open` does, and come back later without the token."""
     async with load("browser").chromium(WIDTHS[0], HEIGHT) as page:
         await page.call("Page.navigate", url=entry.as_uri())
-        await page.wait_for("document.querySelector('h1')?.innerText === 'Models'")
+        await page.wait_for("location.pathname === '/labels'")
         assert await page.see("location.search") == ""
         await page.click("document.querySelector('nav a[href=\"/train\"]')")
         await page.wait_for("document.querySelector('h1')?.innerText === 'Train'")
@@ -201,7 +201,7 @@ def test_a_double_click_back_and_another_tab_start_nothing_twice(
         asyncio.run(press_often(f"http://{page.own}"))
     started = background_commands.list_recent()
     hold.unlink()
-    assert [errand.title for errand in started] == ["Train on digits", "A"]  # A is of before
+    assert [errand.title for errand in started] == ["Train on match", "A"]  # A is of before
 
 
 @pytest.fixture

@@ -159,3 +159,20 @@ def test_a_plan_that_takes_long_is_asked_for_again(
             time.sleep(0.05)
         assert missing_in(answer["problems"]["others"], "lr.peak", form["others"].partition("=")[2]) == []
     assert not (workspace / ".bakeoff/web/errands").exists()
+
+
+def test_the_form_proposes_the_set_of_photos_with_most_labels(page: Page, workspace: Path) -> None:
+    assert "selected>digits" in page.get("/train").text
+    for name, labels in (("few", 1), ("many", 2)):
+        for number in range(labels):
+            for inside, suffix in (("images", "jpg"), ("annotations", "xml")):
+                file = workspace / f"data/raw/{name}/{inside}/{number}.{suffix}"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.touch()
+        (workspace / f"conf/data/{name}.yaml").write_text(
+            f"kind: pascal_voc\npath: data/raw/{name}\n", encoding="utf-8"
+        )
+    assert "selected>many" in page.get("/train").text
+    assert "selected>few" in page.get("/train?data=few").text
+    write_choice("few")
+    assert "selected>few" in page.get("/train").text

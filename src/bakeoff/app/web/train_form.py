@@ -19,6 +19,7 @@ from bakeoff.app.web.activity import answer_with
 from bakeoff.app.web.datasets import chosen_data, option_of, write_choice
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
 from bakeoff.app.web.runs import find_run, list_accounts, make_row
+from bakeoff.app.web.work_steps import count_sets
 from bakeoff.dataset.records.manifest import FILE as MANIFEST
 from bakeoff.experiments.runs.curve_drawings import draw_rate
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
@@ -169,7 +170,9 @@ def _quote(value: str) -> str:
 @plain
 def show_form(request: Request) -> Response:
     more = request.query_params.get("more")
-    given = dict.fromkeys([*KEYS, "others", "note", PERSON], "") | {"data": request.query_params.get("data", "")}
+    given = dict.fromkeys([*KEYS, "others", "note", PERSON], "") | {
+        "data": request.query_params.get("data") or _propose_data()
+    }
     run = find_run(more) if more else None
     if run is not None:
         given |= _continued(run)
@@ -178,6 +181,13 @@ def show_form(request: Request) -> Response:
         recipes=list_options("experiment"), models=list_options("model"), starts=_list_starts(),
         more=make_row(run) if run else None, accounts=list_accounts(),
     )  # fmt: skip
+
+
+def _propose_data() -> str:
+    """Return the set of photos with most labels; "" where there is none, or params.yaml chooses one already."""
+    options = list_options("data")
+    labelled = {name: count.labelled for name, count in count_sets().items() if count.labelled and name in options}
+    return max(labelled, key=lambda name: labelled[name]) if labelled and chosen_data() not in labelled else ""
 
 
 def _continued(run: KnownRun) -> dict[str, str]:

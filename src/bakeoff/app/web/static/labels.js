@@ -42,7 +42,8 @@ function put(id, text) {
 
 function showCount() {
   const labelled = frames.filter(one => one[1]).length, first = Math.min(FIRST_GOAL, frames.length);
-  const rest = labelled < first ? `${(first - labelled).toLocaleString('en')} to go for a first training`
+  const goal = frames.length < FIRST_GOAL ? `; ${FIRST_GOAL} photos would say more` : ' for a first training';
+  const rest = labelled < first ? `${(first - labelled).toLocaleString('en')} to go${goal}`
     : labelled < GOAL ? `enough to try; better with ${GOAL}` : 'enough for one kind of object';
   put('counter', `${labelled.toLocaleString('en')} of ${frames.length.toLocaleString('en')} labelled, ${rest}`);
   const isEnough = labelled >= first && labelled > 0; // one button is prominent: that of the next step

@@ -93,6 +93,7 @@ async function takePhotos(files) {
   }
   get('on').href = `/labels/${encodeURIComponent(set)}`;
   get('on').hidden = !(counts.new + counts.here);
+  if (!get('on').hidden) bring.querySelector('label.main')?.classList.remove('main'); // the next step is the prominent one
   get('on').focus();
 }
 
