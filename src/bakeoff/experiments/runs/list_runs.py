@@ -98,7 +98,7 @@ def known_runs() -> list[KnownRun]:
     waiting = [run for run in map(read_run, _folders(workspace.queued())) if run.waits]
     runs = sorted(map(read_run, _folders(workspace.runs())), key=lambda run: -run.updated)
     live = [run for run in runs if run.state.is_live]
-    begun = {run.status.experiment for run in live if run.status}
+    begun = {run.status.experiment for run in live if run.status and run.status.experiment}
     waiting = [run for run in waiting if run.status and run.status.experiment not in begun]
     return [*live, *sorted(waiting, key=lambda run: run.updated), *(run for run in runs if not run.state.is_live)]
 
