@@ -90,6 +90,13 @@ def test_files_that_git_does_not_know_or_ignores_are_named(committed: None, plac
     (place / "src/own.pyc").touch()
     (place / "conf/team.yaml").touch()  # the minutes of a team, which no job needs
     require_capturable()
+    (place / "parts").mkdir()
+    (place / "parts/halving.py").touch()
+    refused("parts/halving.py:", "known to git", "`git add`")
+    git("add", "parts")
+    require_capturable()
+    taken = git_snapshot.take_snapshot("sweep-20260102-030405")
+    assert git("ls-tree", "--name-only", taken.commit, "parts/") == "parts/halving.py"  # jobs have it
     (place / "conf/lr/secret.yaml").touch()
     refused("conf/lr/secret.yaml:", "git", "ignore")
     for number in range(7):
