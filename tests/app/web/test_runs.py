@@ -204,6 +204,21 @@ def test_resuming_waits_for_the_launcher_that_still_ends(folder: Path, capsys: p
     assert "sweep-20260102-030405" in capsys.readouterr().out
 
 
+def test_a_number_has_its_interval_and_its_count(page: Page, folder: Path) -> None:
+    made(runs(folder), "a" * 16, State.SUCCEEDED, run_id=ID)
+    journal = Journal(ID)
+    Target("local", "bakeoff").write(journal.folder)
+    journal.params({"derived.validation_examples": "8"})
+    journal.metrics(60, {"validation/mAP_50": 0.849})
+    text = page.get(f"/runs/{'a' * 16}").text
+    assert "mAP_50 0.849" in text and "too few photos to be sure: 8" in text and "95 %" not in text
+    interval = {"evaluation/interval.mAP_50.low": 0.41, "evaluation/interval.mAP_50.high": 0.98}
+    journal.metrics(60, {"evaluation/mAP_50": 0.75, **interval})
+    journal.close()
+    text = page.get(f"/runs/{'a' * 16}").text
+    assert "mAP_50 0.750" in text and "0.41 to 0.98" in text and "on 8 validation photos" in text
+
+
 def test_what_is_pressed_twice_begins_once(folder: Path) -> None:
     command = [sys.executable, "-c", "import time; print('hello'); time.sleep(1)"]
     first = background_commands.begin("key-one", "A", [command])

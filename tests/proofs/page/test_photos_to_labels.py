@@ -1,11 +1,14 @@
 """From forty photos without labels to boxes, in Chromium, by what is visible alone; and kills on the way.
 
 python -m pytest -m slow tests/proofs/page -rP      (`make proofs` runs it, too)
+
+KILLS=30 kills the server more often.
 """
 
 import asyncio
 import importlib
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -29,6 +32,7 @@ from support.imports import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")]
 PHOTOS, SIZE = 40, (640, 480)
 WIDTH, HEIGHT = 1280, 800
+KILLS = int(os.environ.get("KILLS", "10"))  # at random moments, other ones each time
 SHIFT, CONTROL = 8, 2  # as Chromium numbers modifiers
 
 
@@ -274,23 +278,24 @@ def test_boxes_are_moved_resized_copied_deleted_and_undone_by_mouse_keys_and_tou
         asyncio.run(edit(server, photos))
 
 
+async def kill_later(server: Server, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    server.kill()
+
+
 async def kill_while_drawing(server: Server, photos: list[Path], times: int) -> None:
     async with browser().chromium(WIDTH, HEIGHT) as page:
-        person = Person(page, server)
+        person, moments = Person(page, server), np.random.default_rng()
         await person.bring_in(photos[:times])
         await person.open("/labels/photos")
         await person.add_class("marker")
         for number in range(times):
             await page.wait_for(f"document.getElementById('number').value === '{number + 1}'")
             name = await person.frame()
-            if number % 2:
-                server.kill()
-                await person.drag(100, 100, 200, 200)
-                server.start()
-            else:
-                await person.drag(100, 100, 200, 200)
-                server.kill()
-                server.start()
+            kill = asyncio.create_task(kill_later(server, moments.uniform(0, 0.8)))
+            await person.drag(100, 100, 200, 200)
+            await kill
+            server.start()
             await page.call("Page.navigate", url="about:blank")  # the tab dies, too
             await person.open("/labels/photos")
             for _ in range(100):
@@ -303,7 +308,7 @@ async def kill_while_drawing(server: Server, photos: list[Path], times: int) -> 
 
 def test_no_box_is_lost_when_the_server_is_killed_and_the_tab_is_closed(workspace: Path, photos: list[Path]) -> None:
     with served(workspace) as server:
-        asyncio.run(kill_while_drawing(server, photos, 6))
+        asyncio.run(kill_while_drawing(server, photos, KILLS))
 
 
 async def break_off(server: Server, photos: list[Path]) -> None:

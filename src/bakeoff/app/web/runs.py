@@ -20,7 +20,7 @@ from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_repo
 from bakeoff.app.web.robot_zip import pack
 from bakeoff.app.web.safe_paths import require_file, require_inside
 from bakeoff.app.web.work_steps import MODELS, ROBOT, list_steps
-from bakeoff.experiments.runs.curve_drawings import draw_curves
+from bakeoff.experiments.runs.curve_drawings import draw_curves, read_estimate
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs, read_run
 from bakeoff.experiments.runs.run_status import State, Status, headline_of
 from bakeoff.experiments.sweep.sweep_manifest import FILE as MANIFEST
@@ -189,6 +189,7 @@ def _facts(run: KnownRun) -> dict[str, Any]:
     return {
         "row": make_row(run),
         "memory": format_size(status.machine.resident_bytes) if status and status.machine.resident_bytes else "",
+        "estimate": read_estimate(run.run_id),
         "curves": draw_curves(run.run_id, status.steps if status else 0),
         "sheets": list_sheets(run),
         "can_resume": not run.state.is_live and run.state != State.SUCCEEDED and run.can_resume(),

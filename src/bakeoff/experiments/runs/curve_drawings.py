@@ -21,11 +21,13 @@ from bakeoff.foundation.html.svg import (
 )
 from bakeoff.learning.plan.phases import TrainingPhase
 from bakeoff.learning.plan.run_length import is_endless
-from bakeoff.tracking.journal.entries import MetricsEntry
+from bakeoff.tracking.journal.entries import MetricsEntry, ParamsEntry
 from bakeoff.tracking.journal.journal import entries
 from bakeoff.tracking.journal.journal_folder import FILE
 
 TRAINING_LOSS, VALIDATION_LOSS = "train/loss", "validation/loss"
+EVALUATION, EXAMPLES = "evaluation/", "derived.validation_examples"
+FEW = 40  # examples, below which an interval is too wide to choose by (docs/howto/how-many-images.md)
 RATES = 150  # points of a phase's rate
 MOST_POINTS = 300  # of a line; more are no finer on a screen
 FRAME = Frame(440, 240, left=48, right=22, top=24, bottom=38)
@@ -47,6 +49,44 @@ def draw_curves(run_id: str, steps: int) -> list[CurveDrawing]:
     return draw_series(_follow(folder).read(), steps)
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """How good a run is, and how sure that is."""
+
+    metric: str
+    value: float
+    low: float | None  # of the 95 % interval; None before the evaluation, which alone has one
+    high: float | None
+    examples: int | None  # that it was measured on
+
+    @property
+    def caution(self) -> str:
+        """Return why the number is to be read with care; "" where it may be trusted."""
+        if self.examples is not None and self.examples < FEW:
+            return f"too few photos to be sure: {self.examples}"
+        return "" if self.low is not None else "without an interval until it is evaluated"
+
+
+def read_estimate(run_id: str) -> Estimate | None:
+    """Return the headline metric of a run's evaluation, else of its last validation pass."""
+    folder = workspace.journals() / run_id
+    if not run_id or not (folder / FILE).is_file():
+        return None
+    series = _follow(folder)
+    last = {name: points[-1][1] for name, points in series.read().items()}
+    headline = headline_of(last)
+    if headline is None:
+        return None
+    metric, value = headline
+    evaluated = last.get(f"{EVALUATION}{metric}")
+    low, high = (last.get(f"{EVALUATION}interval.{metric}.{side}") for side in ("low", "high"))
+    is_known = evaluated is not None and low is not None and high is not None
+    return Estimate(
+        metric, value if evaluated is None else evaluated, low if is_known else None, high if is_known else None,
+        series.examples,
+    )  # fmt: skip
+
+
 def draw_series(series: Mapping[str, Points], steps: int = 0) -> list[CurveDrawing]:
     """Draw the losses and the headline among numbers by their names, each by its steps."""
     curves = []
@@ -66,6 +106,7 @@ class Series:
         self._folder, self._one_at_a_time = folder, Lock()
         self._offset, self._file = 0, 0
         self._points: dict[str, dict[int, float]] = {}
+        self.examples: int | None = None  # of a validation pass
 
     def read(self) -> dict[str, Points]:
         """Return the points up to now."""
@@ -78,6 +119,8 @@ class Series:
                 if isinstance(entry, MetricsEntry):
                     for name, value in entry.values.items():
                         self._points.setdefault(name, {})[entry.step] = float(value)
+                elif isinstance(entry, ParamsEntry) and entry.values.get(EXAMPLES, "").isdecimal():
+                    self.examples = int(entry.values[EXAMPLES])
             return {name: sorted(points.items()) for name, points in self._points.items()}
 
 
