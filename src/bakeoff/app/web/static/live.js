@@ -19,6 +19,8 @@ function put(id, html) {
   }
   const ticked = [...old.querySelectorAll('input:checked')].map(input => input.value);
   for (const input of made.querySelectorAll('input')) input.checked = ticked.includes(input.value);
+  const open = [...old.querySelectorAll('details')].map(one => one.open);
+  made.querySelectorAll('details').forEach((one, number) => { one.open ||= open[number] ?? false; });
   const focused = old.contains(document.activeElement) ? [...old.querySelectorAll('a, button, input, pre')].indexOf(document.activeElement) : -1;
   const log = old.querySelector('.log'), atEnd = log && log.scrollTop + log.clientHeight > log.scrollHeight - 30;
   old.replaceWith(made);
