@@ -3,10 +3,11 @@
 import io
 import json
 import logging
+import os
 import shutil
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,20 @@ def test_requests_that_no_page_sends_are_refused(page: Page) -> None:
         assert page.ask("POST", "/data-combine", body, X_Bakeoff="page").code == 400
     answer = page.ask("POST", "/data-combine", json.dumps({"name": "x" * 3_000_000}).encode(), X_Bakeoff="page")
     assert answer.code == 400 and "at most 2,000,000 bytes" in answer.text
+
+
+def test_an_upload_that_is_taken_over_disturbs_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, old = (uploads.own_folder("uploads") / name for name in ("up-aaaaaaaa", "up-bbbbbbbb"))
+    for place in (gone, old):
+        place.mkdir(parents=True)
+        os.utime(place, (0, 0))
+    listed = Path.rglob
+
+    def rglob(path: Path, pattern: str) -> Iterator[Path]:
+        if path == gone:
+            path.rmdir()
+        return listed(path, pattern)
+
+    monkeypatch.setattr(Path, "rglob", rglob)
+    uploads.tidy()
+    assert not gone.exists() and not old.exists()

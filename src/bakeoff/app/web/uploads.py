@@ -6,6 +6,7 @@ A file that is not whole ends in .partial. What an import has taken over is remo
 import re
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
@@ -143,9 +144,10 @@ def tidy() -> None:
     """Remove uploads that nobody resumed for a day."""
     root = own_folder("uploads")
     for folder in root.iterdir() if root.is_dir() else ():
-        newest = max((path.stat().st_mtime for path in (folder, *folder.rglob("*"))), default=0.0)
-        if time.time() - newest > SECONDS_KEPT:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # of an upload that is taken over at this moment
+            newest = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+            if time.time() - newest > SECONDS_KEPT:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 ROUTES = [

@@ -50,7 +50,7 @@ def draw_curves(run_id: str, steps: int) -> list[CurveDrawing]:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class HeadlineEstimate:
     """How good a run is, and how sure that is."""
 
     metric: str
@@ -67,7 +67,7 @@ class Estimate:
         return "" if self.low is not None else "without an interval until it is evaluated"
 
 
-def read_estimate(run_id: str) -> Estimate | None:
+def read_estimate(run_id: str) -> HeadlineEstimate | None:
     """Return the headline metric of a run's evaluation, else of its last validation pass."""
     folder = workspace.journals() / run_id
     if not run_id or not (folder / FILE).is_file():
@@ -81,7 +81,7 @@ def read_estimate(run_id: str) -> Estimate | None:
     evaluated = last.get(f"{EVALUATION}{metric}")
     low, high = (last.get(f"{EVALUATION}interval.{metric}.{side}") for side in ("low", "high"))
     is_known = evaluated is not None and low is not None and high is not None
-    return Estimate(
+    return HeadlineEstimate(
         metric, value if evaluated is None else evaluated, low if is_known else None, high if is_known else None,
         series.examples,
     )  # fmt: skip
