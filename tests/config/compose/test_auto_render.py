@@ -141,8 +141,8 @@ def test_budget_into_which_no_batch_fits_is_said_with_what_one_takes_if_there_is
 
 
 def test_budget_too_small_for_a_batch_of_one_says_the_least_that_works(rendered: Rendered) -> None:
-    with pytest.raises(ConfigError, match=r"memory\.budget: .*\b\d+MB .*train\.batch_size=1\b.*'900MB'$"):
-        rendered(memory="{use: low, budget: 900MB}", train=AUTO_BATCH)
+    with pytest.raises(ConfigError, match=r"memory\.budget: .*\b\d+MB .*train\.batch_size=1\b.*'600MB'$"):
+        rendered(memory="{use: low, budget: 600MB}", train=AUTO_BATCH)
 
 
 def test_mistakes_elsewhere_are_said_before_anything_is_tried(rendered: Rendered, tries: type[Tries]) -> None:

@@ -2,13 +2,16 @@
 
 import platform
 import sys
+import time
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
 import pytest
 
 from bakeoff.foundation import machine
-from bakeoff.tracking.sync import system_metrics
+from bakeoff.tracking.journal.journal import Journal
+from bakeoff.tracking.store.target import Target
+from bakeoff.tracking.sync import system_metrics, watch
 
 CPUINFO = """processor	: 0
 model name	: Quick CPU @ 3 GHz
@@ -69,3 +72,22 @@ def test_each_gpu_is_reported_unless_a_figure_is_not_available(text: str, tool: 
     }
     assert system_metrics.measure_gpus() == (figures if text[0:5] == "0, 93" else {})
     assert system_metrics.measure_load().items() >= system_metrics.measure_gpus().items()
+
+
+def test_a_machine_is_measured_after_the_first_metric_of_the_training(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MLflow's comparison of runs begins with the metric that came first."""
+    monkeypatch.setattr(watch, "start_sender", lambda key: None)
+    monkeypatch.setattr(watch, "MEASURE_EVERY_S", 0.01)
+    journal = Journal("0f")
+    stage = watch.Watch(journal, Target("sqlite:///store.db", "bakeoff"), 0.01)
+    time.sleep(0.1)
+    assert not journal.has_metrics
+    journal.metrics(1, {"train/loss": 0.5})
+    end = time.monotonic() + 10
+    while not journal.next_step(system_metrics.FIRST) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert journal.next_step(system_metrics.FIRST)
+    stage.end(0)
+    journal.close()

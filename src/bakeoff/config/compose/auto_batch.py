@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from bakeoff.config.compose.memory_plan import Limits, Load, estimate
+from bakeoff.config.compose.memory_plan import KEPT_OUTPUTS, Limits, Load, estimate
 from bakeoff.config.compose.network_facts import find_once
 from bakeoff.config.compose.whole_run import Run, write
 from bakeoff.dataset.records.manifest import read_manifest
@@ -53,7 +53,8 @@ class BatchSizeChoice:
     def measured(self, load: Load) -> Load:
         """Return it with as many bytes for the outputs of layers as make the estimate what was measured."""
         apart = estimate(replace(load, activation_bytes=0), self.batch_size)
-        return replace(load, activation_bytes=max(0, (self.peak_bytes() - apart) // self.batch_size))
+        of_outputs = max(0, self.peak_bytes() - apart) / (self.batch_size * KEPT_OUTPUTS)
+        return replace(load, activation_bytes=int(of_outputs))
 
     def in_words(self, budget: int, most: int) -> str:
         took = f"auto: {self.batch_size} took {self.peak_bytes() / 1e9:.2f} of {budget / 1e9:.2f} GB when tried"

@@ -10,11 +10,12 @@ from bakeoff.dataset.records.manifest import Split
 from bakeoff.foundation.errors import OutOfRange
 from bakeoff.learning.input.memory_budget import Memory, Parts
 
-# As measured on CPUs (benchmarks/memory.py).
-PROGRAM_BYTES = 700 * 10**6
-TRACKING_BYTES = 190 * 10**6  # what the program takes for MLflow
-GRAPH_BYTES = 600 * 10**3  # for each of the network's variables: layers, traced functions, their gradients
+# As measured on CPUs (benchmarks/memory.py, and of full-size networks `make presets`).
+PROGRAM_BYTES = 600 * 10**6
+GRAPH_BYTES = 10**6  # for each of the network's variables: layers, traced functions, their gradients
 COPIES_OF_WEIGHTS = 3  # themselves, gradients, and those that are best so far, kept for writing
+OTHER_COPIES = 3  # the process has: the values as drawn, and kernels in the order that oneDNN wants
+KEPT_OUTPUTS = 0.8  # share of all layers' outputs that waits for the gradients; on an accelerator all are counted
 HELD_EXAMPLE_BYTES = 200  # of an encoded example, apart from its bytes
 FLOAT_BYTES = 4
 CHANNELS = 3
@@ -76,7 +77,7 @@ def buffers(memory: Memory, load: Load, split: Split, batch_size: int, limits: L
     stated = (memory.shuffle_buffer_size, memory.queue(batch_size))
     windows = [min(window, examples) for window in stated if window]
     least = replace(
-        _measure_network(load, batch_size),
+        _measure_network(load, batch_size, 1.0 if limits.device_bytes else KEPT_OUTPUTS),
         batches=_measure_batches(load, batch_size, waiting=1),
         decoding=threads * load.images * split.decoded_bytes // examples * (1 + FLOAT_BYTES),
         shuffling=sum(windows) * example_bytes,
@@ -95,11 +96,12 @@ def buffers(memory: Memory, load: Load, split: Split, batch_size: int, limits: L
     return Buffers(waiting, threads, tuple(windows), parts, _measure_held(parts, limits), on_device)
 
 
-def _measure_network(load: Load, batch_size: int) -> Parts:
+def _measure_network(load: Load, batch_size: int, kept_outputs: float = KEPT_OUTPUTS) -> Parts:
+    copies = OTHER_COPIES * load.parameters * FLOAT_BYTES
     return Parts(
-        program=PROGRAM_BYTES + TRACKING_BYTES + load.variables * GRAPH_BYTES,
+        program=PROGRAM_BYTES + load.variables * GRAPH_BYTES + copies,
         weights=load.weights(),
-        activations=batch_size * load.activation_bytes,
+        activations=int(batch_size * load.activation_bytes * kept_outputs),
     )
 
 

@@ -16,7 +16,6 @@ from dataclasses import replace
 from math import prod
 from pathlib import Path
 
-from bakeoff.config.compose.memory_plan import TRACKING_BYTES
 from bakeoff.config.compose.whole_run import Run, load
 from bakeoff.foundation.machine import device_peak_bytes, peak_memory_bytes
 from bakeoff.foundation.tf_loading import load_tensorflow
@@ -69,7 +68,7 @@ class Rehearsal:
         judge(setup.task, {"network": answer}, itertools.islice(held_out, VALIDATION_BATCHES))
         copied = {name: np.array(value) for name, value in setup.learner.state().items()}
         assert copied
-        return peak_memory_bytes() + TRACKING_BYTES
+        return peak_memory_bytes()
 
 
 def main() -> None:

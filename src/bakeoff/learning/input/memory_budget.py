@@ -106,7 +106,7 @@ def _parse_bytes(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class Parts:
-    program: int  # the interpreter, TensorFlow, the tracking store, and the graphs that are made of the network
+    program: int  # the interpreter, TensorFlow, and what it makes of the network: graphs, copies of its kernels
     weights: int  # themselves, gradients, the optimizer's numbers, their average, a checkpoint being written
     activations: int  # the outputs of all layers, which wait for the gradients, for every example of a batch
     batches: int = 0  # those that wait, one that is put together and one in use; and the same of the validation

@@ -148,22 +148,27 @@ def layer_answers(network: keras.Model) -> Callable[[np.ndarray], Tensors]:
     """Return what takes images and gives, of each layer with weights or that may answer 0, enough of its answers.
 
     It is a graph, which lets go of each layer's answers once the next layers have them: of some networks all answers
-    together take a gigabyte.
+    together take a gigabyte. And it takes one image at a time, so that it needs no more than a training step does.
     """
     sparse = keras.layers.ReLU | keras.layers.Activation
     outputs = {layer.name: layer.output for layer in network.layers if layer.weights or isinstance(layer, sparse)}
     plain = {name: output for name, output in outputs.items() if isinstance(output, keras.KerasTensor)}
     inner = keras.Model(network.input, plain)
 
-    def enough(answers: tf.Tensor) -> tf.Tensor:
+    def take(answers: tf.Tensor, most: tf.Tensor) -> tf.Tensor:
         size = tf.size(answers, tf.int64)
-        return tf.gather(tf.reshape(answers, [-1]), tf.range(tf.minimum(size, ENOUGH)) * STRIDE % size)
+        return tf.gather(tf.reshape(answers, [-1]), tf.range(tf.minimum(size, most)) * STRIDE % size)
 
     @compile_graph
-    def answers(images: tf.Tensor) -> Tensors:
-        return {name: enough(value) for name, value in inner(images, training=False).items()}
+    def answers(image: tf.Tensor, most: tf.Tensor) -> Tensors:
+        return {name: take(value, most) for name, value in inner(image, training=False).items()}
 
-    return lambda images: answers(tf.constant(images))
+    def of_all(images: np.ndarray) -> Tensors:
+        most = tf.constant(max(1, ENOUGH // len(images)), tf.int64)
+        each = [answers(tf.constant(image[None]), most) for image in images]
+        return {name: tf.concat([one[name] for one in each], 0) for name in plain}
+
+    return of_all
 
 
 def wanted_by(train: Train, folder: Path) -> list[TensorBoard]:

@@ -105,6 +105,10 @@ class Journal:
         """Return whether the journal's last state is that the run came to its end."""
         return self._last.get(("state", "")) == "FINISHED"
 
+    @property
+    def has_metrics(self) -> bool:
+        return bool(self._points)
+
     def next_step(self, metric: str) -> int:
         return self._points[metric][0] + 1 if metric in self._points else 0
 

@@ -54,7 +54,9 @@ class Watch:
         while True:
             self._keep_sending()
             self._check_trouble()
-            if self._system_every and time.monotonic() - looked_at >= self._system_every:
+            # MLflow's comparison of runs begins with the metric that came first: with one of the training's.
+            is_wanted = self._system_every and self._journal.has_metrics
+            if is_wanted and time.monotonic() - looked_at >= self._system_every:
                 looked_at = time.monotonic()
                 self._journal.metrics(self._journal.next_step(system_metrics.FIRST), system_metrics.measure_load())
             if self._ending.wait(MEASURE_EVERY_S):
