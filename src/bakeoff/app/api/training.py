@@ -11,6 +11,7 @@ from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import INTERRUPTED, STOPPED, Canceled, WorkspaceError
 
 POSIX = os.name == "posix"
+FOR_TERMINALS = ("FORCE_COLOR", "CLICOLOR_FORCE")  # Jupyter sets them; with them a live bar fills a cell with lines
 KEPT = 5  # last lines, of which an error repeats one
 
 
@@ -20,8 +21,9 @@ def run_command(*words: str) -> None:
     It leads a session of its own, so that a notebook's stop, which goes to a whole group, reaches it once, from here.
     """
     last, is_stopped, code = deque[str](maxlen=KEPT), False, None
+    own = {name: value for name, value in os.environ.items() if name not in FOR_TERMINALS}
     with subprocess.Popen(
-        make_command(words), env=dvc.environment(os.environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        make_command(words), env=dvc.environment(own), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=POSIX,
     ) as process:  # fmt: skip
         assert process.stdout is not None
