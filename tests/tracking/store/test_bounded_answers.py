@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.journal.journal_folder import FILE
+from bakeoff.tracking.store.bounded_answers import bound_answers
 from bakeoff.tracking.store.read_runs import runs_in
 from bakeoff.tracking.store.target import Target, place_in
 from support.messages import missing_in
@@ -51,7 +53,7 @@ class Answers(BaseHTTPRequestHandler):
         except OSError:
             pass  # it hung up
 
-    do_POST = do_GET
+    do_POST = do_HEAD = do_GET
 
     def log_message(self, *given: object) -> None:
         pass
@@ -131,3 +133,27 @@ def test_what_is_not_sent_to_a_hostile_server_stays_in_the_journal(server: Hosti
     assert len(lines) == 1 and lines[0].isprintable() and missing_in(lines[0], "0f", target.uri) == []
     folder = journals() / "0f"
     assert place_in(folder, target).offset < (folder / FILE).stat().st_size
+
+
+@pytest.mark.parametrize("kind", ["drip", "head"])
+def test_a_proxy_that_drips_is_refused_in_a_line(
+    server: Hostile, target: Target, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the proxy that answers: nobody is at the address behind it."""
+    monkeypatch.setenv("http_proxy", target.uri)
+    monkeypatch.setenv("no_proxy", "")
+    server.kind, behind = kind, Target("http://mlflow.invalid:5000", "bakeoff")
+    with pytest.raises(WorkspaceError) as error:
+        runs_in(behind)
+    assert missing_in(str(error.value), behind.uri, "timed out") == []
+
+
+def test_the_client_of_s3_waits_for_no_dripping_store(server: Hostile, tmp_path: Path) -> None:
+    """As the one of boto3 that MLflow uses for artifacts at s3://, if it is installed."""
+    boto3 = pytest.importorskip("boto3")
+    bound_answers()
+    server.kind = "head"
+    keys = {"aws_access_key_id": "k", "aws_secret_access_key": "s", "region_name": "us-east-1"}
+    client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{server.server_port}", **keys)
+    with pytest.raises(Exception, match="timed out"):
+        client.download_file("models", "best.weights.h5", str(tmp_path / "best.weights.h5"))

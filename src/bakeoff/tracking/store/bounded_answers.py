@@ -6,13 +6,14 @@ an end, or the same page of a list for ever, would hold up whoever asks, or take
 
 import io
 import time
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import mlflow.utils.request_utils as request_utils
 from requests import ConnectionError, PreparedRequest, ReadTimeout, Response
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3 import HTTPConnectionPool, PoolManager
 
 from bakeoff.foundation.steady_answers import SteadyResponse, TooSlow
 
@@ -25,27 +26,15 @@ ADAPTERS = ("TCPKeepAliveHTTPAdapter", "HTTPAdapter")  # the one that MLflow use
 
 
 def bound_answers() -> None:
-    """Let MLflow's client, which has asked nothing yet, use bounded answers."""
+    """Let MLflow's client, which has asked nothing yet, and that of S3 use bounded answers."""
     name = next(name for name in ADAPTERS if hasattr(request_utils, name))
     used = getattr(request_utils, name)
     if not issubclass(used, Bounded):
         setattr(request_utils, name, type(name, (Bounded, used), {}))
-
-
-class PooledHttp(HTTPConnection):
-    response_class = SteadyResponse
-
-
-class PooledHttps(HTTPSConnection):
-    response_class = SteadyResponse
-
-
-class SteadyHttpPool(HTTPConnectionPool):
-    ConnectionCls = PooledHttp
-
-
-class SteadyHttpsPool(HTTPSConnectionPool):
-    ConnectionCls = PooledHttps
+    if find_spec("botocore"):  # the client of S3, which is there where artifacts go to one
+        awsrequest = import_module("botocore.awsrequest")
+        for connection in (awsrequest.AWSHTTPConnection, awsrequest.AWSHTTPSConnection):
+            connection.response_class = SteadyResponse
 
 
 class Bounded(HTTPAdapter):
@@ -56,7 +45,14 @@ class Bounded(HTTPAdapter):
 
     def init_poolmanager(self, *given: Any, **named: Any) -> None:
         super().init_poolmanager(*given, **named)
-        self.poolmanager.pool_classes_by_scheme = {"http": SteadyHttpPool, "https": SteadyHttpsPool}
+        _read_steadily(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **named: Any) -> PoolManager:
+        """Return the manager of a proxy's connections, which `requests` keeps for the next time."""
+        is_new, manager = proxy not in self.proxy_manager, super().proxy_manager_for(proxy, **named)
+        if is_new:
+            _read_steadily(manager)
+        return manager
 
     def send(self, request: PreparedRequest, stream: bool = False, **options: Any) -> Response:  # type: ignore[override]
         try:
@@ -76,6 +72,18 @@ class Bounded(HTTPAdapter):
         if self._times > MOST_REPEATED:
             self._times = 0
             raise ConnectionError("its list has no end")
+
+
+def _read_steadily(manager: PoolManager) -> None:
+    """Let no answer drip on the connections of a manager, whatever kind they are of: direct, a proxy's, SOCKS."""
+    classes = manager.pool_classes_by_scheme
+    manager.pool_classes_by_scheme = {scheme: _steady(pool) for scheme, pool in classes.items()}
+
+
+def _steady(pool: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
+    own = pool.ConnectionCls
+    connection = type(own.__name__, (own,), {"response_class": SteadyResponse})
+    return type(pool.__name__, (pool,), {"ConnectionCls": connection})
 
 
 def _read(response: Response) -> bytes:
