@@ -73,6 +73,14 @@ def test_a_part_of_a_thing_is_no_missing_box() -> None:
     assert find_suspects(rows) == []
 
 
+def test_a_prediction_around_a_box_of_its_class_and_something_else_is_no_missing_box() -> None:
+    rows = make_rows()
+    rows[1]["prediction"].append(make_box("cat", 0, 0, 100, 0.9))
+    assert find_suspects(rows) == []
+    rows[1]["prediction"].append(make_box("dog", 0, 0, 100, 0.9))  # around a box of another class it may be one
+    assert [(one.kind, one.proposal) for one in find_suspects(rows)] == [("missing box", "dog")]
+
+
 def test_no_box_is_superfluous_where_the_network_finds_few() -> None:
     rows = make_rows()
     for row in rows[::3]:

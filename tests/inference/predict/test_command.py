@@ -75,3 +75,12 @@ def test_a_folder_that_cannot_be_made_is_said_before_a_model_is_loaded(
     output = capsys.readouterr().err
     assert output.startswith("--out: ") and output.endswith("\n")
     assert missing_in(output, "a.png/found", "Not a directory", "another folder") == []
+
+
+def test_a_long_film_is_announced_with_what_takes_fewer_frames(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bakeoff.inference.predict.run._frames_of", lambda path: 156_250)
+    assert ends_with(monkeypatch, "a.png", "--out", "found") == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert missing_in(first, "a.png", "156,250 frames", "Ctrl-C keeps", "`bakeoff frames ", "a.png --every 1`") == []

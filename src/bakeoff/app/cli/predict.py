@@ -1,5 +1,6 @@
 """`bakeoff predict`: images and videos through a model; lines of JSON, pictures and films come out."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,14 @@ class PredictCommand(Command):
         if self.track and model.task != "detection":
             raise WorkspaceError(f"--track: must have a detector, {called} is for {model.task}")
         work = FilePredictor(model, self.out, self.min_score, draws=not self.no_pictures, follows_objects=self.track)
-        with progress("predict", work.units(files), "images") as bar:
+        units = work.units(files)
+        for path, frames in work.long_films():
+            print_line(
+                f"predict: {_shown(path)} has {frames:,} frames, and each is answered; the bar has the time left, and "
+                f"Ctrl-C keeps the answers so far; `bakeoff frames {shlex.quote(_shown(path))} --every 1` takes one a "
+                "second"
+            )
+        with progress("predict", units, "images") as bar:
             tally = work.run(files, bar)
         for path, why in tally.failures:
             print(f"{_shown(path)}: passed over, {why}", file=sys.stderr)

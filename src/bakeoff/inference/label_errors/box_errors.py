@@ -232,12 +232,17 @@ def _find_doubts(
                 is_shifted = bool(empty[true] and max(covers[true], covered[true]) < COVERED)
                 why = f"{statement} elsewhere, which overlaps the box by {over[true]:.0%}"
                 yield doubt(BADLY_PLACED, score * (1 - over[true] / 2), why, true, index), is_sure and is_shifted
-        elif over.max(initial=0) < APART and covers.max(initial=0) < COVERED:
+        elif over.max(initial=0) < APART and not _is_about_a_box(scene.same[index], covers, covered):
             yield doubt(MISSING, score, statement, None, index), is_sure
     for true in sorted(set(np.flatnonzero(thorough).tolist()) - taken):
         score = float(scene.any_support[true])
         why = f"no prediction stands for it (the best nearby has {score:.2f})"
         yield doubt(SUPERFLUOUS, (1 - score) * standard.weakest, why, true, None), score < FAINT
+
+
+def _is_about_a_box(same: np.ndarray, covers: np.ndarray, covered: np.ndarray) -> bool:
+    """Tell whether a prediction shows a part of a thing that has a box, or that thing and what is around it."""
+    return bool((covers >= COVERED).any() or (same & (covered >= COVERED)).any())
 
 
 def _list_overlapping(scene: ImageOverlaps) -> list[tuple[int, int, float]]:

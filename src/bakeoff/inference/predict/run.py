@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bakeoff.inference.predict.model_interface import Model
 
 RESULTS, IMAGES, PICTURES = "results.jsonl", "images.jsonl", "pictures"
+MANY_FRAMES = 10_000  # five minutes of film, and of work, as a processor goes
 
 
 @dataclass
@@ -45,6 +46,10 @@ class FilePredictor:
         of_clips = self._model.task == "video"
         self._units = {source.path: 1 if of_clips else _frames_of(source.path) for source in sources}
         return sum(self._units.values())
+
+    def long_films(self) -> list[tuple[Path, int]]:
+        """Return the films that are answered frame by frame for minutes, and their frames, once `units` has counted."""
+        return [(path, frames) for path, frames in self._units.items() if frames > MANY_FRAMES]
 
     def run(self, sources: list[InputFile], bar: Bar) -> PredictionCounts:
         make_own_folder(self._out)
