@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from bakeoff.export.nms_numpy import Predictions
-from bakeoff.foundation.errors import BakeoffError, DataError, one_line
+from bakeoff.foundation.errors import BakeoffError, DataError, one_line, show
+from bakeoff.foundation.formatting import make_printable
 from bakeoff.learning.networks.network import MOST_PIXELS
 
 TASKS = ("detection", "classification", "video")
+LONGEST_LABEL = 1000  # characters
 CANNOT = "cannot answer"
 
 
@@ -22,7 +24,7 @@ def errors_naming(path: Path, what: str) -> Iterator[None]:
     except BakeoffError:
         raise
     except Exception as error:
-        raise DataError(f"{path}: {what} ({type(error).__name__}: {one_line(error)})") from None
+        raise DataError(f"{path}: {what} ({type(error).__name__}: {make_printable(one_line(error))})") from None
 
 
 def require_shape(path: Path, shape: Sequence[object]) -> None:
@@ -34,8 +36,9 @@ def require_shape(path: Path, shape: Sequence[object]) -> None:
 
 
 def require_labels(path: Path, labels: Sequence[object]) -> None:
-    if not labels or not all(isinstance(label, str) for label in labels):
-        raise DataError(f"{path}: its labels must be texts, one or more, got {one_line(ValueError(labels[:3]))}")
+    if not labels or not all(isinstance(label, str) and len(label) <= LONGEST_LABEL for label in labels):
+        wanted = f"one or more texts of at most {LONGEST_LABEL:,} characters"
+        raise DataError(f"{path}: its labels must be {wanted}, got {show(labels[:3])}")
 
 
 def check_answer(path: Path, answer: Predictions, labels: Sequence[str]) -> Predictions:

@@ -117,9 +117,10 @@ def test_manifest_with_a_value_of_another_kind_is_refused(key: str, value: objec
         lambda tree: tree["splits"]["train"].update(decoded_bytes=2**70),
         lambda tree: tree["splits"]["train"].update(counts={"ant": -5}),
         lambda tree: tree["splits"]["train"]["shards"][0].update(file="../../elsewhere"),
+        lambda tree: tree["splits"]["train"]["shards"][0].update(file="\0"),
         lambda tree: tree["classes"].append(7),
     ],
-    ids=["no number", "a text", "below 0", "huge", "a count", "a file outside", "a class"],
+    ids=["no number", "a text", "below 0", "huge", "a count", "a file outside", "no name", "a class"],
 )
 def test_manifest_of_somebody_who_means_to_is_refused(change: Callable[[dict], object], tmp_path: Path) -> None:
     tampered(tmp_path, change)

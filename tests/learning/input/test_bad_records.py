@@ -267,6 +267,16 @@ def test_whole_record_with_an_image_that_nobody_decodes_is_named(
     assert missing_in(str(refused.value), place, "image", "`dvc repro --force build_records`") == []
 
 
+def test_record_whose_bytes_tensorflow_cannot_even_repeat_is_named(
+    split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = RecordReader(tmp_path, split)
+    monkeypatch.setattr(store, "read", lambda examples: [b"\x0a" + b"\xff" * 8 + b"\x7f"])
+    with pytest.raises(DataError) as refused, plain_errors_of(store):
+        b"\xff".decode()
+    assert missing_in(str(refused.value), f"{tmp_path}/train-00000-of-00003: record 0", "tf.Example") == []
+
+
 def test_whole_record_that_is_no_example_is_named_where_its_origin_is_asked_for(
     split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

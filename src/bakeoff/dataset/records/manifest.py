@@ -117,7 +117,7 @@ def _parse_split(name: str, tree: dict[str, Any]) -> Split:
     numbers += [number for shard in split.shards for number in (shard.examples, shard.bytes)]
     if not all(0 <= number < MOST for number in numbers):
         raise ValueError(f"splits.{name} has a number below 0 or above {MOST:,}")
-    if odd := [shard.file for shard in split.shards if Path(shard.file).name != shard.file]:
+    if odd := [one.file for one in split.shards if Path(one.file).name != one.file or not one.file.isprintable()]:
         raise ValueError(f"splits.{name} names the shard {show(odd[0])}, which is not in this folder")
     return split
 

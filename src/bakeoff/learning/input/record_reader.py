@@ -188,7 +188,8 @@ def plain_errors_of(*stores: RecordReader) -> Iterator[None]:
         for store in stores:
             if store.failed is not None and store.failed in str(error):
                 raise DataError(store.failed) from None
-        if type(error).__name__ == "InvalidArgumentError":  # TensorFlow's, of a record or of our own code
+        # TensorFlow's, of a record or of our own code; the other where its text repeats bytes of the record.
+        if type(error).__name__ in ("InvalidArgumentError", "UnicodeDecodeError"):
             for store in stores:
                 if problem := store.find_misfit():
                     raise DataError(problem) from None
