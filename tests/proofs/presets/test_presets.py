@@ -17,6 +17,7 @@ from support.imports import ROOT
 from support.moving_things import write_film
 from support.workspace_copy import Workspace
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's libraries
 WITHIN = 0.1  # of the estimate the peak must be
 
 
