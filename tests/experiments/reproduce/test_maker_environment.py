@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from bakeoff.experiments.reproduce import maker_environment
-from bakeoff.experiments.reproduce.maker_environment import Maker, python_of
+from bakeoff.experiments.reproduce.maker_environment import Maker, is_built, python_of
 from bakeoff.experiments.reproduce.recorded import Recorded
+from bakeoff.experiments.reproduce.rerun import CannotBeTried, _choose_python
 from bakeoff.experiments.reproduce.what_is_missing import _of_maker
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.shipped import code_digest
@@ -67,3 +68,30 @@ def test_other_code_at_the_address_is_refused_and_nothing_is_kept_for_later(
         with pytest.raises(WorkspaceError) as refused:
             python_of(maker, print)
         assert missing_in(str(refused.value), str(maker.address), "9.1") == []
+
+
+def test_what_tags_name_is_installed_only_if_the_user_says_so(maker: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Path] = []
+    monkeypatch.setattr(maker_environment, "_build", lambda folder, *rest, borrows: built.append(folder) or True)
+    run = Recorded("9e1f70b2", "8d", tags=tags(replace(maker, address="git+https://\x1b[2Jexample.org/x@1")))
+    with pytest.raises(CannotBeTried) as refused:
+        _choose_python(run, print, installs=False)
+    assert missing_in(str(refused.value), "9e1f70b2", "9.1", "--install", "https://\\x1b[2Jexample.org/x@1") == []
+    assert built == [] and not is_built(maker)
+
+
+def test_an_environment_that_is_there_needs_no_leave_and_stays_below_the_cache(
+    maker: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(folder: Path, python: Path, *rest: object, borrows: bool) -> bool:
+        python.parent.mkdir(parents=True)
+        python.touch()
+        return True
+
+    monkeypatch.setattr(maker_environment, "_build", build)
+    monkeypatch.setattr(maker_environment, "_run", lambda command, maker: CODE)
+    odd = replace(maker, version="../../../9.1/../" + "x" * 300)
+    run = Recorded("r", "8d", tags=tags(odd) | {"bakeoff.versions": maker.libraries})
+    python = _choose_python(run, print, installs=True)
+    assert python and (tmp_path / "cache/bakeoff/versions").resolve() in python.resolve().parents
+    assert _choose_python(run, print, installs=False) == python

@@ -12,7 +12,7 @@ from bakeoff.app.cli import parse
 from bakeoff.experiments.reproduce import rerun
 from bakeoff.experiments.reproduce.recorded import Recorded
 from bakeoff.experiments.reproduce.reproduction_verdict import MatchLevel
-from bakeoff.experiments.reproduce.rerun import CannotBeTried, Reproduction, make_again
+from bakeoff.experiments.reproduce.rerun import CannotBeTried, Reproduction, Wishes, make_again
 from bakeoff.experiments.reproduce.what_is_missing import Here
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.workspace import journals
@@ -76,7 +76,7 @@ def first(commit: str) -> Recorded:
 
 def made_again(first: Recorded, *, until: str = "evaluate", keep: bool = False) -> Reproduction:
     attempt = Reproduction(first)
-    make_again(attempt, lambda line: None, until=until, tolerance=None, keep=keep)
+    make_again(attempt, lambda line: None, Wishes(until, keep=keep))
     return attempt
 
 
@@ -131,7 +131,7 @@ def test_what_is_missing_is_said_before_anything_runs(first: Recorded, oven: Ove
     gone = replace(first, run_yaml=RUN_YAML | {"data": {"path": "data/raw/gone"}})
     attempt = Reproduction(gone)
     with pytest.raises(CannotBeTried, match=r"^0f0f0: .*\bmissing: data/raw/gone: "):
-        make_again(attempt, lambda line: None, until="evaluate", tolerance=None, keep=False)
+        make_again(attempt, lambda line: None, Wishes())
     assert oven.ran == [] and [lack.is_fatal for lack in attempt.lacks] == [True]
 
 

@@ -144,7 +144,7 @@ def test_a_run_of_another_version_is_made_again_by_that_version(machine: Machine
     field = machine.folder / "field"
     machine.install("export")
     run = next(folder.name for folder in (field / ".bakeoff/journal").iterdir() if folder.is_dir())
-    output = machine.run(field, "bakeoff", "reproduce", run, "--until", "render_config")
+    output = machine.run(field, "bakeoff", "reproduce", run, "--until", "render_config", "--install")
     assert "verdict: identical" in output and "environment: " in output
     moved = machine.wheels["first"].rename(machine.folder / "moved.whl")
     shutil.rmtree(machine.folder / "cache")

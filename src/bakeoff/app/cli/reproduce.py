@@ -21,6 +21,7 @@ class ReproduceCommand(Command):
     which: str = argument(RUN, "RUN")
     until: str = option("stop after this stage", "STAGE", default=STAGES[-1], choices=STAGES)
     tolerance: float | None = option("metrics may differ by X (default: by the run's own intervals)", "X", least=0)
+    install: bool = flag("install the bakeoff that made the run, if it is another, from the address in the run's tags")
     keep: bool = flag("keep the workspace in .bakeoff/reproduce")
     track: bool = flag("report it to MLflow as a run of its own")
     json: bool = flag("print the verdict as JSON; everything else goes to standard error")
@@ -43,7 +44,8 @@ class ReproduceCommand(Command):
         for remark in attempt.recorded.remarks:
             print_line(f"note: {remark}")
         try:
-            rerun.make_again(attempt, print_line, until=self.until, tolerance=self.tolerance, keep=self.keep)
+            wishes = rerun.Wishes(self.until, self.tolerance, self.keep, self.install)
+            rerun.make_again(attempt, print_line, wishes)
         except rerun.CannotBeTried as error:
             if self.json:
                 print(_as_json(attempt, str(error)))

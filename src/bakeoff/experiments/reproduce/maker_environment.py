@@ -7,6 +7,7 @@ takes a second; else it has its own.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from bakeoff.tracking.sync.system_metrics import CODE_TAG, INSTALLED_TAG, VERSIO
 READY = "ready"  # a file that is written last
 DIGEST = "from bakeoff.foundation.shipped import code_digest; print(code_digest())"
 BORROWED = "libraries.pth"
+MOST_LETTERS = 40  # of a version, in the name of a folder
 PINNED = ("tensorflow", "keras", "numpy")
 WITHOUT_GPU, WITH_GPU, BESIDE = "train", "gpu", "beside-tensorflow"  # extras
 
@@ -74,14 +76,19 @@ class Maker:
         return None
 
 
+def is_built(maker: Maker) -> bool:
+    """Return whether its environment is there already."""
+    folder = _folder_of(maker)
+    return (folder / READY).is_file() and _python_in(folder).is_file()
+
+
 def python_of(maker: Maker, show: Callable[[str], None]) -> Path:
     """Return the Python of an environment with this bakeoff; build it where there is none. Raises WorkspaceError."""
-    name = hashlib.sha256(f"{maker}".encode()).hexdigest()[:12]
-    folder = _cache() / f"{maker.version}-{name}"
+    folder = _folder_of(maker)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    python = _python_in(folder)
     with FileLock(folder.with_name(f"{folder.name}.lock")):
-        if (folder / READY).is_file() and python.is_file():
+        if is_built(maker):
             return python
         borrows = maker.libraries == versions()
         if not borrows or not _build(folder, python, maker, borrows=True):
@@ -92,6 +99,16 @@ def python_of(maker: Maker, show: Callable[[str], None]) -> Path:
             raise WorkspaceError(f"{maker.address}: holds other code than {maker.label} had when it made the run")
         write_whole(folder / READY, f"{maker.address}\n", lasting=True)
     return python
+
+
+def _folder_of(maker: Maker) -> Path:
+    name = hashlib.sha256(f"{maker}".encode()).hexdigest()[:12]
+    version = re.sub(r"[^0-9A-Za-z.+-]", "_", maker.version)[:MOST_LETTERS].lstrip(".")
+    return _cache() / f"{version}-{name}"
+
+
+def _python_in(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def _build(folder: Path, python: Path, maker: Maker, *, borrows: bool) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bakeoff.experiments.reproduce import reproduction_verdict
 from bakeoff.experiments.reproduce.clean_clone import fresh_workspace, run_command
-from bakeoff.experiments.reproduce.maker_environment import Maker, python_of
+from bakeoff.experiments.reproduce.maker_environment import Maker, is_built, python_of
 from bakeoff.experiments.reproduce.recorded import Recorded
 from bakeoff.experiments.reproduce.reproduction_verdict import (
     BUILD_RECORDS,
@@ -27,6 +27,7 @@ from bakeoff.experiments.reproduce.what_is_missing import Here, Lack, find_lacks
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import read_json, read_text
+from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.shipped import code_stage
 from bakeoff.tracking.find_run import TrackedRun
 from bakeoff.tracking.journal.journal import Journal
@@ -64,16 +65,24 @@ class Reproduction:
         return reproduction_verdict.reach_verdict(self.compared)
 
 
-def make_again(
-    attempt: Reproduction, print_line: PrintLine, *, until: str, tolerance: float | None, keep: bool
-) -> None:
+@dataclass(frozen=True)
+class Wishes:
+    """How a run is to be made again."""
+
+    until: str = STAGES[-1]
+    tolerance: float | None = None
+    keep: bool = False
+    install: bool = False  # another bakeoff, from an address that the run's tags name
+
+
+def make_again(attempt: Reproduction, print_line: PrintLine, wishes: Wishes) -> None:
     """Fill the attempt in; raise CannotBeTried if what is missing leaves nothing to try."""
     recorded = attempt.recorded
     _report_lacks(attempt, find_lacks(recorded, Here.now(recorded.commit)), print_line)
     assert recorded.commit
-    python = _choose_python(recorded, print_line)
-    with fresh_workspace(recorded.commit, recorded.patch, keep=keep) as folder:
-        attempt.kept = folder if keep else None
+    python = _choose_python(recorded, print_line, installs=wishes.install)
+    with fresh_workspace(recorded.commit, recorded.patch, keep=wishes.keep) as folder:
+        attempt.kept = folder if wishes.keep else None
         print_line(
             f"workspace: {folder}, at commit {recorded.commit[:12]}{' with its changes' if recorded.patch else ''}"
         )
@@ -85,11 +94,11 @@ def make_again(
         _keep_to_itself(folder / workspace.PARAMS)
         for stage in code_stage(folder):
             _run_stage(stage, folder, python, print_line)
-        for stage in STAGES[: STAGES.index(until) + 1]:
+        for stage in STAGES[: STAGES.index(wishes.until) + 1]:
             if stage == EVALUATE and is_cut_off(recorded) and attempt.compared[-1].same is not True:
                 break  # its weights are of another step than those that were evaluated
             attempt.seconds[stage] = _run_stage(stage, folder, python, print_line)
-            compared = _compare(stage, recorded, folder, tolerance)
+            compared = _compare(stage, recorded, folder, wishes.tolerance)
             attempt.compared.append(compared)
             print_line(f"{stage}: {compared.text} ({attempt.seconds[stage]:.0f} s)")
             if compared.same is False and stage in (BUILD_RECORDS, RENDER_CONFIG):
@@ -147,11 +156,20 @@ def _keep_to_itself(params: Path) -> None:
     params.write_text(TRACK.sub("", f"{text}\n") + UNTRACKED, encoding="utf-8")
 
 
-def _choose_python(recorded: Recorded, print_line: PrintLine) -> Path | None:
-    """Return the Python of another bakeoff, which made the run; None where the one of this process does."""
+def _choose_python(recorded: Recorded, print_line: PrintLine, *, installs: bool) -> Path | None:
+    """Return the Python of another bakeoff, which made the run; None where the one of this process does.
+
+    Tags come from a server, so what they name is installed only if the user has said so.
+    """
     maker = Maker.of(recorded.tags)
     if maker is None or maker.is_here or maker.address is None:
         return None
+    if not (installs or is_built(maker)):
+        raise CannotBeTried(
+            f"{recorded.called}: cannot be made again: {maker.label} made it, and another bakeoff is installed; "
+            f"`bakeoff reproduce {recorded.called} --install` installs that one beside this one, from "
+            f"{make_printable(maker.address)}, and runs its code"
+        )
     try:
         python = python_of(maker, print_line)
     except WorkspaceError as error:
