@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.export.foreign_models import check_answer, errors_naming, require_labels, require_shape
+from bakeoff.export.foreign_models import MOST_PIXELS, check_answer, errors_naming, require_labels, require_shape
 from bakeoff.export.nms_numpy import Rule
 from bakeoff.foundation.errors import DataError
+from bakeoff.learning.networks import network
 from support.messages import missing_in
 
 FILE, LABELS = Path("robot/model.onnx"), ("a", "b")
@@ -65,3 +66,7 @@ def test_whatever_a_runtime_raises_names_the_file_in_one_line() -> None:
     with pytest.raises(DataError) as refused, errors_naming(FILE, "cannot answer"):
         raise RuntimeError("first line\nsecond \x1b[31m")
     assert str(refused.value) == f"{FILE}: cannot answer (RuntimeError: first line second \\x1b[31m)"
+
+
+def test_sides_are_limited_as_those_of_networks_here() -> None:
+    assert MOST_PIXELS == network.MOST_PIXELS

@@ -67,11 +67,18 @@ def defects_of(page: str) -> list[str]:
 
 
 def colours(scheme: str) -> dict[str, str]:
-    """The style's colours by their names: light, dark, or print."""
+    """The style's colours by their names: light, dark, print, or one of the first two for eyes that need contrast."""
     style = (FOLDER / STYLE).read_text(encoding="utf-8")
-    light, dark, paper = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
-    named = dict(re.findall(r"--([\w-]+): ([^;]+);", light))
-    return named | dict(re.findall(r"--([\w-]+): ([^;]+);", {"light": "", "dark": dark, "print": paper}[scheme]))
+    blocks = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    light, dark, more, more_in_dark, paper = (dict(re.findall(r"--([\w-]+): ([^;]+?) *(?:;|$)", one)) for one in blocks)
+    added: dict[str, tuple[dict[str, str], ...]] = {
+        "light": (), "dark": (dark,), "print": (paper,), "light, contrast": (more,),
+        "dark, contrast": (dark, more, more_in_dark),
+    }  # fmt: skip
+    named = dict(light)
+    for one in added[scheme]:
+        named |= one
+    return named
 
 
 def channels(colour: str) -> tuple[float, float, float]:

@@ -69,7 +69,7 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
 def test_without_ray_the_error_says_how_to_install_it() -> None:
-    with pytest.raises(WorkspaceError, match=r"Ray .*`pip install 'bakeoff\[ray\]'`"):
+    with pytest.raises(WorkspaceError, match=r"Ray .*`pip install 'ray>="):
         with connect(RayAddress("")):
             pass
 
@@ -104,7 +104,7 @@ def test_the_time_that_an_answer_takes_is_no_difference_of_clocks() -> None:
 def test_all_nodes_that_differ_stand_in_one_line() -> None:
     nodes = [make_node({"bakeoff's code": "other"}), make_node({})]
     with pytest.raises(
-        WorkspaceError, match=rf"(?s)^--on: node c7 .*other there, {digest_code()} here.*; node c7 .*commit"
+        WorkspaceError, match=rf"^--on: node c7 .*other there, {digest_code()} here.*; node c7 .*; give"
     ):
         require_fitting(nodes)
 

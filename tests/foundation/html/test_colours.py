@@ -5,7 +5,7 @@ import pytest
 from bakeoff.foundation.html.template import FOLDER, STYLE
 from support.page_reading import blended, channels, colours, contrast
 
-SCHEMES = ("light", "dark", "print")
+SCHEMES = ("light", "dark", "print", "light, contrast", "dark, contrast")
 
 
 def test_the_formula_gives_what_the_standard_says() -> None:

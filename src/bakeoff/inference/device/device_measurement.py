@@ -29,7 +29,8 @@ from bakeoff.inference.predict.resize_numpy import fit
 # What the benchmark imports of this project; tests/inference/device/test_device_measurement.py fails if one is missing.
 MODULES = (
     "__init__", "foundation/__init__", "foundation/errors", "foundation/versions", "foundation/tf_loading",
-    "export/__init__", "export/flatbuffer", "export/tflite_metadata", "export/tflite_run", "export/onnx_run",
+    "foundation/formatting", "foundation/signals", "foundation/address_space", "export/__init__",
+    "export/foreign_models", "export/flatbuffer", "export/tflite_metadata", "export/tflite_run", "export/onnx_run",
     "export/nms_numpy", "inference/__init__", "inference/device/__init__", "inference/device/benchmark",
 )  # fmt: skip
 IMAGES = "images.npy"

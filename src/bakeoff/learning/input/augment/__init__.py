@@ -64,7 +64,9 @@ class Augment:
     until: float = 0.9  # of the run's steps, over all phases: from there on nothing is mixed
     turn: Turn = field(default_factory=Turn)
     colour: Colour = field(default_factory=Colour)
-    parts: Mapping[str, Change] = field(default_factory=dict, metadata={"each": CHANGES})  # changes of your own
+    parts: Mapping[str, Change] = field(
+        default_factory=dict, hash=False, metadata={"each": CHANGES}
+    )  # your own changes
 
     def __post_init__(self) -> None:
         is_colour = len(self.fill) == 3 and all(0 <= level <= 255 for level in self.fill)
