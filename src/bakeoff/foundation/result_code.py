@@ -20,7 +20,7 @@ DECIDING_WINGS = ("dataset", "learning", "evaluation", "export")
 COMPOSING_WINGS = ("config",)
 ACCOMPANYING_WINGS = ("tracking", "experiments", "inference", "importing", "app")
 GROUND = ("foundation",)
-DOORS = ("__init__.py", "__main__.py", "multirun.py")  # entry points of the package, which decide no result
+DOORS = ("__init__.py", "__main__.py", "multirun.py", "py.typed")  # of the package; they decide no result
 
 DECIDING: dict[str, tuple[str, ...]] = {
     "build_records": ("dataset",),
