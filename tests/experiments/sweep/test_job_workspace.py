@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.sweep import git_snapshot
+from bakeoff.experiments.sweep import git_snapshot, job_workspace
 from bakeoff.experiments.sweep.job_workspace import JobWorkspace
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
@@ -103,3 +103,21 @@ def test_a_repository_without_a_commit_is_refused(main: Path) -> None:
     (main / ".git/HEAD").write_text("ref: refs/heads/nothing\n")
     with pytest.raises(WorkspaceError, match="^git rev-parse: .*; `git status` says more$"):
         git_snapshot.take_snapshot("sweep-2")
+
+
+def test_a_clone_whose_removal_was_killed_does_not_land_again(main: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, place = git_snapshot.take_snapshot("sweep-1"), JobWorkspace("sweep-1-1")
+    folder = place.prepare(taken, main / "cache")
+    place.settle(main / "cache")
+    assert place.is_settled()
+
+    def remove_one(tree: Path) -> None:
+        (tree / ".git/config").unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job_workspace.shutil, "rmtree", remove_one)
+        with pytest.raises(KeyboardInterrupt):
+            place.remove()
+    assert folder.is_dir() and not place.is_settled()
+    assert (place.prepare(taken, main / "cache") / ".git/config").is_file()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.experiments.sweep.mlflow_parent import parent_run, tag_configurations
+from bakeoff.experiments.sweep import mlflow_parent
+from bakeoff.experiments.sweep.mlflow_parent import parent_run, report_lost_end, tag_configurations
 from bakeoff.experiments.sweep.sweep_manifest import JobState
 from bakeoff.foundation.workspace import journals
 from bakeoff.tracking.journal.entries import TagsEntry
@@ -48,6 +49,25 @@ def test_mlflow_gets_the_sweep_itself_once_and_its_end_each_time(place: Path) ->
     assert files == {"sweep/manifest.json", "sweep/results.tsv", "sweep/report.html"}
     target = target_in(journals() / ID)
     assert target is not None and (target.uri, target.experiment) == ("local", "ours")
+
+
+def test_the_end_of_a_sweep_whose_launcher_was_killed_after_its_last_job_is_reported_once(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mlflow_parent, "send_beside", lambda: None)
+    done = sweep_job(1, state=JobState.DONE, value=0.5, fingerprint="ab12", run_id="7f")
+    manifest = sweep(done, track={"kind": "mlflow", "experiment": "ours", "uri": None, "artifacts": None})
+    manifest.write()
+    journal = Journal(ID)
+    Target("local", "ours").write(journal.folder)
+    journal.run(ID)
+    for state in ("RUNNING", "KILLED"):  # the second as whoever looks next notes it
+        journal.state(state)
+    journal.close()
+    for _ in range(2):
+        report_lost_end(manifest)
+    states = [entry.state for entry, _ in entries(journals() / ID) if entry and entry.kind == "state"]
+    assert states == ["RUNNING", "KILLED", "RUNNING", "FINISHED"]
 
 
 def test_the_runs_of_configurations_are_tagged_and_no_other_run_is(place: Path) -> None:

@@ -135,7 +135,8 @@ def _begin(asked: SweepCommand, overrides: tuple[str, ...]) -> None:
 def _resume(asked: SweepCommand) -> None:
     from bakeoff.experiments.sweep.configurations import SplitOverrides
     from bakeoff.experiments.sweep.git_snapshot import SHOWN, changed_since
-    from bakeoff.experiments.sweep.sweep_manifest import find_manifest
+    from bakeoff.experiments.sweep.mlflow_parent import report_lost_end
+    from bakeoff.experiments.sweep.sweep_manifest import find_manifest, one_launcher
     from bakeoff.experiments.sweep.team_quota import require_minutes_to_resume
     from bakeoff.foundation.formatting import format_names
 
@@ -171,6 +172,9 @@ def _resume(asked: SweepCommand) -> None:
         sweep_commands.finish(run_multirun(overrides, again.launcher_settings, manifest))
     elif left:
         _launch(manifest, rules.launch_options(), rules.on)
+    else:
+        with one_launcher(manifest.folder):
+            report_lost_end(manifest)
 
 
 def _launch(manifest: "SweepManifest", rules: "LaunchOptions", on: str | None) -> None:

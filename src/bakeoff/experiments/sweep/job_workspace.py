@@ -56,7 +56,9 @@ class JobWorkspace:
         return ref is not None
 
     def remove(self) -> None:
+        """Remove the clone, the note that it is settled first: what a kill leaves of it must not land again."""
         if self._clone.exists():
+            (self._clone / SETTLED).unlink(missing_ok=True)
             shutil.rmtree(self._clone)
 
     def _copy_author(self) -> None:

@@ -11,8 +11,8 @@ from bakeoff.experiments.importance.trial import Question, Trial
 from bakeoff.experiments.sweep.best import find_best, rank_jobs, write_results
 from bakeoff.experiments.sweep.sweep_manifest import FILE, JobState, SweepManifest, load_manifest
 from bakeoff.foundation.html import template
-from bakeoff.foundation.workspace import DVC_EXPERIMENT
-from bakeoff.tracking.journal.entries import TagsEntry
+from bakeoff.foundation.workspace import DVC_EXPERIMENT, journals
+from bakeoff.tracking.journal.entries import StateEntry, TagsEntry
 from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.journal.journal_folder import NOTE
 from bakeoff.tracking.restored_results import reconcile
@@ -33,6 +33,15 @@ def report_to_mlflow(manifest: SweepManifest) -> Iterator[None]:
         reconcile()  # a configuration from DVC's cache ran no stage that could have reported it
         tag_configurations(load_manifest(manifest.folder))
         send_beside()
+
+
+def report_lost_end(manifest: SweepManifest) -> None:
+    """Report the end of a sweep whose launcher was killed after its last job, and before it could do that."""
+    states = [entry.state for entry in entries_of(journals() / manifest.id, StateEntry)]
+    if states and states[-1] == "FINISHED":
+        return
+    with report_to_mlflow(manifest):
+        pass
 
 
 @contextmanager
