@@ -15,7 +15,17 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bakeoff.app.web import activity, comparing, dataset_pages, label_pages, photo_pages, runs, train_form, uploads
+from bakeoff.app.web import (
+    activity,
+    comparing,
+    dataset_pages,
+    judgement,
+    label_pages,
+    photo_pages,
+    runs,
+    train_form,
+    uploads,
+)
 from bakeoff.app.web.refusals import BadRequest
 from bakeoff.app.web.responses import end_quietly, show_fault, show_missing, show_problem, show_static
 from bakeoff.app.web.security import Guard, ServerAddress
@@ -32,8 +42,8 @@ PartsReader = Callable[[], Parts]
 def make_app(door: ServerAddress) -> Starlette:
     """Return the page of the workspace that this process stands in."""
     routes = [
-        *runs.ROUTES, *comparing.ROUTES, *train_form.ROUTES, *dataset_pages.ROUTES, *photo_pages.ROUTES,
-        *uploads.ROUTES, *label_pages.ROUTES, *activity.ROUTES,
+        *runs.ROUTES, *judgement.ROUTES, *comparing.ROUTES, *train_form.ROUTES,
+        *dataset_pages.ROUTES, *photo_pages.ROUTES, *uploads.ROUTES, *label_pages.ROUTES, *activity.ROUTES,
         Route("/events", send_events), Route("/static/{name}", show_static),
     ]  # fmt: skip
     handlers = {

@@ -195,6 +195,7 @@ def _facts(run: KnownRun) -> dict[str, Any]:
         "can_resume": not run.state.is_live and run.state != State.SUCCEEDED and run.can_resume(),
         "has_ended": not run.state.is_live and run.can_resume(),
         "report": report_of(run).is_file(),
+        "is_judged": run.state == State.SUCCEEDED and bool(run.run_id),
     }
 
 

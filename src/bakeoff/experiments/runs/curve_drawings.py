@@ -69,11 +69,7 @@ class HeadlineEstimate:
 
 def read_estimate(run_id: str) -> HeadlineEstimate | None:
     """Return the headline metric of a run's evaluation, else of its last validation pass."""
-    folder = workspace.journals() / run_id
-    if not run_id or not (folder / FILE).is_file():
-        return None
-    series = _follow(folder)
-    last = {name: points[-1][1] for name, points in series.read().items()}
+    last = read_last_values(run_id)
     headline = headline_of(last)
     if headline is None:
         return None
@@ -83,8 +79,16 @@ def read_estimate(run_id: str) -> HeadlineEstimate | None:
     is_known = evaluated is not None and low is not None and high is not None
     return HeadlineEstimate(
         metric, value if evaluated is None else evaluated, low if is_known else None, high if is_known else None,
-        series.examples,
+        _follow(workspace.journals() / run_id).examples,
     )  # fmt: skip
+
+
+def read_last_values(run_id: str) -> dict[str, float]:
+    """Return the last value of each number of a run by its name; nothing of a run without a journal."""
+    folder = workspace.journals() / run_id
+    if not run_id or not (folder / FILE).is_file():
+        return {}
+    return {name: points[-1][1] for name, points in _follow(folder).read().items()}
 
 
 def draw_series(series: Mapping[str, Points], steps: int = 0) -> list[CurveDrawing]:

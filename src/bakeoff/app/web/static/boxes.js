@@ -7,14 +7,21 @@ const make = (tag, attributes, text = '') => {
   return element;
 };
 
+export async function drawBoxes(place) {
+  const image = place.querySelector('img');
+  if (!image.complete) await new Promise(done => { image.addEventListener('load', done); image.addEventListener('error', done); });
+  await draw(place);
+}
+
 async function draw(place) {
   const image = place.querySelector('img'), boxes = JSON.parse(place.dataset.boxes);
   if (!boxes.length || !image.naturalWidth) return;
   // The picture is smaller than its file; boxes in pixels need the size of that.
   const [width, height] = place.dataset.shares === 'true' ? [1, 1] : await size(image.src);
   const svg = make('svg', { viewBox: '0 0 100 100', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
-  for (const [left, top, right, bottom] of boxes) {
+  for (const [left, top, right, bottom, , kind = ''] of boxes) {
     svg.append(make('rect', {
+      class: kind,
       x: 100 * left / width, y: 100 * top / height, width: 100 * (right - left) / width, height: 100 * (bottom - top) / height,
     }));
   }
@@ -30,8 +37,4 @@ async function size(address) {
   return (answer.headers.get('X-Size') ?? '1x1').split('x').map(Number);
 }
 
-for (const place of document.querySelectorAll('.boxed')) {
-  const image = place.querySelector('img');
-  if (image.complete) draw(place);
-  else image.addEventListener('load', () => draw(place));
-}
+for (const place of document.querySelectorAll('.boxed')) drawBoxes(place);

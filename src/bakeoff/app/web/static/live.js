@@ -29,6 +29,20 @@ function put(id, html) {
   if (newLog && atEnd) newLog.scrollTop = newLog.scrollHeight;
 }
 
+// A part that the page need not wait for is asked for by itself; parts in it likewise.
+async function load(place) {
+  const { ok, html } = await fetch(place.dataset.load)
+    .then(async answer => ({ ok: answer.ok, html: await answer.text() }), () => ({ ok: false, html: '' }));
+  if (ok) place.innerHTML = html;
+  else place.textContent = html ? problemOf(html) : 'The server does not answer.';
+  place.querySelectorAll('[data-load]').forEach(load);
+  place.dispatchEvent(new CustomEvent('loaded', { bubbles: true }));
+}
+
+function problemOf(html) {
+  return new DOMParser().parseFromString(html, 'text/html').getElementById('main')?.textContent.trim() ?? html;
+}
+
 function arrange(order) {
   const body = document.getElementById('runs');
   if (!body) return;
@@ -46,6 +60,7 @@ events.onmessage = event => {
   if (order !== undefined) arrange(order);
   document.dispatchEvent(new CustomEvent('parts'));
 };
+document.querySelectorAll('[data-load]').forEach(load);
 addEventListener('pagehide', () => events.close());
 addEventListener('pageshow', event => { if (event.persisted) location.reload(); });
 

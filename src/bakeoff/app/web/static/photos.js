@@ -10,11 +10,6 @@ const get = id => document.getElementById(id);
 const bring = get('bring'), called = get('called'), words = get('sent-words'), bar = get('sent');
 let isNamed = false; // by the person
 
-for (const place of document.querySelectorAll('[data-load]')) {
-  fetch(place.dataset.load).then(answer => answer.text()).then(html => { place.innerHTML = html; })
-    .catch(() => { place.textContent = 'The server does not answer.'; });
-}
-
 const count = (number, one, many = `${one}s`) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
 const isFilm = file => file.type.startsWith('video/') || /\.(mp4|m4v|mkv|avi|mov|webm)$/i.test(file.name);
 const isZip = file => /\.zip$/i.test(file.name);

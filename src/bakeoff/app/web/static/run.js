@@ -24,3 +24,7 @@ if (slider) {
     if (document.getElementById('run').dataset.sheets.trim()) location.reload();
   });
 }
+// A run that has ended well is judged from then on.
+document.addEventListener('parts', () => {
+  if (document.getElementById('run').dataset.judged && !document.getElementById('judgement')) location.reload();
+});
