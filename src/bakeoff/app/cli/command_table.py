@@ -43,6 +43,9 @@ COMMANDS = {
     "measure": ListedCommand(
         "time an exported file here or on a robot, and compare its answers", "measure:MeasureCommand"
     ),
+    "export": ListedCommand(
+        "export a finished run for another device, without training again", "export_run:ExportCommand"
+    ),
     "evaluate": ListedCommand("evaluate runs or model files on any split of any data", "evaluate:EvaluateCommand"),
     "drift": ListedCommand("tell whether new images differ from those that a run was trained on", "drift:DriftCommand"),
     "status": ListedCommand("show the state of runs: steps, time left, the headline metric", "status:StatusCommand"),

@@ -22,6 +22,7 @@ from bakeoff.app.web import (
     judgement,
     label_pages,
     photo_pages,
+    robot_pages,
     runs,
     train_form,
     uploads,
@@ -42,7 +43,7 @@ PartsReader = Callable[[], Parts]
 def make_app(door: ServerAddress) -> Starlette:
     """Return the page of the workspace that this process stands in."""
     routes = [
-        *runs.ROUTES, *judgement.ROUTES, *comparing.ROUTES, *train_form.ROUTES,
+        *runs.ROUTES, *judgement.ROUTES, *robot_pages.ROUTES, *comparing.ROUTES, *train_form.ROUTES,
         *dataset_pages.ROUTES, *photo_pages.ROUTES, *uploads.ROUTES, *label_pages.ROUTES, *activity.ROUTES,
         Route("/events", send_events), Route("/static/{name}", show_static),
     ]  # fmt: skip

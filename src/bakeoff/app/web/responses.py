@@ -4,11 +4,12 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 
 from bakeoff.app.web.refusals import BadRequest, Conflict, NotFound
 from bakeoff.app.web.work_steps import list_steps
@@ -17,6 +18,7 @@ from bakeoff.foundation.html import template
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+PIECE = 1 << 20  # bytes of a download that are read at once
 MOST_JSON = 2_000_000  # bytes of a request
 # Pages that other commands wrote. They run one script, whose digest they hold, and reach nothing.
 REPORT_POLICY = (
@@ -36,6 +38,16 @@ def show_page(name: str, tab: str, title: str, /, *, code: int = 200, **values: 
 def show_report(path: Path) -> Response:
     """Return a page that a stage or a command wrote, which needs no other file."""
     return HTMLResponse(path.read_bytes(), headers={"content-security-policy": REPORT_POLICY})
+
+
+def send_zip(file: IO[bytes], called: str) -> Response:
+    """Return an open file as a download; it is closed however that ends."""
+    headers = {"content-length": str(file.tell()), "content-disposition": f'attachment; filename="{called}"'}
+    file.seek(0)
+    pieces = iter(lambda: file.read(PIECE), b"")
+    return StreamingResponse(
+        pieces, media_type="application/zip", headers=headers, background=BackgroundTask(file.close)
+    )
 
 
 def plain(function: Callable[[Request], Response]) -> View:

@@ -1,30 +1,39 @@
-"""A run -> a zip to carry to a robot: model.tflite, SavedModel, labels, the report, and a README on how to use it."""
+"""A run -> a zip to carry along: for one robot the one file that it takes, or all that was exported.
+
+limelight_coral.zip   model.tflite, labels.txt, README.html with a sketch of the robot's page, reader.py
+bakeoff-4f2a91c0.zip  model.tflite, the SavedModel, labels, the report and README.txt
+"""
 
 import json
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
+from bakeoff.app.web.robot_sketch import draw_sketch
+from bakeoff.app.web.robots import Robot
 from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.experiments.runs.cleanup import named_by
+from bakeoff.experiments.runs.curve_drawings import read_last_values
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.export.settings import require_exported
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import read_json, read_text, require_whole
+from bakeoff.foundation.formatting import format_size
 from bakeoff.foundation.html import template
+from bakeoff.inference.device import run_export
+from bakeoff.inference.device.run_export import find_export, name_file, read_network, read_run_file
 from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
 
+READER = Path(run_export.__file__).with_name("reader.py")
+ROCKCHIP = "photonvision_rk3588"  # its files are named by size and model
 LOCK, FACTS, LABELS, LITE = "dvc.lock", "export.json", "labels.txt", "model.tflite"
 
 
 def pack(run: KnownRun) -> tuple[IO[bytes], str]:
-    """Return the zip as an open file, and what to call it. Raises WorkspaceError where nothing was exported.
-
-    The file has no name on the disk, so that nothing of it stays, however the download ends.
-    """
+    """Return the zip of all exported files as an open file, and what to call it. Raises WorkspaceError without any."""
     short = (run.run_id or run.fingerprint)[:8]
     files = find_exported(run)
     if not files:
@@ -32,19 +41,81 @@ def pack(run: KnownRun) -> tuple[IO[bytes], str]:
             f"{short}: its exported files are neither in models/export nor in DVC's cache; train it to its end, or "
             f"`dvc exp apply` its experiment and `dvc repro export`"
         )
-    folder = own_folder("downloads")
-    folder.mkdir(parents=True, exist_ok=True)
-    file = tempfile.TemporaryFile(dir=folder)
+    return _write_zip(short, files, _list_texts(run, files)), f"bakeoff-{short}.zip"
+
+
+def pack_for(run: KnownRun, robot: Robot) -> tuple[IO[bytes], str]:
+    """Return the zip for a robot as an open file, and what to call it. Raises WorkspaceError where it is not made."""
+    short = (run.run_id or run.fingerprint)[:8]
+    files = find_for(run, robot)
+    if not files:
+        raise WorkspaceError(f"{short}: has no file for {robot.name} yet; make it first on the page Robot")
+    report = read_json(files[FACTS])
+    exported = name_file(report)
+    labels = (read_text(files[LABELS]) or "").splitlines()
+    file, labels_file = _name_for(robot, exported)
+    texts = {
+        "README.html": _write_readme(run, robot, labels, (file, labels_file), files[exported].stat().st_size),
+        READER.name: READER.read_text(encoding="utf-8"),
+    }
+    folder = f"{robot.option}-{short}"
+    return _write_zip(folder, {file: files[exported], labels_file: files[LABELS]}, texts.items()), f"{folder}.zip"
+
+
+def find_for(run: KnownRun, robot: Robot) -> dict[str, Path]:
+    """Return the files that were exported for a robot: with the training, or later from the run."""
+    if made := find_export(run, robot.option):
+        return made
+    return find_exported(run) if read_own_device(run) == robot.option else {}
+
+
+def read_own_device(run: KnownRun) -> str:
+    """Return the robot for which a run was exported with its training; "" where it was none."""
+    export = read_run_file(run).get("export")
+    return str(export.get("device") or "") if isinstance(export, dict) else ""
+
+
+def _name_for(robot: Robot, exported: str) -> tuple[str, str]:
+    """Return how the robot wants the file and the labels to be called."""
+    if robot.option != ROCKCHIP:
+        return exported, LABELS
+    side = robot.sizes[0]
+    return f"bakeoff-{side}-{side}-yolov8n.rknn", f"bakeoff-{side}-{side}-yolov8n-labels.txt"
+
+
+def _write_readme(run: KnownRun, robot: Robot, labels: list[str], names: tuple[str, str], size: int) -> str:
+    network = read_network(read_run_file(run))
+    side = str(network.input_size) if network is not None else "its input's side"
+    steps = [step.replace("FILE", names[0]).replace("SIZE", side).replace("`", "") for step in robot.guide.steps]
+    threshold = read_last_values(run.run_id).get("evaluation/threshold")
+    name = run.status.name if run.status else "A model"
+    return str(
+        template.render(
+            "robot_readme.html.jinja", robot=robot, called=f"Run {(run.run_id or run.fingerprint)[:8]}, {name}.",
+            sentences=[], steps=[step for step in steps if not step.startswith("Rename")], file=names[0],
+            labels_file=names[1], labels=labels, size=format_size(size), sketch=draw_sketch(robot.option, *names),
+            score=f"{threshold:.2f}" if threshold is not None else "0.50",
+        )
+    )  # fmt: skip
+
+
+def _write_zip(folder: str, files: Mapping[str, Path], texts: Iterable[tuple[str, str]]) -> IO[bytes]:
+    """Return a zip with a folder of these files and texts.
+
+    It has no name on the disk, so that nothing of it stays, however the download ends.
+    """
+    own_folder("downloads").mkdir(parents=True, exist_ok=True)
+    file = tempfile.TemporaryFile(dir=own_folder("downloads"))
     try:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for inside, path in sorted(files.items()):
-                archive.write(path, f"{short}/{inside}")
-            for inside, text in _list_texts(run, files):
-                archive.writestr(f"{short}/{inside}", text)
+                archive.write(path, f"{folder}/{inside}")
+            for inside, text in texts:
+                archive.writestr(f"{folder}/{inside}", text)
     except BaseException:
         file.close()
         raise
-    return file, f"bakeoff-{short}.zip"
+    return file
 
 
 def find_exported(run: KnownRun) -> dict[str, Path]:

@@ -8,18 +8,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with, strip_parts
 from bakeoff.app.web.refusals import NotFound
-from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of
+from bakeoff.app.web.responses import Tree, changes, plain, send_zip, show_page, show_report, text_of
 from bakeoff.app.web.robot_zip import pack
 from bakeoff.app.web.safe_paths import require_file, require_inside
-from bakeoff.app.web.work_steps import MODELS, ROBOT, list_steps
+from bakeoff.app.web.work_steps import MODELS, list_steps
 from bakeoff.experiments.runs.curve_drawings import draw_curves, read_estimate
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs, read_run
 from bakeoff.experiments.runs.run_status import State, Status, headline_of
@@ -37,9 +36,7 @@ from bakeoff.tracking.store.ui_server import HOST, read_first_address
 SAMPLES = "samples"  # a folder of the run, with a sheet for each validation pass
 SHEET = re.compile(r"\d{8,}\.jpg")
 ENDS = {"max_minutes": "ended by its longest time", "early_stopping": "ended early, for it got no better"}
-PIECE = 1 << 20  # bytes of a download that are read at once
 MLFLOW_PORTS = range(5000, 5020)
-MOST_TAKEN_ALONG = 30  # models that are listed
 
 
 @dataclass(frozen=True)
@@ -171,13 +168,6 @@ def lead_on(request: Request) -> Response:
     return RedirectResponse(next((step.address for step in list_steps() if step.is_next), MODELS), 303)
 
 
-@plain
-def show_robot(request: Request) -> Response:
-    """Return the finished models, the newest first, to be taken along."""
-    rows = [make_row(run) for run in known_runs() if run.state == State.SUCCEEDED]
-    return show_page("web_robot.html.jinja", ROBOT, "Robot", rows=rows[:MOST_TAKEN_ALONG])
-
-
 def run_parts(name: str) -> dict[str, str]:
     run = find_run(name)
     return {"run": str(template.render("web_run_part.html.jinja", **_facts(run))), **strip_parts()}
@@ -236,14 +226,7 @@ def show_evaluation(request: Request) -> Response:
 
 @plain
 def download(request: Request) -> Response:
-    run = find_run(request.path_params["name"])
-    file, called = pack(run)
-    headers = {"content-length": str(file.tell()), "content-disposition": f'attachment; filename="{called}"'}
-    file.seek(0)
-    pieces = iter(lambda: file.read(PIECE), b"")
-    return StreamingResponse(
-        pieces, media_type="application/zip", headers=headers, background=BackgroundTask(file.close)
-    )
+    return send_zip(*pack(find_run(request.path_params["name"])))
 
 
 @plain
@@ -319,7 +302,6 @@ def _way_on(run: KnownRun) -> list[str]:
 ROUTES = [
     Route("/", lead_on),
     Route("/models", show_list),
-    Route("/robot", show_robot),
     Route("/runs/{name}", show_run),
     Route("/runs/{name}/sheets/{sheet}", show_sheet),
     Route("/runs/{name}/report", show_evaluation),
