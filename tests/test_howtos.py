@@ -24,10 +24,6 @@ FROM_NOTHING = {"init": {"weights": "none", "warm_start": []}}
 DATA = {"data": "data: {use: digits, train_examples: 80, validation_examples: 40}"}
 PIPELINE = ROOT / "tests/importing/api_config/files/tf2.config"
 NOT_TYPED = {name for name in ELSEWHERE if name.endswith(".md")}
-OPEN = {
-    "how-many-images.md": "nobody has seen it typed to its end yet: it trains four times",
-    "learning-rate.md": "all but the last trial of its search was seen; six trainings take 15 minutes on busy cores",
-}
 MANY = {"data": {"use": "digits", "train_examples": 200, "validation_examples": 40}}  # for shares of a curve
 
 
@@ -270,9 +266,7 @@ def test_what_is_left_out_is_on_a_page() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.skip(OPEN[name])] if name in OPEN else []) for name in sorted(PAGES)]
-)
+@pytest.mark.parametrize("name", sorted(PAGES))
 def test_a_page_can_be_typed_from_its_first_line_to_its_last(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

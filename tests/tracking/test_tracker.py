@@ -181,3 +181,15 @@ def test_another_text_can_be_sent_in_place_of_a_file(tmp_path: Path) -> None:
     files = {entry.name: entry.sha256 for entry in read_entries("0f") if entry.kind == "file"}
     kept = {name: (journals() / "0f/files" / digest).read_text(encoding="utf-8") for name, digest in files.items()}
     assert kept == {"evaluation/report.html": "with the run", "evaluation/metrics.json": "as it is"}
+
+
+def test_what_mlflow_sets_side_by_side_is_in_no_folder_and_sent_once(tmp_path: Path) -> None:
+    for name in ("judged/metrics.json", "judged/pictures.jpg", "config/lr.svg", "config/run.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    copy = tracker.start(Mlflow(), "a run", {}, run_id="0f")
+    copy.folder(tmp_path / "judged", "evaluation")
+    copy.folder(tmp_path / "config", "config")
+    copy.close()
+    names = [entry.name for entry in read_entries("0f") if entry.kind == "file"]
+    assert sorted(names) == ["config/run.yaml", "evaluation/metrics.json", "lr.svg", "pictures.jpg"]

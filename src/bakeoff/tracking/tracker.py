@@ -37,6 +37,7 @@ from bakeoff.tracking.sync.watch import Watch
 __all__ = ["Tracker", "attach", "expect_earlier_points", "flatten", "new_run_id", "start"]
 
 UNUSED = Mlflow()  # settings of a run that is not tracked
+COMPARED = ("config/lr.svg", "evaluation/headline.json", "evaluation/pictures.jpg")
 CHANGES, CHANGES_TAG = "source/changes.diff", "bakeoff.changes_sha256"
 OF_THE_RUN = ("bakeoff.records_digest", "bakeoff.fingerprint", "bakeoff.continues", DVC_EXPERIMENT)  # tags
 
@@ -255,12 +256,14 @@ def expect_earlier_points(run_id: str, settings: Track) -> None:
 
 
 def _report_folder(journal: Journal, folder: Path, name: str, instead: Mapping[str, str]) -> None:
+    """Write a folder's files. What people compare lies in no folder, for MLflow sets no other files side by side."""
     for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
         place = file.relative_to(folder).as_posix()
         if place in instead:
             journal.text(instead[place], f"{name}/{place}")
         elif file.is_file() and not file.name.endswith(SUFFIX):
-            journal.file(file, f"{name}/{place}")
+            full = f"{name}/{place}"
+            journal.file(file, file.name if full in COMPARED else full)
 
 
 def _open(settings: Track, run_id: str, name: str | None) -> Tracker:
