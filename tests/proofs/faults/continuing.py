@@ -79,13 +79,20 @@ def gone_on(workspace: Workspace, run_id: str) -> tuple[int, dict] | None:
 
     None: the kill came before the store had the whole of a first checkpoint.
     """
+    if (step := fetched(workspace, run_id)) is None:
+        return None
+    workspace.run(*BAKEOFF, "repro", "train")
+    return step, workspace.state()
+
+
+def fetched(workspace: Workspace, run_id: str) -> int | None:
+    """Fetch a run's newest checkpoint from the store; return its step."""
     done = workspace.run(*BAKEOFF, "continue", run_id[:9], ok=False)
     if "has no checkpoint of run" in done.stderr:
         return None
     assert done.returncode == 0, done.stdout + done.stderr
     [step] = re.findall(rf"run {run_id[:SHOWN_OF_ID]}: after step ([\d,]+)", done.stdout)
-    workspace.run(*BAKEOFF, "repro", "train")
-    return int(step.replace(",", "")), workspace.state()
+    return int(step.replace(",", ""))
 
 
 def _below(folder: Path) -> list[psutil.Process]:
@@ -132,6 +139,37 @@ def lost_and_gone_on(folder: Path, kills: int, chance: random.Random, bucket: Bu
     finally:
         server.kill()
     return wrong
+
+
+def lost_again_and_again(folder: Path, kills: int, chance: random.Random) -> list[str]:
+    """Lose one training so many times, each time in a clone of its own; return what differs at its end."""
+    server = Server(folder / "server")
+    server.start()
+    width, steps = SMALL
+    try:
+        repository = origin(folder / "origin", server.uri, width, steps)
+        whole = uninterrupted(repository, folder / "whole")
+        whole.run(*BAKEOFF, "track", "sync")
+        expected, place = whole.state()["weights_sha256"], folder / "clone"
+        print(f"uninterrupted {expected}", flush=True)
+        run_id, step = "", 0
+        for number in range(1, kills + 1):
+            workspace = cloned(repository, place, whole)
+            if run_id:
+                found = fetched(workspace, run_id)
+                assert found is not None and found >= step
+                step = found
+                print(f"kill {number - 1:2}: goes on after step {step:5}", flush=True)
+            part = (steps * 9 // 10 - step) // (kills - number + 1)
+            run_id = lost(workspace, server, step + chance.randrange(part // 2, part))
+        outcome = gone_on(workspace := cloned(repository, place, whole), run_id)
+        assert outcome is not None
+        print(f"kill {kills:2}: went on after step {outcome[0]:5}: {outcome[1]['weights_sha256']}", flush=True)
+        same = outcome[1]["weights_sha256"] == expected and curve(workspace) == curve(whole)
+        workspace.run(*BAKEOFF, "track", "sync")
+        return ([] if same else ["other weights or another history"]) + in_mlflow(contents(server.uri), [run_id])
+    finally:
+        server.kill()
 
 
 def in_mlflow(runs: dict[str, list[dict[str, Any]]], ids: list[str]) -> list[str]:
