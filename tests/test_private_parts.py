@@ -20,7 +20,7 @@ from bakeoff.foundation import dvc
 from bakeoff.foundation.tf_loading import NOT_NEEDED
 from bakeoff.tracking.store.mlflow_client import EXPERIMENT_TAGS, HOLD_ADDRESSES
 from bakeoff.tracking.store.read_runs import KNOWN_SCHEMAS
-from bakeoff.tracking.store.ui_server import SWITCHES
+from bakeoff.tracking.store.ui_server import LIST_OF_FILES, SWITCHES
 from support.imports import ROOT, SRC, imported_modules
 from support.workspace_copy import environment
 
@@ -268,6 +268,7 @@ def test_mlflow_s_pages_know_the_view_and_the_switches_that_are_set() -> None:
     words = [TAG.removesuffix(KEY), "viewStateShareKey", *FIRST, *view, "selectedColumns", "orderByAsc"]
     names = [name.rpartition("_v")[0] for name in SWITCHES]
     wanted = [*(word.removeprefix("attributes.").strip("`") for word in words), *names]
+    wanted.append(f'name:"{LIST_OF_FILES}",styles:"display:flex;flex-direction:row')
     assert [word for word in wanted if not any(word in text for text in texts)] == []
     assert any("${e}_v${t}" in text for text in texts)  # how a switch is named in the browser's store
 

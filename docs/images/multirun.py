@@ -1,9 +1,9 @@
-"""Draws multirun.png and multirun-params.png: MLflow's own comparison of the three runs of a multirun.
+"""Draws multirun.png, multirun-params.png and multirun-pictures.jpg: MLflow's comparison of the runs of a multirun.
 
 It runs three short trainings of a small detector in a clone of this repository, starts `bakeoff ui` there and goes the
-way of a user: ticks, Compare, another metric, and only the params that differ. What the page must show is asserted. It
-takes ten minutes. Run it from the repository's root: `python docs/images/multirun.py [WORKSPACE]`. A workspace with
-such runs is taken as it is.
+way of a user: ticks, Compare, another metric, only the params that differ, and a file of each run beside the others.
+What the page must show is asserted. It takes ten minutes. Run it from the repository's root:
+`python docs/images/multirun.py [WORKSPACE]`. A workspace with such runs is taken as it is.
 """
 
 import asyncio
@@ -19,11 +19,13 @@ from runs import LINES
 HERE = Path(__file__).parent
 RATES = ("0.006", "0.003", "0.001")  # the best first, by mAP_50
 WIDTH, HEIGHT, LEFT = 1300, 1000, 200
-PLOT, PARAMS = 600, 330
+PLOT, PARAMS, PICTURES = 600, 330, 560
 BUTTON = "[...document.querySelectorAll('button')].find(button => button.innerText.trim() === '{}')"
 METRIC = "evaluation/mAP_50"
 CHOSEN = "[...document.querySelectorAll('[class*=select-selection-item-content]')].map(item => item.innerText)"
 ONLY_DIFFERENT = "document.querySelector('[aria-label=\"Parameters - Show diff only\"]')"
+FILE = "document.evaluate(\"//*[text()='pictures.jpg']\", document, null, 9, null).singleNodeValue"
+IN_SIGHT = "[...document.querySelectorAll('img')].filter(image => image.src.startsWith('blob:') && image.clientWidth)"
 BEST_FIRST = "[...document.querySelectorAll('.ag-row [col-id*=\"lr.peak\"]')].map(cell => cell.innerText.trim())"
 
 
@@ -68,6 +70,14 @@ async def _draw(address: str) -> None:
         await asyncio.sleep(2)
         top = await page.see(f"{ONLY_DIFFERENT}.getBoundingClientRect().y")
         _save(await _picture(page, max(0, int(top) - 40), PARAMS), "multirun-params.png")
+        await page.click(FILE)
+        await page.wait_for(f"{IN_SIGHT}.length === {len(RATES)}")
+        await page.see(f"{FILE}.scrollIntoView({{block: 'start'}})")
+        await page.see("window.scrollBy(0, -60)")
+        await asyncio.sleep(2)
+        top = await page.see(f"{IN_SIGHT}[0].getBoundingClientRect().y")
+        sheet = await _picture(page, max(0, int(top) - 10), PICTURES)
+        sheet.save(HERE / "multirun-pictures.jpg", quality=80, optimize=True)
 
 
 async def _press(page: Page, key: str, code: int, **more: str) -> None:

@@ -2,7 +2,8 @@
 
 MLflow's own first page is about traces and prompts. All its pages are one file, index.html, and a script that looks at
 the address. So this server puts a few lines before that script. They choose the address where none was asked for, and
-set what MLflow's switches set in a browser: training instead of prompts, and no assistant that opens by itself.
+set what MLflow's switches set in a browser: training instead of prompts, and no assistant that opens by itself. The
+list of files that runs are compared by gets a width.
 """
 
 import json
@@ -23,6 +24,8 @@ SWITCHES = {  # as MLflow 3.17's pages name them in the browser's store: key, "_
     "mlflow.assistant.fab.autoOpenedOnFirstLoad_v1": True,
     "_mlflow_model_registry_promo_modal_dismissed_v1": True,
 }
+LIST_OF_FILES = "1ua6b7f"  # MLflow 3.17's name for the style around the files of runs that are compared
+STYLE = f"<style>.css-{LIST_OF_FILES} > :first-child {{ min-width: 10rem }}</style>"  # it is 0 wide below 1,900 pixels
 SCRIPT = """<script>
 for (const [key, value] of Object.entries(%s)) if (localStorage.getItem(key) === null) localStorage.setItem(key, value);
 if (["", "#", "#/"].includes(location.hash)) location.replace(%s);
@@ -46,7 +49,7 @@ def read_first_address(port: int, *, seconds: float) -> str | None:
 def lead_to(address: str, page: str) -> str:
     """Return MLflow's page with the lines that lead to an address such as `#/experiments/1/runs`."""
     script = SCRIPT % (json.dumps({key: json.dumps(value) for key, value in SWITCHES.items()}), json.dumps(address))
-    return page.replace("<head>", f"<head>{script}", 1)
+    return page.replace("<head>", f"<head>{STYLE}{script}", 1)
 
 
 def serve(port: int, address: str) -> None:

@@ -7,6 +7,7 @@
 `python -m bakeoff.tracking.sync.make_network_files FOLDER` reads the network's settings from standard input.
 """
 
+import inspect
 import json
 import os
 import sys
@@ -60,6 +61,8 @@ def describe_layout(network: "keras.Model") -> ArchiveLayout:
     for layer in network._flatten_layers():
         if isinstance(layer, keras.layers.BatchNormalization):  # those from here differ from Keras' in training alone
             layer.__class__ = keras.layers.BatchNormalization
+        if inspect.isfunction(getattr(layer, "kernel_initializer", None)):  # of ours, and these weights are in the file
+            layer.kernel_initializer = keras.initializers.Zeros()
     for number, weight in enumerate(network.weights):
         weight.assign(np.full(weight.shape, number))
     with tempfile.TemporaryDirectory() as folder:
