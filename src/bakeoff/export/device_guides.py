@@ -19,6 +19,12 @@ class Guide:
 
 
 PHOTON = "https://github.com/PhotonVision/photonvision/blob/main/docs/source/docs/objectDetection"
+PHOTON_STEPS = (
+    "In PhotonVision's page, choose Settings, Object Detection, Bulk Import, and upload `photonvision.zip`.",
+    "FILE, its labels and its properties are in it. PhotonVision forgets what it knew of other models of yours.",
+    "Upload those again afterwards.",
+    "In the pipeline choose the type Object Detection, and the model.",
+)
 LIMELIGHT = "https://docs.limelightvision.io/docs/docs-limelight"
 FTC = "https://ftc-docs.firstinspires.org/projects/ftcdocs-archive/en/latest/TensorFlow"
 LUXONIS = "https://docs.luxonis.com/software-v3/ai-inference/conversion"
@@ -27,22 +33,15 @@ GUIDES: Mapping[DeviceName, Guide] = {
     "photonvision_rk3588": Guide(
         "PhotonVision on an Orange Pi 5 (RK3588)",
         "for each of three strides the logits of four distances, the scores, and their sum, as int8",
-        "labels.txt, renamed as the model with `-labels` at the end",
-        (
-            "Rename FILE to `NAME-640-640-yolov8n.rknn`, and labels.txt to `NAME-640-640-yolov8n-labels.txt`.",
-            "In PhotonVision's page, upload both under Settings, Device Control.",
-            "In the pipeline choose the type Object Detection, and the model.",
-        ),
+        "the archive, which lists them",
+        PHOTON_STEPS,
         (f"{PHOTON}/opi.md", f"{PHOTON}/about-object-detection.md", "https://github.com/PhotonVision/rknn_jni"),
     ),
     "photonvision_rubik": Guide(
         "PhotonVision on a Rubik Pi 3 (QCS6490)",
         "boxes (1, points, 4) x1 y1 x2 y2 in pixels, scores (1, points) and classes (1, points), all uint8",
-        "labels.txt",
-        (
-            "In PhotonVision's page, upload FILE and labels.txt under Settings, Device Control.",
-            "In the pipeline choose the type Object Detection, and the model.",
-        ),
+        "the archive, which lists them",
+        PHOTON_STEPS,
         (f"{PHOTON}/rubik.md", "https://github.com/PhotonVision/rubik_jni"),
     ),
     "limelight_coral": Guide(

@@ -10,6 +10,7 @@ from bakeoff.config.track_settings import Track, load_track
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.experiments.planning.time_estimate import keep_stage
 from bakeoff.export.devices import DEVICES
+from bakeoff.export.licences import state_licences
 from bakeoff.export.settings import DIGESTS, MAIN, REPORT, RKNN, Export
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import errors_in_one_line
@@ -94,9 +95,15 @@ def export(
 def _write_notes(
     run: LearningRun, settings: Export, report: Mapping[str, Any], classes: Sequence[str], folder: Path
 ) -> None:
-    """Write what tells of the files."""
+    """Write what tells of the files, and the archive of a device that takes one."""
+    from bakeoff.export.photonvision import ARCHIVE, BACKENDS, write_archive
     from bakeoff.export.readme import README, write_readme
 
+    if settings.device and settings.device in BACKENDS:
+        model = next(file for form, file in settings.files.items() if form in DEVICES[settings.device].formats)
+        own = (report["lineage"]["own"] or {}).get("run", "")
+        name = "_".join(filter(None, [run.name, own[:8]]))
+        write_archive(settings.device, folder / model, name, classes, _licences(report), folder / ARCHIVE)
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     report = {**report, DIGESTS: {name: hash_file(path) for name, path in files.items()}}
     for name, numbers in ((REPORT, report), (METRICS, metrics(report))):
@@ -105,6 +112,10 @@ def _write_notes(
     fed = replace(view, fit=settings.fit_for(view.fit))
     readme = write_readme(run.name, run.derived.task, classes, fed, settings)
     (folder / README).write_text(readme, encoding="utf-8")
+
+
+def _licences(report: Mapping[str, Any]) -> list[str]:
+    return state_licences(report["lineage"]["starts"], report["lineage"]["own"])
 
 
 def metrics(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:
@@ -152,7 +163,7 @@ def main() -> None:
         )
         first, *rest = describe_export(*made)
         print_line(f"export: {first}")
-        for line in rest:
+        for line in (*rest, *_licences(made[0])):
             print_line(f"  {line}")
         print_line(f"  these, labels.txt, label_map.pbtxt, {REPORT} and README.md: {workspace.EXPORTED.as_posix()}/")
         keep_stage("export", run, settings, state=read_state(workspace.TRAINED))

@@ -7,11 +7,13 @@ from bakeoff.export.devices import DETECTION, DEVICES, LITE, Device, DeviceName
 from bakeoff.export.edge_tpu import check_edge_tpu
 from bakeoff.export.onnx_run import SUFFIX as ONNX_SUFFIX
 from bakeoff.export.onnx_run import OnnxModel
+from bakeoff.export.photonvision import BACKENDS, unpacked
 from bakeoff.export.tflite_metadata import LABELS, read_metadata
 from bakeoff.export.tflite_operations import LiteFile, Tensor, read_lite_file
 from bakeoff.foundation.errors import DataError, one_line
+from bakeoff.foundation.formatting import format_count
 
-LITE_SUFFIX, RKNN_SUFFIX = ".tflite", ".rknn"
+LITE_SUFFIX, RKNN_SUFFIX, ARCHIVE_SUFFIX = ".tflite", ".rknn", ".zip"
 SUFFIXES = {**dict.fromkeys(LITE, LITE_SUFFIX), "onnx": ONNX_SUFFIX, "rknn": RKNN_SUFFIX}
 BYTES = ("uint8", "int8")
 
@@ -19,6 +21,16 @@ BYTES = ("uint8", "int8")
 def check_file(path: Path, name: DeviceName) -> Iterator[str]:
     """Yield what is known of the file; refuse one that the device does not take, or with other labels beside it."""
     device = DEVICES[name]
+    if path.suffix == ARCHIVE_SUFFIX and name in BACKENDS:
+        with unpacked(path, name) as (inside, labels):
+            yield f"holds {inside.name}, listed with {format_count(len(labels), 'label')}"
+            beside = path.with_name(LABELS)
+            if beside.is_file():
+                _compare_labels(beside, path.name, labels)
+            if inside.suffix == LITE_SUFFIX:
+                _compare_labels(path, inside.name, read_metadata(inside).labels, labels)
+            yield from check_file(inside, name)
+        return
     suffixes = dict.fromkeys(SUFFIXES[form] for form in device.formats)
     if path.suffix not in suffixes:
         raise DataError(f"{path}: {name} takes {' or '.join(suffixes)}, got {path.suffix or 'a name without an end'}")
@@ -55,22 +67,24 @@ def _check_lite(path: Path, name: DeviceName, device: Device, file: LiteFile) ->
 
 
 def _check_labels(path: Path, read: Callable[[], Sequence[str]]) -> None:
-    """Return what is wrong with the labels. Devices that want labels beside the file get those that lie there; a file
-    alone may have none.
-    """
+    """Devices that want labels beside the file get those that lie there; a file alone may have none."""
     beside = path.with_name(LABELS)
-    if not beside.is_file():
-        return
-    labels = read()
+    if beside.is_file():
+        _compare_labels(beside, path.name, read())
+
+
+def _compare_labels(file: Path, name: str, labels: Sequence[str], listed: Sequence[str] | None = None) -> None:
+    """Refuse a file that lists other labels than the model with this name has; without `listed`, its lines."""
     try:
-        others = beside.read_text(encoding="utf-8").splitlines()
+        others = file.read_text(encoding="utf-8").splitlines() if listed is None else listed
     except (OSError, UnicodeError) as error:
-        raise DataError(f"{beside}: cannot be read ({one_line(error)})") from None
+        raise DataError(f"{file}: cannot be read ({one_line(error)})") from None
     for line in range(max(len(labels), len(others))):
         own, other = (classes[line] if line < len(classes) else "nothing" for classes in (labels, others))
         if own != other:
-            rule = f"line {line + 1} has {other!r} where {path.name} has {own!r}"
-            raise DataError(f"{beside}: {rule}; give the device the labels.txt that was exported with the file")
+            what, remedy = ("line", LABELS) if listed is None else ("label", "archive")
+            rule = f"{what} {line + 1} has {other!r} where {name} has {own!r}"
+            raise DataError(f"{file}: {rule}; give the device the {remedy} that was exported with the file")
 
 
 def _show(tensors: Sequence[Tensor]) -> str:
