@@ -29,17 +29,26 @@ STAGES = {
     "export": "models/export",
 }
 SIZE = 400 << 20  # bytes of the disk
+BALLAST = "ballast"
 ALL_ON_IT = {"BAKEOFF_START_ANYWAY": "1"}  # or training would ask for room before it begins
 
 
 @contextmanager
-def memory_disk(place: Path) -> Iterator[Path]:
+def memory_disk(place: Path, size: int = SIZE) -> Iterator[Path]:
     place.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(place)], check=True, capture_output=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], check=True, capture_output=True)
     try:
         yield place
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", "--lazy", str(place)], check=True)  # a process that was killed may not be gone yet
+
+
+def may_mount(folder: Path) -> bool:
+    try:
+        with memory_disk(folder / "tried"):
+            return True
+    except subprocess.CalledProcessError:
+        return False
 
 
 def run_stage(workspace: Workspace, stage: str) -> subprocess.CompletedProcess[str]:
@@ -50,8 +59,9 @@ def run_stage(workspace: Workspace, stage: str) -> subprocess.CompletedProcess[s
 
 
 def fill(disk: Path, left: int) -> Path:
+    ballast = disk / BALLAST
+    ballast.unlink(missing_ok=True)
     state = os.statvfs(disk)
-    ballast = disk / "ballast"
     ballast.write_bytes(bytes(max(0, state.f_bavail * state.f_frsize - left)))
     return ballast
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from proofs.faults.tracking import FAULTS, MOST_WAITED_S, eight, meet, no_fault
+from proofs.faults.full_disks import may_mount, memory_disk
+from proofs.faults.tracking import FAULTS, FULL_DISKS, MOST_WAITED_S, ROOM_OF_A_SERVER, eight, meet, no_fault
 from proofs.faults.tracking_real import real
 from proofs.faults.tracking_store import differences
 
@@ -31,6 +32,18 @@ def test_mlflow_has_the_same_run_whatever_fails_and_training_does_not_wait(
     assert differences(expected, run) == []
     late = [wait for wait in waits if wait > MOST_WAITED_S]
     assert len(late) <= len(waits) / 100, late  # a machine that is busy keeps a process waiting for its own reasons
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a disk in memory")
+@pytest.mark.parametrize("fault", sorted(FULL_DISKS))
+def test_mlflow_has_the_same_run_although_its_disk_was_full(fault: str, expected: dict, tmp_path: Path) -> None:
+    folder = tmp_path.resolve()
+    if not may_mount(folder):
+        pytest.skip("needs the right to mount a disk")
+    with memory_disk(folder / f"{fault}-server", ROOM_OF_A_SERVER):
+        [run], waits = meet(fault, FULL_DISKS[fault], folder)
+    assert differences(expected, run) == []
+    assert sum(wait > MOST_WAITED_S for wait in waits) <= len(waits) / 100
 
 
 def test_eight_runs_that_begin_at_once_on_a_store_that_does_not_exist_are_complete(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from proofs.faults.full_disks import fill
 from proofs.faults.tracking_store import Server, contents
 from support.imports import ROOT
 from support.workspace_copy import environment
@@ -109,6 +110,30 @@ def frozen_for_a_while(clone: Clone, server: Server) -> None:
     ended(process)
 
 
+def full_while_training(clone: Clone, server: Server) -> None:
+    """The disk of the server fills up in the middle and has room again when training has ended."""
+    process = clone.play("run")
+    clone.reach(STEPS // 2)
+    ballast = fill(server.folder, 0)
+    ended(process)
+    ballast.unlink()
+
+
+def full_while_syncing(clone: Clone, server: Server) -> None:
+    """The disk is full before the first step. Each `track sync` until there is room says so in one line and loses
+    nothing.
+    """
+    fill(server.folder, 0)
+    finish(clone)
+    for left in (0, 1 << 20, 5 << 19):  # with some room the numbers get through, and a file does not
+        ballast = fill(server.folder, left)
+        done = clone.sync()
+        print(f"{left:,} bytes left: {done.stdout.splitlines()[0]}")
+        faults = [line for line in (done.stdout + done.stderr).splitlines() if "Traceback" in line]
+        assert done.returncode == 1 and not faults and len(done.stderr.splitlines()) <= 1, done.stdout + done.stderr
+    ballast.unlink()
+
+
 def senders_killed(clone: Clone, server: Server) -> None:
     process = clone.play("run")
     chance = random.Random(0)
@@ -140,6 +165,8 @@ FAULTS: dict[str, Callable[[Clone, Server], None]] = {
     fault.__name__: fault
     for fault in (absent, killed, up_again, frozen, frozen_for_a_while, senders_killed, training_killed)
 }
+FULL_DISKS = {fault.__name__: fault for fault in (full_while_training, full_while_syncing)}
+ROOM_OF_A_SERVER = 32 << 20  # bytes of its disk, enough for the whole run
 
 
 def finish(clone: Clone) -> None:

@@ -26,7 +26,7 @@ class Server:
         """`store` is a database; without one the server makes its own. Files go to the bucket, without one to the
         server. `variables` are its own, such as the path of a client of that database."""
         self._variables = dict(variables or {})
-        self._folder, self._store, self._bucket = folder, store or f"sqlite:///{folder}/store.db", bucket
+        self.folder, self._store, self._bucket = folder, store or f"sqlite:///{folder}/store.db", bucket
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = free.getsockname()[1]
@@ -37,14 +37,14 @@ class Server:
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        self._folder.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
         options = {"backend-store-uri": self._store, "host": "127.0.0.1", "port": self._port, "workers": 1}
-        files = [f"--artifacts-destination={self._folder / 'artifacts'}"]
+        files = [f"--artifacts-destination={self.folder / 'artifacts'}"]
         if self._bucket:
             files = ["--no-serve-artifacts", f"--default-artifact-root={self._bucket.uri}"]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "mlflow", "server", *(f"--{key}={value}" for key, value in options.items()), *files],
-            cwd=self._folder, env=environment() | OF_A_SERVER | self._variables, start_new_session=True,
+            cwd=self.folder, env=environment() | OF_A_SERVER | self._variables, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         for _ in range(3000):
@@ -57,7 +57,7 @@ class Server:
 
     def checkpoints(self) -> set[PurePath]:
         """The files of checkpoints that are kept for it; one that is there in parts is named once."""
-        kept = (self._folder / "artifacts").rglob("*")
+        kept = (self.folder / "artifacts").rglob("*")
         files = self._bucket.files() if self._bucket else [path for path in kept if path.is_file()]
         named = {path.with_name(path.name.partition(".part-")[0]) for path in files}
         return {path for path in named if path.name.isdigit()}

@@ -27,6 +27,7 @@ from bakeoff.app.web import (
     train_form,
     uploads,
 )
+from bakeoff.app.web.downloads import DownloadSlots
 from bakeoff.app.web.refusals import BadRequest
 from bakeoff.app.web.responses import end_quietly, show_fault, show_missing, show_problem, show_static
 from bakeoff.app.web.security import Guard, ServerAddress
@@ -34,6 +35,7 @@ from bakeoff.foundation.errors import BakeoffError
 
 SECONDS_TO_FINISH = 1  # of a server that ends while pages listen
 SECONDS_TO_ASK = 10.0  # for a whole head of a request; browsers send it at once
+SECONDS_TO_TAKE = 60.0  # for what is on its way to a browser, about 64 KB, so 1,000 bytes a second
 SECONDS_BETWEEN_UPDATES = 1.0
 SECONDS_OF_SILENCE = 15.0  # after which a comment is sent, so that a connection that broke is noticed
 Parts = dict[str, str]  # HTML by the id of its element
@@ -52,17 +54,18 @@ def make_app(door: ServerAddress) -> Starlette:
         405: show_missing,
     }  # fmt: skip
     app = Starlette(routes=routes, middleware=[Middleware(Guard, door=door)], exception_handlers=handlers)
-    app.state.door = door
+    app.state.door, app.state.downloads = door, DownloadSlots()
     return app
 
 
 class ImpatientProtocol(H11Protocol):
-    """Closes a connection that does not send the head of a request in time.
+    """Closes a connection that does not send the head of a request in time, or does not take its answer.
 
     Otherwise a few hundred connections that say nothing would take all descriptors, and lock everybody out.
     """
 
     _deadline: asyncio.TimerHandle | None = None
+    _until_taken: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -75,6 +78,23 @@ class ImpatientProtocol(H11Protocol):
             self._deadline = None
         elif self._is_waiting and self._deadline is None:
             self._wait_for_request()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._until_taken = self.loop.call_later(SECONDS_TO_TAKE, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _stop_waiting(self) -> None:
+        if self._until_taken is not None:
+            self._until_taken.cancel()
+            self._until_taken = None
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request, such as a broken body behind a head; the head gets no other answer then."""

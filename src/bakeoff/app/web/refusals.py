@@ -1,4 +1,4 @@
-"""What the page refuses, by the code of its answer: 404, 409 or 400."""
+"""What the page refuses, by the code of its answer: 404, 409, 503 or 400."""
 
 from typing import Any
 
@@ -11,6 +11,10 @@ class NotFound(DataError):
 
 class BadRequest(BakeoffError):
     """A request that no page of this version sends."""
+
+
+class Busy(BakeoffError):
+    """Others ask for the same at this moment."""
 
 
 class Conflict(BakeoffError):

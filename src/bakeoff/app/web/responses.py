@@ -4,21 +4,19 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from bakeoff.app.web.refusals import BadRequest, Conflict, NotFound
+from bakeoff.app.web.refusals import BadRequest, Busy, Conflict, NotFound
 from bakeoff.app.web.work_steps import list_steps
 from bakeoff.foundation.errors import name_fault
 from bakeoff.foundation.html import template
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-PIECE = 1 << 20  # bytes of a download that are read at once
 MOST_JSON = 2_000_000  # bytes of a request
 # Pages that other commands wrote. They run one script, whose digest they hold, and reach nothing.
 REPORT_POLICY = (
@@ -38,16 +36,6 @@ def show_page(name: str, tab: str, title: str, /, *, code: int = 200, **values: 
 def show_report(path: Path) -> Response:
     """Return a page that a stage or a command wrote, which needs no other file."""
     return HTMLResponse(path.read_bytes(), headers={"content-security-policy": REPORT_POLICY})
-
-
-def send_zip(file: IO[bytes], called: str) -> Response:
-    """Return an open file as a download; it is closed however that ends."""
-    headers = {"content-length": str(file.tell()), "content-disposition": f'attachment; filename="{called}"'}
-    file.seek(0)
-    pieces = iter(lambda: file.read(PIECE), b"")
-    return StreamingResponse(
-        pieces, media_type="application/zip", headers=headers, background=BackgroundTask(file.close)
-    )
 
 
 def plain(function: Callable[[Request], Response]) -> View:
@@ -101,7 +89,8 @@ def text_of(tree: Mapping[str, Any], key: str, default: str = "") -> str:
 
 async def show_problem(request: Request, error: Exception) -> Response:
     """Return a message about what is wrong."""
-    code = 404 if isinstance(error, NotFound) else 409 if isinstance(error, Conflict) else 400
+    codes = {NotFound: 404, Conflict: 409, Busy: 503}
+    code = next((code for kind, code in codes.items() if isinstance(error, kind)), 400)
     return _tell(request, str(error), code, error.tree if isinstance(error, Conflict) else {})
 
 

@@ -1,7 +1,7 @@
 """The step Robot: a finished model, the robots that take it, and the zip for each."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,8 +10,9 @@ from starlette.routing import Route
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with
 from bakeoff.app.web.background_commands import BackgroundCommand
+from bakeoff.app.web.downloads import sends_zip
 from bakeoff.app.web.refusals import NotFound
-from bakeoff.app.web.responses import Tree, changes, plain, send_zip, show_page, text_of
+from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
 from bakeoff.app.web.robot_zip import pack_for, read_own_device
 from bakeoff.app.web.robots import ROBOTS, Robot
 from bakeoff.app.web.runs import Row, find_run, make_row
@@ -96,9 +97,9 @@ def make_file(request: Request, tree: Tree) -> Response:
     return answer_with(background_commands.begin(text_of(tree, "key"), title, [_command(run, robot)], after=after))
 
 
-@plain
-def download(request: Request) -> Response:
-    return send_zip(*pack_for(find_run(request.path_params["name"]), _find_robot(request)))
+@sends_zip
+def download(request: Request) -> tuple[IO[bytes], str]:
+    return pack_for(find_run(request.path_params["name"]), _find_robot(request))
 
 
 def _find_robot(request: Request) -> Robot:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -14,8 +14,9 @@ from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with, strip_parts
+from bakeoff.app.web.downloads import sends_zip
 from bakeoff.app.web.refusals import NotFound
-from bakeoff.app.web.responses import Tree, changes, plain, send_zip, show_page, show_report, text_of
+from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of
 from bakeoff.app.web.robot_zip import pack
 from bakeoff.app.web.safe_paths import require_file, require_inside
 from bakeoff.app.web.work_steps import MODELS, list_steps
@@ -224,9 +225,9 @@ def show_evaluation(request: Request) -> Response:
     return show_report(path)
 
 
-@plain
-def download(request: Request) -> Response:
-    return send_zip(*pack(find_run(request.path_params["name"])))
+@sends_zip
+def download(request: Request) -> tuple[IO[bytes], str]:
+    return pack(find_run(request.path_params["name"]))
 
 
 @plain
