@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -114,7 +114,7 @@ class AnnotationFolder:
         size = parse_size(tree.get("size"))
         self.picture(frame)
         path = self.annotation(frame)
-        with self._lock():
+        with self.lock():
             before = _read_bytes(path)
             if tree.get("version") != _version(before):
                 raise Conflict(f"{frame}: somebody else has changed it in between; theirs is shown", self.read(frame))
@@ -134,7 +134,7 @@ class AnnotationFolder:
         return self._move(frame, f"{IMAGES}/{name}" if self._has_images else name)
 
     def _move(self, frame: str, to: str) -> str:
-        with self._lock():
+        with self.lock():
             picture, target = self.picture(frame), require_inside(self.root, to)
             if target.exists():
                 raise DataError(f"{to}: there already; rename one of the two")
@@ -158,7 +158,7 @@ class AnnotationFolder:
 
     def add_class(self, label: str) -> list[str]:
         require_class(label)
-        with self._lock():
+        with self.lock():
             known = self.list_classes()
             if label not in known:
                 if len(known) >= MOST_CLASSES:
@@ -166,15 +166,29 @@ class AnnotationFolder:
                 write_whole(self.root / CLASSES, "".join(f"{one}\n" for one in [*known, label]))
         return self.list_classes()
 
+    def rename_class(self, label: str, of: str) -> None:
+        """Give a class another one's name in classes.txt and among the proposals; the lock is held."""
+        if (self.root / CLASSES).is_file():
+            known = dict.fromkeys(of if one == label else one for one in self.list_classes())
+            write_whole(self.root / CLASSES, "".join(f"{one}\n" for one in known))
+        proposals = self._proposals()
+        if any(box.label == label for boxes in proposals.values() for box in boxes):
+            renamed = {
+                frame: [replace(box, label=of) if box.label == label else box for box in boxes]
+                for frame, boxes in proposals.items()
+            }
+            self._write_proposals(renamed)
+
     def propose(self, proposals: Mapping[str, Sequence[PixelBox]]) -> None:
         """Add proposals to pictures; those that wait there already are replaced."""
-        with self._lock():
+        with self.lock():
             self._write_proposals({**self._proposals(), **proposals})
 
     def list_proposed(self) -> set[str]:
         return {frame for frame, boxes in self._proposals().items() if boxes}
 
-    def _lock(self) -> FileLock:
+    def lock(self) -> FileLock:
+        """Return the lock that whoever changes labels holds."""
         folder = own_folder("locks")
         folder.mkdir(parents=True, exist_ok=True)
         return FileLock(folder / hashlib.sha256(self.name.encode()).hexdigest()[:16])

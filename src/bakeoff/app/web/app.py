@@ -21,6 +21,7 @@ from bakeoff.app.web import (
     dataset_pages,
     judgement,
     label_pages,
+    label_troubles,
     photo_pages,
     robot_pages,
     runs,
@@ -46,7 +47,8 @@ def make_app(door: ServerAddress) -> Starlette:
     """Return the page of the workspace that this process stands in."""
     routes = [
         *runs.ROUTES, *judgement.ROUTES, *robot_pages.ROUTES, *comparing.ROUTES, *train_form.ROUTES,
-        *dataset_pages.ROUTES, *photo_pages.ROUTES, *uploads.ROUTES, *label_pages.ROUTES, *activity.ROUTES,
+        *dataset_pages.ROUTES, *photo_pages.ROUTES, *uploads.ROUTES, *label_troubles.ROUTES, *label_pages.ROUTES,
+        *activity.ROUTES,
         Route("/events", send_events), Route("/static/{name}", show_static),
     ]  # fmt: skip
     handlers = {

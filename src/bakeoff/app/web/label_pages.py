@@ -13,6 +13,7 @@ from bakeoff.app.web.annotations import AnnotationFolder
 from bakeoff.app.web.box_tracker import carry, has_tracker
 from bakeoff.app.web.dataset_pages import answer_with_picture
 from bakeoff.app.web.datasets import FOLDER
+from bakeoff.app.web.label_troubles import find_slip
 from bakeoff.app.web.presence import note_open
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
 from bakeoff.app.web.work_steps import ENOUGH, ENOUGH_TO_TRY, PhotoCount, count_folder
@@ -99,7 +100,12 @@ def set_aside(request: Request, tree: Tree) -> Response:
 
 @changes
 def add_class(request: Request, tree: Tree) -> Response:
-    return JSONResponse({"classes": AnnotationFolder(request.path_params["folder"]).add_class(text_of(tree, "label"))})
+    """Add a class; of one that looks like another that is there, ask first."""
+    folder, label = AnnotationFolder(request.path_params["folder"]), text_of(tree, "label")
+    known = folder.list_classes()
+    if label not in known and tree.get("sure") is not True and (other := find_slip(label, known)) is not None:
+        return JSONResponse({"classes": known, "slip_of": other})
+    return JSONResponse({"classes": folder.add_class(label)})
 
 
 @changes

@@ -119,9 +119,10 @@ def describe_wrong(wrong: int, given: int) -> str:
         return f"{'Both' if given == 2 else f'All {given:,}'} of its boxes are wrong."
     if 3 * wrong > given:
         return f"{wrong:,} of its {given:,} boxes {'is' if wrong == 1 else 'are'} wrong."
-    one_in, rest = divmod(given, wrong)
-    about = f"About 1 in {round(given / wrong):,}" if rest else f"1 in {one_in:,}"
-    return f"{about} of its boxes is wrong ({wrong:,} of {given:,})."
+    if wrong == 1:
+        return f"1 in {given:,} of its boxes is wrong."
+    about = "About 1" if given % wrong else "1"
+    return f"{about} in {round(given / wrong):,} of its boxes is wrong ({wrong:,} of {given:,})."
 
 
 def join_words(words: Sequence[str]) -> str:

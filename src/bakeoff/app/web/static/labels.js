@@ -2,7 +2,7 @@
 import { clamp, colourOf, draw, settle, shift } from './drawing.js';
 import { Frame, sendDrafts } from './frame.js';
 import { listen } from './gestures.js';
-import { ask, makeKey, once, say } from './page_actions.js';
+import { ask, makeKey, offer, once, say } from './page_actions.js';
 import { View } from './view.js';
 
 const get = id => document.getElementById(id);
@@ -20,7 +20,7 @@ function show(trouble = '') {
   draw(canvas, frame, classes, chosen, view);
   const waiting = frame.proposals.length, isTaken = taken.includes(frame.name);
   const state = frame.labelled ? (frame.boxes.length ? count(frame.boxes.length, 'box', 'boxes') : 'nothing here') : 'no label yet';
-  const words = [state, waiting && `${waiting} proposed`, isTaken && 'somebody else has this photo open', trouble];
+  const words = [state, frame.boxes.some(isOutside) && 'a box reaches out of the photo, so training leaves it out', waiting && `${waiting} proposed`, isTaken && 'somebody else has this photo open', trouble];
   put('state', words.filter(Boolean).join(', '));
   put('boxes', chosen ? `Chosen: ${chosen.label}, ${Math.round(chosen.xmin)} ${Math.round(chosen.ymin)} to ${Math.round(chosen.xmax)} ${Math.round(chosen.ymax)}` : '');
   if (!isDragging) showButtons();
@@ -28,7 +28,11 @@ function show(trouble = '') {
   showCount();
 }
 
+// More than a pixel out of the photo: training leaves such a photo out.
+const isOutside = box => box.xmin < -1 || box.ymin < -1 || box.xmax > frame.image.naturalWidth + 1 || box.ymax > frame.image.naturalHeight + 1;
+
 function showButtons() {
+  for (const button of editor.querySelectorAll('[data-if=outside]')) button.hidden = !frame.boxes.some(isOutside);
   for (const button of editor.querySelectorAll('[data-if=proposals]')) button.hidden = !frame.proposals.length;
   for (const button of editor.querySelectorAll('[data-if=chosen]')) button.disabled = !chosen;
   for (const button of editor.querySelectorAll('[data-if=boxes]')) button.disabled = !frame.boxes.length;
@@ -182,6 +186,9 @@ const findUnlabelled = first => frames.findIndex((one, number) => number >= firs
 const deeds = {
   before: () => open(at - 1),
   after: () => open(at + 1),
+  cut: () => change(() => {
+    for (const box of [...frame.boxes]) if (isOutside(box) && !settle(box, frame.image)) drop(box);
+  }),
   unlabelled: async () => {
     if (!await isSaved()) return;
     let next = findUnlabelled(at + 1);
@@ -318,17 +325,32 @@ editor.addEventListener('click', event => {
   if (button.dataset.do !== 'help') canvas.focus({ preventScroll: true });
 });
 get('number').addEventListener('change', event => open(clamp(parseInt(event.target.value, 10) || 1, 1, frames.length) - 1));
-get('new-class').addEventListener('submit', async event => {
+get('new-class').addEventListener('submit', event => {
   event.preventDefault();
-  const field = event.target.elements.label, answer = await ask(`/labels/${folder}/classes`, { json: { label: field.value } });
-  if (!answer) return;
-  ({ classes } = answer);
-  label = field.value.trim();
-  field.value = '';
-  showClasses();
-  show();
-  canvas.focus();
+  addClass(event.target.elements.label.value.trim(), false);
 });
+
+// Of a class that looks like another one the server asks first, for two spellings are two classes.
+async function addClass(name, sure) {
+  const answer = await ask(`/labels/${folder}/classes`, { json: { label: name, sure } });
+  if (!answer) return;
+  if (answer.slip_of) {
+    offer(`“${name}” looks like “${answer.slip_of}”, which is there already.`, [
+      [`Use “${answer.slip_of}”`, () => takeClass(answer.classes, answer.slip_of)], [`Add “${name}”, too`, () => addClass(name, true)],
+    ]);
+    return;
+  }
+  takeClass(answer.classes, name);
+}
+
+function takeClass(known, name) {
+  classes = known;
+  get('new-class').elements.label.value = '';
+  showClasses();
+  choose(name);
+  canvas.focus();
+}
+
 new ResizeObserver(() => show()).observe(canvas);
 setInterval(beat, 1000 * SECONDS_BETWEEN_BEATS);
 addEventListener('online', () => frame?.saving.then(isDone => isDone || frame.save()));

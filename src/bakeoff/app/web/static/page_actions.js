@@ -7,6 +7,17 @@ export function say(text) {
   if (text) place.scrollIntoView({ block: 'nearest' });
 }
 
+// Says something with buttons that help; the words go when one is pressed.
+export function offer(text, buttons) {
+  say(`${text} `);
+  document.getElementById('problem').append(...buttons.map(([name, work]) => {
+    const button = document.createElement('button');
+    Object.assign(button, { type: 'button', textContent: name });
+    button.addEventListener('click', () => { say(''); work(); });
+    return button;
+  }));
+}
+
 // Returns the answer's JSON, or null after saying what is wrong. `refused` gets the answer that says so.
 export async function ask(address, { method = 'POST', json, body, headers = {}, refused } = {}) {
   say('');

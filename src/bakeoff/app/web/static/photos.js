@@ -127,8 +127,10 @@ function remedies(set, file, key, remedy) {
     convert: [['Convert it here', async () => {
       const made = await convert(file).catch(() => null);
       if (made) await takePhotos([{ file: made, path: made.name }]);
-      else say(`${file.name}: this browser cannot read it either. Save it as JPEG on the phone, then choose it again.`);
-      return Boolean(made);
+      else addTrouble(`${file.name}: this browser cannot read it either. An iPhone makes a JPEG of it if it is asked for one; elsewhere save it as JPEG first. `, [
+        ['Choose it as JPEG', () => { get('jpeg').click(); return true; }],
+      ]);
+      return true;
     }]],
     film: [['Take pictures out of it', async () => {
       const named = await ask('/photos/film', { json });
@@ -174,7 +176,7 @@ function addTile(set, { photo, marks }) {
 
 const wrap = files => [...files].map(file => ({ file, path: file.webkitRelativePath || file.name }));
 called.addEventListener('input', () => { isNamed = true; });
-for (const id of ['photos', 'camera', 'folder', 'file']) {
+for (const id of ['photos', 'camera', 'folder', 'file', 'jpeg']) {
   get(id).addEventListener('change', async event => {
     const files = wrap(event.target.files);
     await once(bring, () => take(files));
