@@ -16,7 +16,7 @@ import psutil
 
 PACKAGES = "ray>=2.60"
 HERE = "127.0.0.{}"  # of each node; Ray takes 127.0.0.1 for the address of the network card
-RAY = (sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats")
+RAY = ("-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats")
 MEMORY = ("--object-store-memory=100000000", "--memory=4000000000")  # the second is for the jobs of a node
 MARK = "BAKEOFF_SCRATCH"  # the variable by which the processes of a node are known
 COUNT = """
@@ -68,8 +68,9 @@ class RayNode:
 class RayCluster:
     """A cluster, whose first node is the head. `environment` is what programs need to find it by the word `ray`."""
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
+    def __init__(self, variables: Mapping[str, str], python: str = sys.executable) -> None:
         """`variables` are those of all nodes. Names of sockets are short, so that of the folder must be."""
+        self._python = python
         folder = Path(tempfile.mkdtemp(prefix="ray-"))
         own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder)}
         self._folder, self._variables = folder, {**variables, **own}
@@ -85,7 +86,8 @@ class RayCluster:
             port = self.address.partition(":")[2]
             joins = ["--head", f"--port={port}", f"--ray-client-server-port={self.client_port}"]
             joins += ["--include-dashboard=false"]
-        start = [*RAY, *joins, f"--node-ip-address={HERE.format(number + 2)}", f"--num-cpus={cpus}", *MEMORY]
+        joins += [f"--node-ip-address={HERE.format(number + 2)}", f"--num-cpus={cpus}"]
+        start = [self._python, *RAY, *joins, *MEMORY]
         shell = ["sh", "-c", AGAIN, "sh"] if hidden is None else ["unshare", "--mount", "sh", "-c", HIDE, str(hidden)]
         own = {**self._variables, MARK: str(self._folder / f"node{number}"), **(variables or {})}
         own.pop("RAY_ADDRESS", None)
@@ -99,7 +101,7 @@ class RayCluster:
         return number
 
     def _count_alive(self) -> int:
-        command, own = [sys.executable, "-c", COUNT.format(self.address)], {**self._variables, MARK: ""}
+        command, own = [self._python, "-c", COUNT.format(self.address)], {**self._variables, MARK: ""}
         try:  # to a head that never answers Ray goes on connecting
             done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=SECONDS_TO_COUNT)
         except subprocess.TimeoutExpired:

@@ -1,26 +1,15 @@
-"""The package as a team has it: only the wheel, no source on the machine. Three minutes.
+"""The package as a team has it: only the wheel, no source on the machine. Three minutes."""
 
-Its dependencies are those of this environment, so that nothing is downloaded.
-"""
-
-import os
 import re
 import shutil
 import subprocess
-import sys
-import sysconfig
-from pathlib import Path
 
 import pytest
 
-from support.imports import ROOT
+from proofs.installed.machine import SHORT, Machine
 from support.messages import missing_in
 
 pytestmark = pytest.mark.slow
-SHORT = {
-    "data": "data: {use: digits, train_examples: 16, validation_examples: 8}", "model": "model: {use: ssd_tiny}",
-    "train": "train: {use: smoke}",
-}  # fmt: skip
 MESSAGE = ("src/bakeoff/foundation/errors.py", "stopped by Ctrl-C;", "ended by Ctrl-C;")
 EXPORT = ("src/bakeoff/export/readme.py", '"""', '"""\n# Edited.\n')
 NEWER = (
@@ -30,77 +19,14 @@ NEWER = (
 )  # fmt: skip
 
 
-class Machine:
-    """An environment without the source, and folders of a team's."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self._environment = folder, folder / "venv"
-        self.wheels: dict[str, Path] = {}
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", self._environment], check=True)
-        packages = Path(self.ask("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
-        # A path in such a file is searched, but its own such files, among them the editable install's, are not read.
-        (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-
-    @property
-    def variables(self) -> dict[str, str]:
-        own = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        path = os.pathsep.join([str(self._environment / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
-        return own | {"PATH": path, "XDG_CACHE_HOME": str(self.folder / "cache")}
-
-    def ask(self, *words: str) -> str:
-        return self.run(self.folder, str(self._environment / "bin/python"), *words)
-
-    def run(self, folder: Path, *words: str) -> str:
-        done = subprocess.run(words, cwd=folder, env=self.variables, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def install(self, wheel: str) -> None:
-        words = ("uv", "pip", "install", "--quiet", "--no-deps", "--reinstall", "--python")
-        subprocess.run([*words, self._environment / "bin/python", self.wheels[wheel]], check=True)
-
-    def repro(self, folder: Path) -> set[str]:
-        """Return the stages that a plain `dvc repro` runs."""
-        return set(re.findall(r"Running stage '(\w+)'", self.run(folder, "python", "-m", "dvc", "repro")))
-
-
-def build(source: Path, wheels: Path, *edit: str) -> Path:
-    """Return a wheel of a clone, with a text replaced once in each of some files for it: file, old, new, file, …"""
-    before = {}
-    for file, old, new in zip(edit[::3], edit[1::3], edit[2::3], strict=True):
-        before[source / file] = text = (source / file).read_text(encoding="utf-8")
-        assert old in text
-        (source / file).write_text(text.replace(old, new, 1), encoding="utf-8")
-    words = ("uv", "build", "--quiet", "--wheel", "--no-build-isolation", "--out-dir")
-    subprocess.run([*words, wheels, "."], cwd=source, check=True)
-    for path, text in before.items():
-        path.write_text(text, encoding="utf-8")
-    [wheel] = wheels.glob("*.whl")
-    return wheel
-
-
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     machine = Machine(tmp_path_factory.mktemp("machine"))
-    source = machine.folder / "source"
-    subprocess.run(["git", "clone", "--quiet", ROOT, source], check=True)
-    for name, edit in {"first": (), "message": MESSAGE, "export": EXPORT, "newer": NEWER}.items():
-        machine.wheels[name] = build(source, machine.folder / name, *edit)
-    shutil.rmtree(source)
+    machine.build(first=(), message=MESSAGE, export=EXPORT, newer=NEWER)
     machine.install("first")
-    machine.run(machine.folder, "bakeoff", "init", "--example", "field")
-    params = machine.folder / "field/params.yaml"
-    text = params.read_text(encoding="utf-8")
-    for group, line in SHORT.items():
-        text = re.sub(f"(?m)^{group}:.*$", line, text)
-    params.write_text(text, encoding="utf-8")
-    for words in (("add", "--all"), ("commit", "--quiet", "-m", "Begin")):
-        machine.run(machine.folder / "field", "git", *words)
-    assert machine.repro(machine.folder / "field") == {
-        "code", "build_records", "render_config", "train", "evaluate", "export",
-    }  # fmt: skip
-    for words in (("add", "--all"), ("commit", "--quiet", "-m", "The first run")):
-        machine.run(machine.folder / "field", "git", *words)
+    field = machine.make_workspace("field", SHORT)
+    assert machine.repro(field) == {"code", "build_records", "render_config", "train", "evaluate", "export"}
+    machine.commit(field, "The first run")
     return machine
 
 
@@ -129,8 +55,7 @@ def test_a_colleague_gets_the_results_and_runs_nothing(machine: Machine) -> None
     machine.run(machine.folder, "git", "init", "--quiet", "--bare", "server.git")
     machine.run(field, "python", "-m", "dvc", "remote", "add", "--quiet", "--default", "store", str(store))
     machine.run(field, "python", "-m", "dvc", "repro")
-    for words in (("add", "--all"), ("commit", "--quiet", "-m", "Name our store")):
-        machine.run(field, "git", *words)
+    machine.commit(field, "Name our store")
     machine.run(field, "python", "-m", "dvc", "push", "--quiet")
     machine.run(field, "git", "push", "--quiet", "../server.git", "HEAD:refs/heads/main")
     machine.run(machine.folder, "git", "clone", "--quiet", "--branch", "main", "server.git", "colleague")

@@ -106,12 +106,16 @@ def train(*overrides: str, note: str | None = None) -> RunHandle:
 
 
 @in_workspace
-def sweep(*overrides: str, jobs: int | None = None, note: str | None = None) -> RunList:
-    """Train every combination of a few values, such as `lr=cosine,exponential`, and compare them: `bakeoff sweep`."""
+def sweep(*overrides: str, jobs: int | None = None, note: str | None = None, until: str | None = None) -> RunList:
+    """Train every combination of a few values, such as `lr=cosine,exponential`, and compare them: `bakeoff sweep`.
+
+    `until="evaluate"` leaves the export out.
+    """
     from bakeoff.experiments.sweep.sweep_manifest import all_ids
 
     before = set(all_ids())
-    options = [*(["--jobs", str(jobs)] if jobs else []), *(["--note", note] if note else [])]
+    given = {"--jobs": jobs, "--note": note, "--until": until}
+    options = [word for option, value in given.items() if value for word in (option, str(value))]
     run_command("sweep", *overrides, "--yes", "--follow", *options)
     made = [name for name in all_ids() if name not in before]
     if not made:
