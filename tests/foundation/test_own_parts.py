@@ -108,6 +108,7 @@ def test_helpers_can_be_imported_and_have_no_names() -> None:
     [
         ("x = 1\n\ndef f(:\n", ("parts/wrong.py:3", "no Python")),
         ("x = 1\n", ("parts/wrong.py", "SCHEDULES", "METRICS", "_wrong.py")),
+        ("METRICS = {}\n", ("parts/wrong.py", "a part in", "METRICS")),
         ("\nSCHEDULE = {'a': 1}\n", ("parts/wrong.py:2", "SCHEDULE", "did you mean 'SCHEDULES'")),
         ("\nNETWORKS = dict(a=1)\n", ("parts/wrong.py:2", "NETWORKS", '{"own": Own}')),
         ("NETWORKS = {\n  1: 2}\n", ("parts/wrong.py:2", "NETWORKS", '{"own": Own}')),
@@ -125,6 +126,7 @@ def test_a_mistake_is_one_line_with_file_and_line_and_runs_nothing(text: str, pa
     "text, parts",
     [
         ("import no_such_package\nMETRICS = {'m': 1}\n", ("parts/wrong.py:1: cannot be imported", "no_such_package")),
+        ("METRICS = {'m': 1}\nraise SystemExit(0)\n", ("parts/wrong.py:2: cannot be imported", "SystemExit")),
         (
             "def f():\n    return 1 / 0\n\nf()\nMETRICS = {'m': 1}\n",
             ("parts/wrong.py:2: cannot be imported", "ZeroDivisionError"),

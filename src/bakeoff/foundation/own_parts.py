@@ -112,7 +112,9 @@ def _read(root: Path, stamps: tuple[tuple[str, int], ...]) -> tuple[OwnPart, ...
         found = list(_read_file(root, FOLDER / name))
         if not found and not name.startswith("_"):
             tables = ", ".join(STAGES)
-            raise ConfigError(f"{FOLDER / name}: must have one of the tables {tables}; call a file of helpers _{name}")
+            raise ConfigError(
+                f"{FOLDER / name}: must have a part in one of the tables {tables}; call a file of helpers _{name}"
+            )
         for part in found:
             if (other := parts.setdefault((part.table, part.name), part)) is not part:
                 raise ConfigError(f"{part.place}: {part.table}: {part.name!r} is in {other.place}, too; rename one")
@@ -177,7 +179,7 @@ def _load(part: OwnPart) -> Any:
         return getattr(import_module(f"{PACKAGE_NAME}.{part.file.stem}"), part.table)[part.name]
     except BakeoffError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename).parent == root / FOLDER]
         line = getattr(error, "lineno", None) or (lines or [part.line])[-1]

@@ -90,7 +90,7 @@ def test_the_ui_outside_of_a_workspace_says_so(tmp_path: Path) -> None:
 def test_the_ui_before_any_run_says_what_makes_one(empty: Path) -> None:
     done = bakeoff("ui", folder=empty)
     assert done.returncode == 2
-    assert missing_in(done.stderr, f"{empty / 'mlflow.db'}: no run", "`make repro`") == []
+    assert missing_in(done.stderr, f"{empty / 'mlflow.db'}: no run", "`dvc repro`") == []
     assert done.stderr.count("\n") == 1
 
 

@@ -35,7 +35,7 @@ class UiCommand(Command):
         else:
             sync(None, print_line)  # before the server, or both would make the store
         if not store_file().is_file():
-            raise WorkspaceError(f"{store_file()}: no run has been tracked here yet; run `make repro`")
+            raise WorkspaceError(f"{store_file()}: no run has been tracked here yet; run `dvc repro`")
         with bind_port(HOST, self.port, range(FIRST_PORT, FIRST_PORT + PORTS)) as place:
             port = place.getsockname()[1]
         end_as_by_ctrl_c()  # and the server with it

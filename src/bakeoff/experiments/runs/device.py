@@ -111,7 +111,8 @@ def name_gpus(names: list[str]) -> str:
 
 def _name_remedy(package: str) -> str:
     if package != "tensorflow":
-        return f"{package} has no GPUs: `make GPU=1 repro` puts TensorFlow and NVIDIA's libraries in its place"
+        extra = "bakeoff's extra gpu (docs/howto/install.md), or in a clone `make GPU=1 repro`,"
+        return f"{package} has no GPUs: {extra} puts TensorFlow and NVIDIA's libraries in its place"
     pip = f"{sys.executable} -m pip" if find_spec("pip") else "uv pip"
     install = f"{pip} install 'tensorflow[and-cuda]=={library_version(package)}'"
     return f"{install} adds the libraries that it needs, as `make GPU=1 repro` does"

@@ -85,7 +85,8 @@ def _try_steps() -> TensorFlowProbe:
 def _find_problem(gpus: Sequence[Gpu], trial: TensorFlowProbe, libraries: Sequence[str], system: str) -> str | None:
     """Return what is wrong and what to do; None if all that is there is used."""
     if not trial.facts:
-        return f"TensorFlow does not work here: {trial.error}; set the environment up again with `make repro`"
+        again = "install bakeoff again (docs/howto/install.md), or in a clone run `make repro`"
+        return f"TensorFlow does not work here: {trial.error}; {again}"
     if not gpus or _sees_gpu(trial.facts):
         return None
     if not system.startswith("linux") or not libraries:
