@@ -184,4 +184,6 @@ def _load(part: OwnPart) -> Any:
         lines = [frame.lineno for frame in frames if Path(frame.filename).parent == root / FOLDER]
         line = getattr(error, "lineno", None) or (lines or [part.line])[-1]
         what = f"{type(error).__name__}: {one_line(error)}"
-        raise ConfigError(f"{part.file.as_posix()}:{line}: cannot be imported, for {what}; correct it") from None
+        is_missing = isinstance(error, ModuleNotFoundError)
+        remedy = f"install it for {sys.executable}, or correct the file" if is_missing else "correct it"
+        raise ConfigError(f"{part.file.as_posix()}:{line}: cannot be imported, for {what}; {remedy}") from None

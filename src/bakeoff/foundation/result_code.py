@@ -49,9 +49,18 @@ def deciding_files(stage: str) -> Iterator[Path]:
 
 def deciding_digest(stage: str) -> str:
     """Return a digest of all code that decides the stage's result, a workspace's own parts among it."""
+    return _digest(stage, digest_parts(stage))
+
+
+def installed_digest(stage: str) -> str:
+    """Return the digest of a workspace that has no parts of its own."""
+    return _digest(stage, b"")
+
+
+def _digest(stage: str, parts: bytes) -> str:
     content = hashlib.sha256()
     for file in deciding_files(stage):
         content.update(f"\n{file.as_posix()}\n".encode())
         content.update((PACKAGE / file).read_bytes())
-    content.update(digest_parts(stage))
+    content.update(parts)
     return content.hexdigest()

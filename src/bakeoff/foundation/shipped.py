@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bakeoff.foundation.result_code import DECIDING, PACKAGE, deciding_digest
+from bakeoff.foundation.result_code import DECIDING, PACKAGE, deciding_digest, installed_digest
 from bakeoff.foundation.workspace import CODE
 
 CODE_STAGE = "code"
@@ -75,16 +75,17 @@ def code_stage(folder: Path = Path()) -> list[str]:
 
 def code_lines() -> dict[str, str]:
     """Return what models/code.yaml holds: of each stage a digest of what decides it, code and built-in options."""
-    return {stage: _digest_with_options(stage) for stage in DECIDING}
+    return {stage: _digest_with_options(stage, deciding_digest(stage)) for stage in DECIDING}
 
 
 def code_digest() -> str:
-    """Return one digest of all that `code_lines` has."""
-    return hashlib.sha256(repr(code_lines()).encode()).hexdigest()
+    """Return one digest of what is installed. Parts of a workspace are no part of it: each commit has its own."""
+    lines = {stage: _digest_with_options(stage, installed_digest(stage)) for stage in DECIDING}
+    return hashlib.sha256(repr(lines).encode()).hexdigest()
 
 
-def _digest_with_options(stage: str) -> str:
-    digest, conf = hashlib.sha256(deciding_digest(stage).encode()), shipped_folder() / "conf"
+def _digest_with_options(stage: str, code: str) -> str:
+    digest, conf = hashlib.sha256(code.encode()), shipped_folder() / "conf"
     for path in sorted(conf.rglob("*.yaml")):
         name = path.relative_to(conf).as_posix()
         if stage == "render_config" or (stage == "build_records" and name.startswith((PRIMARY_FILE, "data/"))):

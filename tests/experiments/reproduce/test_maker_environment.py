@@ -12,6 +12,7 @@ from bakeoff.experiments.reproduce.recorded import Recorded
 from bakeoff.experiments.reproduce.rerun import CannotBeTried, _choose_python
 from bakeoff.experiments.reproduce.what_is_missing import _of_maker
 from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.foundation.own_parts import digest_parts
 from bakeoff.foundation.shipped import code_digest
 from support.messages import missing_in
 
@@ -43,6 +44,16 @@ def test_a_run_of_a_clone_or_of_the_same_code_needs_no_other_bakeoff(maker: Make
     assert replace(maker, code=code_digest()).is_here and not maker.is_here
     for run in ({}, tags(replace(maker, code=code_digest()))):
         assert [*_of_maker(Recorded("r", "8d", tags=run))] == []
+
+
+def test_an_edited_part_of_the_workspace_needs_no_other_bakeoff(
+    maker: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "parts").mkdir()
+    monkeypatch.chdir(tmp_path)
+    here = replace(maker, code=code_digest())
+    (tmp_path / "parts/own.py").write_text('SCHEDULES = {"own": 1}\n', encoding="utf-8")
+    assert digest_parts("train") and here.is_here
 
 
 def test_a_wheel_that_is_gone_or_another_is_named_with_its_place(maker: Maker, wheel: Path) -> None:

@@ -12,6 +12,7 @@ import sysconfig
 from pathlib import Path
 
 from support.imports import ROOT
+from test_recipes import read_blocks
 
 SHORT = {
     "data": "data: {use: digits, train_examples: 16, validation_examples: 8}", "model": "model: {use: ssd_tiny}",
@@ -75,6 +76,12 @@ class Machine:
         params.write_text(text, encoding="utf-8")
         self.commit(self.folder / name, "Begin")
         return self.folder / name
+
+    def add_part(self, folder: Path) -> None:
+        """Write the guide's schedule, and an option for it, into a workspace."""
+        for name, text in read_blocks("a learning-rate schedule"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
 
     def commit(self, folder: Path, message: str) -> None:
         self.run(folder, "git", "add", "--all")

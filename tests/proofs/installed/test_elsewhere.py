@@ -12,7 +12,6 @@ from proofs.faults import slurm
 from proofs.installed.machine import Machine
 from support.extra_packages import extra_packages
 from support.ray_cluster import PACKAGES, RayCluster
-from test_recipes import read_blocks
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,9 +37,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     machine.build(first=())
     machine.install("first")
     field = machine.make_workspace("field", LINES)
-    for name, text in read_blocks("a learning-rate schedule"):
-        (field / name).parent.mkdir(exist_ok=True)
-        (field / name).write_text(text, encoding="utf-8")
+    machine.add_part(field)
     assert machine.repro(field) == {"code", "build_records", "render_config", "train", "evaluate", "export"}
     machine.commit(field, "A schedule of our own, and its first run")
     return machine

@@ -25,6 +25,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     machine.build(first=(), message=MESSAGE, export=EXPORT, newer=NEWER)
     machine.install("first")
     field = machine.make_workspace("field", SHORT)
+    machine.add_part(field)
     assert machine.repro(field) == {"code", "build_records", "render_config", "train", "evaluate", "export"}
     machine.commit(field, "The first run")
     return machine
