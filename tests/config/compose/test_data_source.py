@@ -7,8 +7,20 @@ import pytest
 from bakeoff.config.compose.data_source import choose_source
 from bakeoff.foundation.errors import ConfigError
 from support.imports import ROOT
+from support.messages import missing_in
 
 PARAMS = Path("params.yaml")
+
+
+@pytest.mark.parametrize("line", ["", "data:", "data: {}", "data: {use: preset}", "data: preset"])
+@pytest.mark.parametrize("preset", ["", "experiment: demo"])
+def test_data_that_nobody_chose_are_refused_with_the_command_that_brings_them_in(
+    line: str, preset: str, place: Path
+) -> None:
+    PARAMS.write_text(f"{preset}\n{line}\nseed: 0\n")
+    with pytest.raises(ConfigError) as refused:
+        choose_source(PARAMS, ROOT / "conf")
+    assert missing_in(str(refused.value), "params.yaml", " data", "`bakeoff import ", "digits") == []
 
 
 def test_the_number_of_processes_that_build_is_no_other_source(place: Path) -> None:

@@ -162,14 +162,16 @@ class Chooser:
         return ChosenOption(use, change, by_preset, (*layers, *option)) if option else None
 
     def _note_no_option(self, group: str, key: str, asked: str | None, preset: Preset | None) -> None:
-        if preset is None and self.settings.values.get(EXPERIMENT) is not None:
+        if group != OPEN and preset is None and self.settings.values.get(EXPERIMENT) is not None:
             return  # the preset itself is what is wrong, and was noted
         if asked is None:
             why = "is missing"
-        elif preset is not None:
-            why = f"experiment {preset.name!r} leaves this group open"
+        elif (name := self.settings.values.get(EXPERIMENT)) is not None:
+            why = f"experiment {name!r} leaves this group open"
         else:
             why = f"{PRESET!r} needs an experiment"
+        if group == OPEN:
+            why += "; `bakeoff import FOLDER --name NAME` adds an option for your data"
         self._problems.add(key, f"{why}; {choices('', self._options_of(group))}")
 
     def _use(self, group: str) -> tuple[Any, dict[str, Any], str]:
