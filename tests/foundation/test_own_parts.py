@@ -125,7 +125,10 @@ def test_a_mistake_is_one_line_with_file_and_line_and_runs_nothing(text: str, pa
 @pytest.mark.parametrize(
     "text, parts",
     [
-        ("import no_such_package\nMETRICS = {'m': 1}\n", ("parts/wrong.py:1: cannot be imported", "no_such_package", sys.executable)),
+        (
+            "import no_such_package\nMETRICS = {'m': 1}\n",
+            ("parts/wrong.py:1: cannot be imported", "no_such_package", sys.executable),
+        ),
         ("METRICS = {'m': 1}\nraise SystemExit(0)\n", ("parts/wrong.py:2: cannot be imported", "SystemExit")),
         (
             "def f():\n    return 1 / 0\n\nf()\nMETRICS = {'m': 1}\n",
