@@ -51,7 +51,8 @@ def test_the_example_composes_as_the_repository_does_and_an_own_one_asks_for_dat
     with chdir(tmp_path):
         composed = compose(workspace.PARAMS, workspace.CONF)
         place = composed.place_of("lr.peak")
-    assert place.startswith("bakeoff/conf/lr/cosine")
+    assert place.startswith(f"bakeoff/conf/lr/{'cosine' if example else 'photographs'}")
+    assert composed.preset == ("demo" if example else "photographs")
     if example:
         assert composed.problems.lines == []
         assert composed.tree == compose(ROOT / "params.yaml", ROOT / "conf").tree

@@ -52,6 +52,7 @@ OWN_DATA = """\
 # The variant: a preset, and for each group what is otherwise. `use` names an option: a file of conf/<group>/, or one
 # that bakeoff has built in (conf/README.md lists them). Other keys change its values:  lr: {use: cosine, peak: 0.004}
 """
+OWN_PRESET = "experiment: photographs"
 NO_DATA = "data: # {use: NAME} once `bakeoff import FOLDER --name NAME` has written conf/data/NAME.yaml"
 ABOUT_CONF = """\
 # Your own options
@@ -177,7 +178,9 @@ def workspace_files(*, example: bool) -> dict[str, str]:
     files[(FOLDER / "README.md").as_posix()] = ABOUT_PARTS
     params = (shipped / PARAMS).read_text(encoding="utf-8")
     values = params[params.index("experiment:") :]
-    files[PARAMS.as_posix()] = OWN_DATA + (values if example else re.sub("(?m)^data:.*$", NO_DATA, values))
+    if not example:
+        values = re.sub("(?m)^data:.*$", NO_DATA, re.sub("^experiment:.*", OWN_PRESET, values))
+    files[PARAMS.as_posix()] = OWN_DATA + values
     files[PIPELINE.as_posix()] = _without_source((shipped / PIPELINE).read_text(encoding="utf-8"))
     return files
 

@@ -145,6 +145,14 @@ def test_the_recipe_for_clips_judges_every_epoch_and_writes_tensorboard(tmp_path
     assert train and train.validate_every_epochs == 1 and train.tensorboard
 
 
+def test_the_recipe_for_photographs_takes_its_steps_from_the_data_and_varies_them(tmp_path: Path) -> None:
+    run: Any = draft(tmp_path, "experiment: photographs\ndata: pascal_voc\nseed: 0\n")
+    train = run.train
+    assert (train.steps, train.epochs, train.validate_every_epochs, train.ema_decay) == (None, 100, 10, 0.99)
+    assert train.augment.turn.mirror == 0.5 and train.augment.colour and train.augment.crop
+    assert train.init.lacks and (run.lr.peak, run.model.input_size, run.export.formats[1]) == (0.001, 128, "dynamic")
+
+
 # How params.yaml, the preset and the options decide together.
 
 

@@ -148,6 +148,7 @@ PRESETS: dict[str, Given] = {
     "ftc_ssd_mobilenet_v2_fpnlite_640": ftc("ssd_mobilenet_v2_fpnlite_640x640_coco17_tpu-8", 1),
     "inception_flowers": Given(CUTOUTS, cut_out_photographs, TWO, "keras_inception_v3", as_keras_writes),
     "inception_from_scratch": Given(CUTOUTS, cut_out_photographs, TWO),
+    "photographs": Given(PHOTOGRAPHS, take_photographs, {"steps": 3, "epochs": None, "validate_every_epochs": None}),
     "s3dg_three_phases": Given(
         FILMS, film, {"phases": PHASES}, "s3dg_kinetics_600", as_kinetics, steps=6, stopped_after=3
     ),
