@@ -10,14 +10,13 @@ import zipfile
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 import pytest
 from filelock import FileLock
 
 from bakeoff.app.web import background_commands
-from bakeoff.app.web.runs import make_row
+from bakeoff.app.web.run_rows import make_row
 from bakeoff.experiments.runs import curve_drawings
 from bakeoff.experiments.runs.curve_drawings import draw_curves
 from bakeoff.experiments.runs.list_runs import known_runs
@@ -180,7 +179,7 @@ def test_a_job_that_has_begun_is_one_row_although_it_is_still_listed_as_waiting(
 def test_a_run_whose_steps_are_done_evaluates_and_has_no_time_left(page: Page, folder: Path) -> None:
     made(runs(folder), "a" * 16, State.RUNNING, steps=60, steps_done=60, seconds_left=0.0)
     [row] = [make_row(run) for run in known_runs()]
-    assert (row.left, row.remark) == ("", "all steps are done; it evaluates")
+    assert (row.left, row.doing) == ("", "evaluating")
 
 
 def test_the_note_of_a_run_of_the_queue_is_shown(page: Page, folder: Path) -> None:
@@ -190,18 +189,6 @@ def test_the_note_of_a_run_of_the_queue_is_shown(page: Page, folder: Path) -> No
     made(runs(folder), "a" * 16, State.SUCCEEDED, experiment="sweep-20260102-030405-0")
     for path in ("/models", f"/runs/{'a' * 16}"):
         assert "from &lt;the&gt; film" in page.get(path).text
-
-
-def test_resuming_waits_for_the_launcher_that_still_ends(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lock = folder / ".bakeoff/sweeps/sweep-20260102-030405/lock"
-    lock.parent.mkdir(parents=True)
-    held = FileLock(lock, thread_local=False)
-    held.acquire()
-    Timer(0.3, lambda: held.release(force=True)).start()
-    began = time.monotonic()
-    background_commands.wait_for_launcher("sweep-20260102-030405")
-    assert time.monotonic() - began >= 0.3 and not held.is_locked
-    assert "sweep-20260102-030405" in capsys.readouterr().out
 
 
 def test_a_number_has_its_interval_and_its_count(page: Page, folder: Path) -> None:

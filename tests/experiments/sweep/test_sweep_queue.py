@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from bakeoff.experiments.runs.list_runs import known_runs
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.launch import LaunchOptions
 from bakeoff.experiments.sweep.resources import Seats
 from bakeoff.experiments.sweep.sweep_manifest import JobAttempt, JobState, SweepManifest, load_manifest, one_launcher
@@ -16,12 +18,15 @@ from bakeoff.experiments.sweep.sweep_queue import (
     append_sweep,
     find_queued_sweep,
     list_queued_sweeps,
+    list_resumed_sweeps,
     remove_sweep,
+    resume_sweep,
 )
 from bakeoff.foundation import git
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import STOP_FILE
 from support.commands import run_bakeoff
+from support.made_runs import NOBODY, made
 from support.made_sweeps import states, sweep, sweep_job
 from support.messages import missing_in
 
@@ -179,6 +184,60 @@ def test_a_sweep_that_cannot_be_run_does_not_hold_up_those_behind_it(instead: In
     assert missing_in(lines[0], "sweep-1:", "manifest.json", "'version'", "leaves the queue") == []
 
 
+def test_a_run_that_waits_to_resume_is_one_run_and_goes_on_in_its_turn(instead: Instead, place: Path) -> None:
+    instead({1: "end(0)", 2: "end(0)"})
+    manifest = sweep(sweep_job(1, state=STOPPED, attempts=(JobAttempt(1.0, 2.0, STOPPED),)), sweep_job(2), id=FIRST)
+    manifest.write()
+    job = manifest.job(1).experiment
+    made(place / ".bakeoff/runs", "a" * 16, State.STOPPED, experiment=job, steps_done=50, process=NOBODY)
+    made(place / ".bakeoff/runs", "b" * 16, State.FAILED, experiment=job, ago=60, process=NOBODY)
+    assert (resume_sweep(manifest), resume_sweep(manifest)) == (1, 1)  # a second press changes nothing
+    assert list_queued_sweeps() == list_resumed_sweeps() == [FIRST]
+    resumed, second, earlier = known_runs()
+    assert (resumed.fingerprint, resumed.state, resumed.waits, resumed.status.steps_done) == (
+        "a" * 16,
+        "QUEUED",
+        False,
+        50,
+    )
+    assert second.waits and (earlier.fingerprint, earlier.state) == ("b" * 16, "FAILED")
+    resumed.stop_file.touch()
+    assert known_runs()[0].state == "STOP_REQUESTED"
+    assert run_queue().states == {STOPPED, DONE}
+    assert load_manifest(manifest.folder).job(1).why == "not started, as `bakeoff stop` asked"
+    resume_sweep(load_manifest(manifest.folder))
+    assert run_queue().states == {DONE} and list_queued_sweeps() == []
+
+
+def test_a_sweep_may_resume_while_it_still_ends_here_or_in_another_process(instead: Instead) -> None:
+    """Its place in the queue is not lost: neither to the launcher that ends, nor to one that holds its lock."""
+    instead({1: "print('now', flush=True)\nend(3)"})
+    manifest = add_queued(FIRST, 1)
+
+    class Impatient(list[str]):
+        def append(self, text: str) -> None:
+            if text == "sweep-1: now":
+                instead({1: "end(0)"})
+                resume_sweep(load_manifest(manifest.folder))
+            super().append(text)
+
+    assert run_queue(Impatient(), follow=True).states == {FAILED, DONE}
+    assert len(load_manifest(manifest.folder).job(1).attempts) == 2
+    other = add_queued(SECOND, 1)
+
+    class Ends(list[str]):
+        def append(self, text: str) -> None:
+            if "another process" in text:
+                held.close()
+            super().append(text)
+
+    with ExitStack() as held:
+        held.enter_context(one_launcher(other.folder))
+        lines = Ends()
+        assert run_queue(lines).states == {DONE}
+    assert missing_in(lines[0], SECOND, "another process", "keeps its place") == []
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -235,6 +294,17 @@ def test_the_line_is_listed_run_and_empty(bakeoff: Bakeoff, instead: Instead) ->
     assert code == 1 and "sweep-1: 1 done, 1 failed" in lines and "sweep-2: 1 done" in lines
     code, lines = bakeoff("start")
     assert code == 0 and missing_in(lines, "empty", "`bakeoff queue add lr=cosine`") == []
+
+
+def test_a_sweep_is_put_back_by_its_id_unless_it_is_done(bakeoff: Bakeoff) -> None:
+    manifest = sweep(sweep_job(1, state=STOPPED, max_minutes=5.0), id=FIRST)
+    manifest.write()
+    code, lines = bakeoff("add", "--resume", FIRST)
+    assert code == 0 and lines.startswith("sweep-1: 1 in the queue") and list_resumed_sweeps() == [FIRST]
+    sweep(sweep_job(1, state=DONE), id=SECOND).write()
+    for arguments, parts in (((SECOND,), ("sweep-2", "done")), ((FIRST, "seed=1"), ("--resume", "overrides"))):
+        code, lines = bakeoff("add", "--resume", *arguments)
+        assert code == 2 and missing_in(lines, *parts) == []
 
 
 def test_what_is_taken_out_is_not_run(bakeoff: Bakeoff) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bakeoff.app.cli import sweep_commands
 from bakeoff.app.cli.backend_option import place_at, require_place
-from bakeoff.app.cli.command_options import Command, argument, flag, group
+from bakeoff.app.cli.command_options import Command, argument, flag, group, option
 from bakeoff.app.cli.sweep import SweepQuestion, SweepRules, plan_sweep
 from bakeoff.app.cli.sweep_plan import SearchOptions
 from bakeoff.app.cli.terminal import end_as_by_ctrl_c, print_columns, print_while_heard
@@ -20,9 +20,16 @@ class AddCommand(Command):
     )
     question: SweepQuestion = group(SweepQuestion)
     yes: bool = flag("queue without asking, even if it takes more than an hour")
+    resume: str | None = option(
+        "put sweep ID back in line: its jobs that are not done go on, with the code and settings they started with",
+        "ID",
+    )
     search: SearchOptions = group(SearchOptions, *SearchOptions.title)
 
     def run(self) -> None:
+        if self.resume is not None:
+            self._resume(self.resume)
+            return
         from bakeoff.experiments.sweep.configurations import SplitOverrides
         from bakeoff.experiments.sweep.sweep_queue import add_sweep
         from bakeoff.experiments.sweep.team_quota import lock_minutes, require_minutes_to_resume
@@ -36,7 +43,27 @@ class AddCommand(Command):
             with lock_minutes():  # others may have added theirs meanwhile
                 require_minutes_to_resume(manifest)
                 place = add_sweep(manifest)
-            print_line(f"{manifest.id}: {place} in the queue; `bakeoff queue start` runs it, and what stands before it")
+            _report_place(manifest.id, place)
+
+    def _resume(self, name: str) -> None:
+        from bakeoff.experiments.sweep.sweep_manifest import find_manifest
+        from bakeoff.experiments.sweep.sweep_queue import resume_sweep
+        from bakeoff.experiments.sweep.team_quota import lock_minutes, require_minutes_to_resume
+
+        if self.overrides:
+            raise WorkspaceError("queue add --resume: must stand without overrides, for the sweep has its own")
+        manifest = find_manifest(name)
+        if not manifest.unfinished:
+            raise WorkspaceError(
+                f"{manifest.id}: all its jobs are done; `train.continue_from` trains a run for more steps"
+            )
+        with lock_minutes():
+            require_minutes_to_resume(manifest)
+            _report_place(manifest.id, resume_sweep(manifest))
+
+
+def _report_place(sweep: str, place: int) -> None:
+    print_line(f"{sweep}: {place} in the queue; `bakeoff queue start` runs it, and what stands before it")
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,8 @@ def _row(run: KnownRun) -> tuple[str, ...]:
     if status is None:
         return (short, run.state, "", "", "", "", "", "", run.unreadable)
     name = f"{status.name} ({status.experiment})" if status.experiment else status.name
-    left = format_clock(status.seconds_left) if run.state.is_live and status.seconds_left is not None else ""
+    trains = run.state.is_live and run.place is None
+    left = format_clock(status.seconds_left) if trains and status.seconds_left is not None else ""
     speed = f"{status.examples_per_second:,.0f}" if run.state.is_live and status.examples_per_second else ""
     metric = next(iter([*_headline(status), *_loss(status)]), "")
     trained = format_clock(status.training_seconds)
@@ -126,7 +127,7 @@ def _remarks(run: KnownRun) -> list[str]:
         return [run.unreadable]
     ended = [ENDS[run.status.ended_by]] if run.status.ended_by in ENDS and not run.state.is_live else []
     silent = time.time() - run.status.updated
-    is_silent = run.state.is_live and not run.waits and silent > SILENT
+    is_silent = run.state.is_live and not run.waits and run.place is None and silent > SILENT
     return [*ended, *([f"no word for {format_duration(silent)}"] if is_silent else [])]
 
 

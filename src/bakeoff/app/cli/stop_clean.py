@@ -12,7 +12,6 @@ from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import format_duration, format_names, format_size
 from bakeoff.foundation.progress import print_line
-from bakeoff.foundation.workspace import STOP_FILE
 
 if TYPE_CHECKING:
     from bakeoff.experiments.runs.cleanup import Leftover
@@ -36,8 +35,8 @@ class StopCommand(Command):
     def run(self) -> None:
         runs = _choose(self.which, everything=self.all)
         for run in runs:
-            (run.folder / STOP_FILE).touch()
-            print_line(f"{run.label}: {NOT_BEGIN if run.waits else END}")
+            run.stop_file.touch()
+            print_line(f"{run.label}: {NOT_BEGIN if run.waits or run.place else END}")
         if self.wait and State.FAILED in [_wait_for(run).state for run in runs]:
             sys.exit(SOME_FAILED)
 

@@ -38,8 +38,7 @@ ERRAND, LOG, ENDED, HELD = "errand.json", "log.txt", "ended.json", "lock"
 KEPT = 50  # errands; older ones that are over are removed
 MOST_SHOWN = 40_000  # characters of a log
 RUN_THE_QUEUE = "Run the queue"
-RESUME = ("bakeoff", "sweep", "--resume")
-SECONDS_BETWEEN_LOOKS = 0.5
+SECONDS_TO_LEAVE = 3.0  # of a process that runs the queue and has just found it empty
 QUEUE = ("bakeoff", "queue", "start", "--quiet")
 PROGRAMS = {"bakeoff": ("-m", "bakeoff"), "dvc": ("-m", "bakeoff.foundation.dvc")}  # by this Python, whatever PATH has
 
@@ -179,23 +178,14 @@ def main() -> None:
         for command in tree["commands"]:
             if tuple(command) == QUEUE and tree["title"] != RUN_THE_QUEUE:
                 begin_queue()  # in a process of its own, which ends when the queue is empty
+                time.sleep(SECONDS_TO_LEAVE)
+                begin_queue()  # somebody ran it, and did not see what was added last
                 continue
             print(f"$ {shlex.join(command)}", flush=True)
-            if tuple(command[:3]) == RESUME:
-                wait_for_launcher(command[3])
             code = subprocess.run(_argv(command), check=False, env=dvc.environment(os.environ)).returncode
             if code:
                 break
         write_whole(folder / ENDED, json.dumps({"code": code, "ended": time.time()}) + "\n")
-
-
-def wait_for_launcher(sweep: str) -> None:
-    """Wait for the launcher of a sweep, which takes a moment to end after its last run was stopped."""
-    lock = workspace.sweeps() / sweep / LOCK
-    if is_held_file(lock):
-        print(f"{sweep}: is still being run; waiting for that to end", flush=True)
-    while is_held_file(lock):
-        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def _argv(command: Sequence[str]) -> list[str]:

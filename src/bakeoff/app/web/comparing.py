@@ -11,7 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bakeoff.app.web.responses import plain, show_page, show_report
-from bakeoff.app.web.runs import find_run, make_row
+from bakeoff.app.web.run_rows import make_row
+from bakeoff.app.web.runs import find_run
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from bakeoff.app.web.datasets import option_of
 from bakeoff.app.web.model_process import ModelProcess
 from bakeoff.app.web.refusals import BadRequest, NotFound
 from bakeoff.app.web.responses import plain
-from bakeoff.app.web.runs import find_run, make_row
+from bakeoff.app.web.run_rows import make_row
+from bakeoff.app.web.runs import find_run
 from bakeoff.app.web.safe_paths import own_folder, require_file
 from bakeoff.evaluation.headline_json import FIRST
 from bakeoff.evaluation.metric_meanings import meaning_of

@@ -15,7 +15,8 @@ from bakeoff.app.web.refusals import NotFound
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
 from bakeoff.app.web.robot_zip import pack_for, read_own_device
 from bakeoff.app.web.robots import ROBOTS, Robot
-from bakeoff.app.web.runs import Row, find_run, make_row
+from bakeoff.app.web.run_rows import Row, make_row
+from bakeoff.app.web.runs import find_run
 from bakeoff.app.web.work_steps import ROBOT
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.experiments.runs.run_status import State

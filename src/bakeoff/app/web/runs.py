@@ -1,140 +1,72 @@
 """The runs: a list of all, a page of each with its curves and pictures, and what can be done with it."""
 
 import re
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with, strip_parts
+from bakeoff.app.web.background_commands import BackgroundCommand
 from bakeoff.app.web.downloads import sends_zip
 from bakeoff.app.web.refusals import NotFound
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, show_report, text_of
 from bakeoff.app.web.robot_zip import pack
+from bakeoff.app.web.run_rows import list_rows, make_first_row, make_row, name_run
 from bakeoff.app.web.safe_paths import require_file, require_inside
+from bakeoff.app.web.training_progress import (
+    RESUME,
+    Preparation,
+    find_manifest_of,
+    find_sweep,
+    is_start,
+    sweep_of,
+)
 from bakeoff.app.web.work_steps import MODELS, list_steps
 from bakeoff.experiments.runs.curve_drawings import draw_curves, read_estimate
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs, read_run
-from bakeoff.experiments.runs.run_status import State, Status, headline_of
-from bakeoff.experiments.sweep.sweep_manifest import FILE as MANIFEST
+from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.team_quota import Account, count_minutes, load_team
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.files import read_json
-from bakeoff.foundation.formatting import format_duration, format_size
+from bakeoff.foundation.formatting import format_size
 from bakeoff.foundation.html import template
-from bakeoff.learning.plan.run_length import format_done, is_endless
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID, SWEEP_EXPERIMENT
 from bakeoff.tracking.store.ui_server import HOST, read_first_address
 
 SAMPLES = "samples"  # a folder of the run, with a sheet for each validation pass
 SHEET = re.compile(r"\d{8,}\.jpg")
-ENDS = {"max_minutes": "ended by its longest time", "early_stopping": "ended early, for it got no better"}
 MLFLOW_PORTS = range(5000, 5020)
 
 
-@dataclass(frozen=True)
-class Row:
-    """A run as the list shows it."""
-
-    id: str  # the name of its folder, by which the page addresses it
-    name: str  # by which every list and every command knows it
-    state: str
-    is_live: bool
-    waits: bool
-    variant: str
-    note: str
-    experiment: str
-    steps: str
-    share: float | None  # of the steps, from 0 to 1; None of a run without an end
-    left: str
-    metric: str
-    trained: str
-    updated: str
-    remark: str
-    is_comparable: bool
-
-
-def make_row(run: KnownRun) -> Row:
-    status = run.status
-    name = _name_run(run)
-    updated = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.updated))
-    if status is None:
-        return Row(run.fingerprint, name, run.state.value, False, False, "", "", "", "", 0, "", "", "", updated,
-                   run.unreadable, False)  # fmt: skip
-    headline = headline_of(status.metrics)
-    is_left = run.state.is_live and status.seconds_left is not None and not _has_taken_all_steps(run)
-    return Row(
-        id=run.fingerprint, name=name, state=run.state.value, is_live=run.state.is_live, waits=run.waits,
-        variant=status.name, note=_find_note(run), experiment=status.experiment or "",
-        steps=format_done(status.steps_done, status.steps),
-        share=_share_done(status),
-        left=format_duration(status.seconds_left or 0.0) if is_left else "",
-        metric=f"{headline[0]} {headline[1]:.3f}" if headline else "",
-        trained=format_duration(status.training_seconds) if status.training_seconds else "",
-        updated="" if run.state.is_live else updated, remark=_describe(run),
-        is_comparable=bool(run.run_id) and not run.state.is_live and headline is not None,
-    )  # fmt: skip
-
-
-def _name_run(run: KnownRun) -> str:
-    return run.fingerprint if run.waits else (run.run_id or run.fingerprint)[:SHOWN_OF_ID]
-
-
-def _find_note(run: KnownRun) -> str:
-    """Return the note with which a run of the queue was asked for."""
-    match = SWEEP_EXPERIMENT.fullmatch(run.status.experiment or "") if run.status else None
-    file = workspace.sweeps() / match[1] / MANIFEST if match else None
-    return _read_note(file, file.stat().st_mtime_ns) if file is not None and file.is_file() else ""
-
-
-@lru_cache(maxsize=1024)
-def _read_note(file: Path, changed: int) -> str:
-    note = read_json(file).get("note")
-    return note if isinstance(note, str) else ""
-
-
-def _share_done(status: Status) -> float | None:
-    """Return the share of the steps that are done; None of a run without an end."""
-    if is_endless(status.steps):
-        return None
-    return status.steps_done / status.steps if status.steps else 0.0
-
-
-def _has_taken_all_steps(run: KnownRun) -> bool:
-    status = run.status
-    return run.state == State.RUNNING and status is not None and 0 < status.steps <= status.steps_done
-
-
-def _describe(run: KnownRun) -> str:
-    if _has_taken_all_steps(run):
-        return "all steps are done; it evaluates"
-    if run.failure:
-        return f"{run.failure.kind}: {run.failure.message}"
-    ended = run.status.ended_by if run.status and not run.state.is_live else None
-    return ENDS.get(ended or "", "")
+def find_training(name: str) -> KnownRun | Preparation:
+    """Return a run, or the training by the errand that prepares it."""
+    if not background_commands.NAME.fullmatch(name) or (errand := background_commands.load(name)) is None:
+        return find_run(name)
+    sweep = find_sweep(errand)
+    run = next((run for run in known_runs() if sweep is not None and sweep_of(run) == sweep), None)
+    if run is None and not any(map(is_start, errand.commands)):
+        raise NotFound(f"{name}: no such run; it may have been removed")
+    return run or Preparation(errand)
 
 
 def find_run(name: str) -> KnownRun:
     """Return a run by the name of its folder, or by the one that every list shows; one that has left the queue by that
     of its experiment.
     """
+    runs = known_runs()
     for root in (workspace.runs(), workspace.queued()):
         folder = require_inside(root, name)
         if "/" not in name and folder.is_dir():
-            return read_run(folder)
-    runs = known_runs()
+            return next((run for run in runs if folder in (run.folder.resolve(), run.folder)), None) or read_run(folder)
     for run in runs:
         if run.status and run.status.experiment == name:
             return run
-    called = [run for run in runs if _name_run(run) == name] if len(name) == SHOWN_OF_ID else []
+    called = [run for run in runs if name_run(run) == name] if len(name) == SHOWN_OF_ID else []
     if len(called) == 1:
         return called[0]
     raise NotFound(f"{name}: no such run; it may have been removed")
@@ -143,7 +75,7 @@ def find_run(name: str) -> KnownRun:
 def list_parts() -> dict[str, str]:
     """Return the list as parts: each row by itself, so that one that changes leaves the others alone."""
     runs = known_runs()
-    rows = [make_row(run) for run in runs]
+    rows = list_rows(runs)
     parts = {f"run-{row.id}": str(template.render("web_run_row.html.jinja", row=row)) for row in rows}
     order = " ".join(part for part in parts)
     budget = str(template.render("web_budget.html.jinja", accounts=list_accounts(runs)))
@@ -159,7 +91,7 @@ def list_accounts(runs: Sequence[KnownRun] | None = None) -> list[Account]:
 @plain
 def show_list(request: Request) -> Response:
     runs = known_runs()
-    rows = [make_row(run) for run in runs]
+    rows = list_rows(runs)
     return show_page("web_models.html.jinja", MODELS, "Models", rows=rows, accounts=list_accounts(runs))
 
 
@@ -170,24 +102,41 @@ def lead_on(request: Request) -> Response:
 
 
 def run_parts(name: str) -> dict[str, str]:
-    run = find_run(name)
-    return {"run": str(template.render("web_run_part.html.jinja", **_facts(run))), **strip_parts()}
+    training = find_training(name)
+    facts = _first_facts(training) if isinstance(training, Preparation) else _facts(training)
+    return {"run": str(template.render("web_run_part.html.jinja", **facts)), **strip_parts()}
+
+
+def _first_facts(training: Preparation) -> dict[str, Any]:
+    """Return the same of a training that has no place in the queue yet."""
+    return {
+        "row": make_first_row(training), "errand": training.errand, "memory": "", "estimate": None, "curves": [],
+        "sheets": [], "can_resume": False, "has_ended": False, "report": False, "is_judged": False,
+    }  # fmt: skip
 
 
 def _facts(run: KnownRun) -> dict[str, Any]:
     """Return what the part of a run's page that changes shows."""
     status = run.status
     return {
-        "row": make_row(run),
+        "row": (row := make_row(run)),
+        "errand": None,
         "memory": format_size(status.machine.resident_bytes) if status and status.machine.resident_bytes else "",
         "estimate": read_estimate(run.run_id),
         "curves": draw_curves(run.run_id, status.steps if status else 0),
         "sheets": list_sheets(run),
-        "can_resume": not run.state.is_live and run.state != State.SUCCEEDED and run.can_resume(),
-        "has_ended": not run.state.is_live and run.can_resume(),
+        "can_resume": can_go_on(run) and not row.waits and row.state != State.QUEUED,
+        "has_ended": not row.is_live and run.can_resume(),
         "report": report_of(run).is_file(),
-        "is_judged": run.state == State.SUCCEEDED and bool(run.run_id),
+        "is_judged": row.state == State.SUCCEEDED and bool(run.run_id),
     }
+
+
+def can_go_on(run: KnownRun) -> bool:
+    """Return whether a training can resume: one that stopped or failed, and one that is about to stop."""
+    if run.state in (State.STOP_REQUESTED, State.STOPPING):
+        return bool(sweep_of(run)) and run.place is None and not run.waits
+    return not run.state.is_live and run.state != State.SUCCEEDED and run.can_resume()
 
 
 def list_sheets(run: KnownRun) -> list[tuple[int, str]]:
@@ -204,8 +153,13 @@ def report_of(run: KnownRun) -> Path:
 
 @plain
 def show_run(request: Request) -> Response:
-    run = find_run(request.path_params["name"])
-    return show_page("web_run.html.jinja", MODELS, f"Run {make_row(run).name}", run=run, **_facts(run))
+    training = find_training(request.path_params["name"])
+    if isinstance(training, Preparation):
+        facts, address, title = _first_facts(training), training.id, "A new training"
+    else:
+        facts, address = _facts(training), request.path_params["name"]
+        title = f"Run {facts['row'].name}"
+    return show_page("web_run.html.jinja", MODELS, title, address=address, **facts)
 
 
 @plain
@@ -271,13 +225,14 @@ def act(request: Request, tree: Tree) -> Response:
     if what == "stop":
         if not run.state.is_live:
             raise WorkspaceError(f"{name} is {run.state}: it is not under way, so there is nothing to stop")
-        return answer_with(
-            background_commands.begin(key, f"Stop {name}", [["bakeoff", "stop", run.run_id or run.fingerprint]])
-        )
+        command = ["bakeoff", "stop", run.run_id or run.fingerprint]
+        return lead_to_run(run, background_commands.begin(key, f"Stop {name}", [command]))
+    if what == "resume" and can_go_on(run):
+        return lead_to_run(run, background_commands.begin(key, f"Resume {name}", _way_on(run)))
     if run.state.is_live:
         raise WorkspaceError(f"{name} is {run.state}; stop it first")
     if what == "resume":
-        return answer_with(background_commands.begin(key, f"Resume {name}", [_way_on(run)]))
+        raise WorkspaceError(f"{name} is {run.state} and has no checkpoint to go on from; train more, or start anew")
     if what == "register":
         command = ["bakeoff", "register", run.run_id or run.fingerprint]
         return answer_with(background_commands.begin(key, f"Register {name}", [command]))
@@ -294,10 +249,16 @@ def act(request: Request, tree: Tree) -> Response:
     raise WorkspaceError(f"{what!r}: must be stop, resume, register, take or remove; reload the page")
 
 
-def _way_on(run: KnownRun) -> list[str]:
-    """Return the command that trains a run to its end."""
-    match = SWEEP_EXPERIMENT.fullmatch(run.status.experiment or "") if run.status else None
-    return ["bakeoff", "sweep", "--resume", match[1], "--as-begun"] if match else ["bakeoff", "repro"]
+def lead_to_run(run: KnownRun, errand: BackgroundCommand) -> Response:
+    """Return the address of the page of a run, where what an errand does to it shows."""
+    return JSONResponse({"errand": errand.id, "goto": f"/runs/{run.fingerprint}"})
+
+
+def _way_on(run: KnownRun) -> list[Sequence[str]]:
+    """Return the commands that train a run to its end: in its turn, which comes also while something else runs."""
+    if find_manifest_of(run) is None:
+        return [["bakeoff", "repro"]]
+    return [[*RESUME, sweep_of(run)], background_commands.QUEUE]
 
 
 ROUTES = [

@@ -18,7 +18,8 @@ from bakeoff.app.web import background_commands
 from bakeoff.app.web.activity import answer_with
 from bakeoff.app.web.datasets import chosen_data, option_of, write_choice
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
-from bakeoff.app.web.runs import find_run, list_accounts, make_row
+from bakeoff.app.web.run_rows import make_row
+from bakeoff.app.web.runs import find_run, list_accounts
 from bakeoff.app.web.work_steps import count_sets
 from bakeoff.dataset.records.manifest import FILE as MANIFEST
 from bakeoff.experiments.runs.curve_drawings import draw_rate

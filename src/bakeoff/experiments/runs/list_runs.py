@@ -3,7 +3,7 @@
 import re
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class KnownRun:
     status: Status | None  # the last that its process wrote; None where it cannot be read
     failure: Failure | None = None
     unreadable: str = ""
+    place: Path | None = None  # the folder of its place in the queue, of a run that waits to resume
 
     @property
     def fingerprint(self) -> str:
@@ -41,8 +42,13 @@ class KnownRun:
 
     @property
     def waits(self) -> bool:
-        """Return whether the run waits for its turn in a sweep or in the queue."""
+        """Return whether the run waits for its first turn in a sweep or in the queue."""
         return self.status is not None and self.status.state == State.QUEUED and self.state.is_live
+
+    @property
+    def stop_file(self) -> Path:
+        """Return the file that asks it to stop, or not to begin again."""
+        return (self.place or self.folder) / STOP_FILE
 
     @property
     def label(self) -> str:
@@ -93,14 +99,23 @@ class KnownRun:
 def known_runs() -> list[KnownRun]:
     """Return the runs under way, those that wait in their order, and those that ended, the last updated first.
 
-    A job that has begun stays listed as waiting until its launcher notices that; it is one run, and under way.
+    A job that has begun stays listed as waiting until its launcher notices that; it is one run, and under way. One that
+    waits to resume is one run, too.
     """
     waiting = [run for run in map(read_run, _folders(workspace.queued())) if run.waits]
     runs = sorted(map(read_run, _folders(workspace.runs())), key=lambda run: -run.updated)
     live = [run for run in runs if run.state.is_live]
     begun = {run.status.experiment for run in live if run.status and run.status.experiment}
     waiting = [run for run in waiting if run.status and run.status.experiment not in begun]
-    return [*live, *sorted(waiting, key=lambda run: run.updated), *(run for run in runs if not run.state.is_live)]
+    ended = [run for run in runs if not run.state.is_live]
+    before = {run.status.experiment: run for run in reversed(ended) if run.status and run.status.experiment}
+    resumed = {run.folder: before[run.fingerprint] for run in waiting if run.fingerprint in before}
+    waiting = [
+        replace(resumed[run.folder], state=run.state, failure=None, place=run.folder) if run.folder in resumed else run
+        for run in sorted(waiting, key=lambda run: run.updated)
+    ]
+    going_on = {run.folder for run in resumed.values()}
+    return [*live, *waiting, *(run for run in ended if run.folder not in going_on)]
 
 
 def _folders(parent: Path) -> list[Path]:

@@ -113,7 +113,8 @@ def settle(
     if interrupted:
         return job.end(now, JobState.STOPPED, INTERRUPTED)
     last = last_run(job, known_runs())
-    if code is not None and code >= 0 and last is not None and last.state in (State.STOPPED, State.CANCELED):
+    ended = last.status.state if last is not None and last.status is not None else None  # it may wait to resume already
+    if code is not None and code >= 0 and ended in (State.STOPPED, State.CANCELED):
         return job.end(now, JobState.STOPPED, "stopped")
     return job.end(now, JobState.FAILED, _find_reason(code, last, log_end))
 

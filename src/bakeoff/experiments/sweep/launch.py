@@ -112,7 +112,7 @@ class Launch:
                 self._change(job)
                 self._report(job, f"{job.state} meanwhile{_format_reason(job)}")
                 is_repeated = is_repeated or is_passing(job)
-            if self._rules.again:
+            if self._rules.again and not self._rules.queued:
                 dequeue(job.experiment)  # this also forgets that somebody asked not to start it
             if job.state == JobState.WAITING or (is_repeated and not job.state.is_final):
                 self._queue_up(job)

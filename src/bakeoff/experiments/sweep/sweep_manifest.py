@@ -237,12 +237,16 @@ def find_manifest(name: str | None) -> SweepManifest:
     return load_manifest(workspace.sweeps() / matches[0])
 
 
+class RunElsewhere(WorkspaceError):
+    """Another process is the launcher of a sweep."""
+
+
 @contextmanager
 def one_launcher(folder: Path) -> Iterator[None]:
     """Hold the lock of a sweep's only launcher. It ends with the process, however that ends."""
     try:
         lock = FileLock(folder / LOCK).acquire(timeout=0)
     except Timeout:
-        raise WorkspaceError(f"{folder.name}: is being run by another process; wait for it or end it first") from None
+        raise RunElsewhere(f"{folder.name}: is being run by another process; wait for it or end it first") from None
     with lock:
         yield

@@ -1,0 +1,243 @@
+"""What each training does now, in words: from the click on Start, before there is a run, to its files.
+
+checking pictures -> waiting -> loading the network -> step 12 of 400 -> evaluating -> exporting -> done
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from bakeoff.app.web import background_commands
+from bakeoff.app.web.background_commands import BackgroundCommand
+from bakeoff.experiments.runs.list_runs import KnownRun
+from bakeoff.experiments.runs.run_status import State
+from bakeoff.experiments.sweep.job import JobFiles
+from bakeoff.experiments.sweep.process_group import find_noted_session
+from bakeoff.experiments.sweep.sweep_manifest import FILE as MANIFEST
+from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest, load_manifest
+from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps, list_resumed_sweeps
+from bakeoff.foundation import git, workspace
+from bakeoff.foundation.errors import BakeoffError, WorkspaceError
+from bakeoff.learning.plan.run_length import format_done
+from bakeoff.tracking.journal.entries import ParamsEntry
+from bakeoff.tracking.journal.journal import entries
+from bakeoff.tracking.journal.journal_folder import FILE as JOURNAL
+from bakeoff.tracking.results.results import parse_yaml
+from bakeoff.tracking.results.run_id import SWEEP_EXPERIMENT
+
+ADD = ("bakeoff", "queue", "add")
+RESUME = (*ADD, "--resume")
+QUEUED = re.compile(r"^(sweep-\S+): \d+ in the queue", re.MULTILINE)  # what `bakeoff queue add` prints
+STAGE = re.compile(r"Running stage '(\w+)'")  # what DVC prints
+LOG_END = 64_000  # bytes, in which the last stage is named
+WORDS = {
+    State.PREPARING: "loading the network", State.STOP_REQUESTED: "stops after this step",
+    State.STOPPING: "saving its state", State.SUCCEEDED: "done", State.CANCELED: "stopped before its first step",
+    State.TRY_AGAIN_LATER: "the machine had no room", State.FAILED: "failed",
+    State.STATE_UNSPECIFIED: "of another version",
+}  # fmt: skip
+STAGES = {
+    "build_records": "checking pictures", "render_config": "checking settings", "evaluate": "evaluating",
+    "export": "exporting",
+}  # fmt: skip
+PREPARATIONS = (  # beginnings of commands, and what they do
+    (("dvc", "repro"), "checking pictures"), (("bakeoff", "weights"), "making weights to start from"),
+    (ADD, "planning"), (("bakeoff", "queue"), "waiting"),
+)  # fmt: skip
+AT_FIRST = "taking in the pictures"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a training does."""
+
+    words: str
+    state: State  # by ftc-ml's names
+    trains: bool = False  # whether steps are being taken, so that a time is left
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A training that was started on the page, and has no place in the queue yet."""
+
+    errand: BackgroundCommand
+
+    @property
+    def id(self) -> str:
+        return self.errand.id
+
+    @property
+    def note(self) -> str:
+        return self._option("--note=")
+
+    @property
+    def data(self) -> str:
+        return self.errand.title.rpartition(" on ")[2]
+
+    @property
+    def network(self) -> str:
+        return self._option("model=")
+
+    @property
+    def step(self) -> Step:
+        if self.errand.state != "runs":
+            return Step("failed" if self.errand.state == "failed" else "cut short", State.FAILED)
+        under_way = [line[2:] for line in self.errand.log.splitlines() if line.startswith("$ ")]
+        command = tuple(under_way[-1].split()) if under_way else ()
+        words = next((words for start, words in PREPARATIONS if command[: len(start)] == start), AT_FIRST)
+        return Step(words, State.PREPARING)
+
+    def _option(self, start: str) -> str:
+        [command] = [one for one in self.errand.commands if is_start(one)]
+        return next((part.removeprefix(start) for part in command if part.startswith(start)), "")
+
+
+def is_start(command: tuple[str, ...]) -> bool:
+    """Return whether a command puts a new training into the queue."""
+    return command[:3] == ADD and command[:4] != RESUME
+
+
+def find_sweep(errand: BackgroundCommand) -> str | None:
+    """Return the sweep that an errand of Train has put into the queue."""
+    found = QUEUED.findall(errand.log) if any(map(is_start, errand.commands)) else []
+    return found[-1] if found else None
+
+
+def list_preparations() -> list[Preparation]:
+    """Return the trainings that have no place in the queue yet, and those that did not get one, the newest first."""
+    errands = (one for one in background_commands.list_recent() if any(map(is_start, one.commands)))
+    return [Preparation(errand) for errand in errands if errand.state != "done" and find_sweep(errand) is None]
+
+
+class QueueView:
+    """The queue as it is now, read once for all rows of a list."""
+
+    @cached_property
+    def waiting(self) -> list[str]:
+        return list_queued_sweeps()
+
+    @cached_property
+    def resumed(self) -> set[str]:
+        """Return the sweeps that wait to go on, or are being put into the queue for that."""
+        errands = (one for one in background_commands.list_recent(8) if one.state == "runs")
+        asked = {command[4] for one in errands for command in one.commands if command[:4] == RESUME}
+        return {*list_resumed_sweeps(), *asked}
+
+    def find_step(self, run: KnownRun) -> Step:
+        status, state = run.status, run.state
+        if status is None:
+            return Step(WORDS[state], state)
+        sweep = sweep_of(run)
+        if run.place is not None or (sweep in self.resumed and not state.is_live):
+            place = "" if state == State.STOP_REQUESTED else self._describe_place(sweep)
+            words = f"waits to go on from step {status.steps_done:,}{place}"
+            return Step(words, state if run.place else State.QUEUED)
+        if run.waits:
+            asked = state == State.STOP_REQUESTED
+            return Step("will not begin" if asked else f"waiting{self._describe_place(sweep)}", state)
+        if state == State.RUNNING:
+            if 0 < status.steps <= status.steps_done:
+                return Step("evaluating", state)
+            return Step(f"step {format_done(status.steps_done, status.steps)}", state, trains=True)
+        if state in (State.SUCCEEDED, State.STOPPED) and (stage := find_later_stage(run)):
+            return Step(STAGES.get(stage, "finishing"), State.RUNNING)
+        if state == State.STOPPED:
+            return Step(f"stopped at step {format_done(status.steps_done, status.steps)}", state)
+        return Step(WORDS.get(state, ""), state)
+
+    def _describe_place(self, sweep: str) -> str:
+        before = self.waiting.index(sweep) if sweep in self.waiting else 0
+        return f", {before} before it" if before else ""
+
+
+def sweep_of(run: KnownRun) -> str:
+    """Return the sweep that a run belongs to; "" of one that `bakeoff repro` trains."""
+    match = SWEEP_EXPERIMENT.fullmatch(run.status.experiment or "") if run.status else None
+    return match[1] if match else ""
+
+
+def find_manifest_of(run: KnownRun) -> SweepManifest | None:
+    file = workspace.sweeps() / sweep_of(run) / MANIFEST
+    return _load(sweep_of(run), file.stat().st_mtime_ns) if sweep_of(run) and file.is_file() else None
+
+
+def find_job(run: KnownRun) -> SweepJob | None:
+    manifest = find_manifest_of(run)
+    experiment = run.status.experiment if run.status else None
+    return next((job for job in manifest.jobs if job.experiment == experiment), None) if manifest else None
+
+
+@lru_cache(maxsize=1024)
+def _load(sweep: str, changed: int) -> SweepManifest | None:
+    try:
+        return load_manifest(workspace.sweeps() / sweep)
+    except WorkspaceError:
+        return None
+
+
+def find_later_stage(run: KnownRun) -> str:
+    """Return the stage that the job of a run is at after its training; "" once the job is over."""
+    job = find_job(run)
+    if job is None or job.state != JobState.RUNNING:
+        return ""
+    files = JobFiles(workspace.sweeps() / sweep_of(run), job.number)
+    if find_noted_session(files.process) is None:
+        return ""
+    try:
+        with files.log.open("rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - LOG_END))
+            stages = STAGE.findall(log.read().decode("utf-8", "replace"))
+    except OSError:
+        return ""
+    return stages[-1] if stages else ""
+
+
+@dataclass(frozen=True)
+class RunSource:
+    """What a run is: the data that it learns from, and the network."""
+
+    data: str = ""
+    network: str = ""
+    examples: int | None = None  # that it learns from
+    robot: str = ""  # the device that its files are for
+
+
+def find_source(run: KnownRun) -> RunSource:
+    """Return what is known of a run by its journal, else by the sweep that it belongs to."""
+    network = run.status.name.partition(" · ")[0] if run.status else ""
+    params = read_params(run.run_id)
+    if "variant.data" in params:
+        count, device = params.get("derived.train_examples", ""), params.get("export.device", "None")
+        examples, robot = int(count) if count.isdecimal() else None, "" if device == "None" else device
+        return RunSource(params["variant.data"], params.get("variant.model", network), examples, robot)
+    manifest, job = find_manifest_of(run), find_job(run)
+    if manifest is None or job is None:
+        return RunSource(network=network)
+    return RunSource(job.varied.get("data") or _read_snapshot(manifest.snapshot), network)
+
+
+def read_params(run_id: str) -> dict[str, str]:
+    """Return a run's settings as its journal has them; nothing as long as there is none."""
+    file = workspace.journals() / run_id / JOURNAL
+    if not run_id or not file.is_file():
+        return {}
+    if run_id not in _params:
+        first = next((entry for entry, _ in entries(file.parent) if isinstance(entry, ParamsEntry)), None)
+        if first is None:
+            return {}
+        _params[run_id] = dict(first.values)  # they stay as they are
+    return _params[run_id]
+
+
+_params: dict[str, dict[str, str]] = {}
+
+
+@lru_cache(maxsize=256)
+def _read_snapshot(commit: str) -> str:
+    """Return the data that params.yaml chose in a commit."""
+    try:
+        choice = parse_yaml(git.file_at(commit, workspace.PARAMS.as_posix())).get("data")
+    except (BakeoffError, AttributeError):
+        return ""
+    return str(choice.get("use", "")) if isinstance(choice, dict) else str(choice or "")
