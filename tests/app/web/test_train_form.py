@@ -8,7 +8,8 @@ import pytest
 
 from bakeoff.app.web import train_form
 from bakeoff.app.web.datasets import chosen_data, write_choice
-from bakeoff.app.web.train_form import Mistakes, prepare, read_form, sort_mistakes
+from bakeoff.app.web.train_form import prepare
+from bakeoff.app.web.train_request import Mistakes, read_form, sort_mistakes
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.sweep_queue import add_sweep
 from bakeoff.foundation.errors import ConfigError

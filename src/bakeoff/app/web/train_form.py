@@ -1,11 +1,9 @@
 """A form over the options of the command line: it shows what `bakeoff plan` prints, and Start puts the run in line."""
 
-import re
 import shlex
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
@@ -15,11 +13,21 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
-from bakeoff.app.web.activity import answer_with
-from bakeoff.app.web.datasets import chosen_data, option_of, write_choice
+from bakeoff.app.web.background_commands import BackgroundCommand
+from bakeoff.app.web.datasets import chosen_data, list_datasets, option_of, write_choice
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
+from bakeoff.app.web.robots import ROBOTS
 from bakeoff.app.web.run_rows import make_row
 from bakeoff.app.web.runs import find_run, list_accounts
+from bakeoff.app.web.train_costs import describe_choice, describe_plan, list_choices, render_choices
+from bakeoff.app.web.train_request import KEYS, Wanted, list_options, read_form, sort_mistakes
+from bakeoff.app.web.training_progress import find_source
+from bakeoff.app.web.training_recipes import (
+    ZOO,
+    TrainingData,
+    describe_data,
+    find_earlier_result,
+)
 from bakeoff.app.web.work_steps import count_sets
 from bakeoff.dataset.records.manifest import FILE as MANIFEST
 from bakeoff.experiments.runs.curve_drawings import draw_rate
@@ -28,22 +36,11 @@ from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.sweep_manifest import load_manifest
 from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps
 from bakeoff.experiments.sweep.team_quota import PERSON, require_minutes
-from bakeoff.foundation import shipped, workspace
+from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
-from bakeoff.foundation.html import template
 from bakeoff.learning.plan.run_length import UNLIMITED, is_endless
 from bakeoff.tracking.results.run_id import SWEEP_EXPERIMENT
 
-KEYS = {  # the key that each field of the form sets; "" is the value of params.yaml or of the preset
-    "data": "data", "recipe": "experiment", "model": "model", "steps": "train.steps", "epochs": "train.epochs",
-    "batch": "train.batch_size", "minutes": "train.max_minutes", "weights": "train.init.weights",
-    "more": "train.continue_from",
-}  # fmt: skip
-NUMBERS = ("steps", "epochs", "batch", "minutes")
-NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?|auto")
-REFUSED_HERE = re.compile(r"(track\b|hydra\b|.*@)")  # where copies go and what Hydra loads are not the page's to choose
-BARE = re.compile(r"[\w./:@+-]*")  # what Hydra takes for a text as it stands
-FIELD_OF = {**{key: field for field, key in KEYS.items()}, "train": "steps", PERSON: PERSON}
 UNBUILT = "<p>No records have been built yet. Start builds them first, and then checks the form.</p>"
 AGAIN = "<p>This plan takes longer: a network is built, or batch sizes are tried. It will appear here.</p>"
 PATIENCE_S = 4.0  # a request waits so long for a plan
@@ -97,91 +94,48 @@ class Plans:
 _plans = Plans()
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The training that a form asks for."""
-
-    fields: dict[str, str]
-    others: tuple[str, ...] = ()
-    note: str = ""
-    person: str = ""  # whose minutes it uses
-
-    @property
-    def overrides(self) -> list[str]:
-        """Return the changes as `bakeoff plan` and `bakeoff queue add` take them, all but the data."""
-        return [f"{KEYS[name]}={_quote(value)}" for name, value in self.fields.items() if value and name != "data"] + [
-            *self.others
-        ]
-
-    @property
-    def data(self) -> str:
-        return self.fields.get("data") or chosen_data()
-
-
-class Mistakes(BakeoffError):
-    """What is wrong with fields of the form, by field; what belongs to none is under ""."""
-
-    def __init__(self, by_field: dict[str, str]) -> None:
-        self.by_field = by_field
-        super().__init__("\n".join(by_field.values()))
-
-
-def read_form(tree: Tree) -> Wanted:
-    """Return the training that a form asks for. Raises Mistakes for values that the command line cannot hold."""
-    fields = {name: text_of(tree, name) for name in KEYS}
-    wrong = {
-        name: f"must be a number above 0, got {fields[name]!r}"
-        for name in NUMBERS
-        if fields[name] and not NUMBER.fullmatch(fields[name]) and (name, fields[name]) != ("steps", UNLIMITED)
-    }
-    for name, group in (("data", "data"), ("recipe", "experiment"), ("model", "model")):
-        if fields[name] and fields[name] not in list_options(group):
-            wrong[name] = f"no such option {fields[name]!r} in conf/{group}/"
-    if fields["steps"] and fields["epochs"]:
-        wrong["epochs"] = "set either steps or epochs; leave one of them empty"
-    try:
-        others = shlex.split(text_of(tree, "others"))
-    except ValueError as error:
-        others, wrong["others"] = [], f"cannot be read: {error}; close the quote"
-    if odd := [text for text in others if text.startswith("-") or not ("=" in text or text.startswith("~"))]:
-        wrong["others"] = f"must be changes such as lr.peak=0.01, got {odd[0]!r}"
-    keys = {override.lstrip("+~").partition("=")[0] for override in others}
-    if keys & {"data", "data.use"}:
-        wrong["others"] = "must not change the data; choose them above"
-    if refused := [key for key in sorted(keys) if REFUSED_HERE.match(key)]:
-        wrong["others"] = f"must not change {refused[0]} from here; params.yaml and the command line can"
-    for name, value in (*fields.items(), ("others", " ".join(others))):
-        if "${" in value:
-            wrong[name] = "must not hold ${…}; params.yaml can refer to other values"
-    if wrong:
-        raise Mistakes(wrong)
-    return Wanted(fields, tuple(others), " ".join(text_of(tree, "note").split()), text_of(tree, PERSON))
-
-
-def list_options(group: str) -> list[str]:
-    return shipped.list_options(workspace.CONF, group)
-
-
-def _quote(value: str) -> str:
-    if BARE.fullmatch(value):
-        return value
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 @plain
 def show_form(request: Request) -> Response:
-    more = request.query_params.get("more")
-    given = dict.fromkeys([*KEYS, "others", "note", PERSON], "") | {
-        "data": request.query_params.get("data") or _propose_data()
+    asked, runs = request.query_params, known_runs()
+    more = asked.get("more")
+    data = asked.get("data") or _propose_data()
+    known = describe_data(data)
+    given = dict.fromkeys([*KEYS, "others", "note", PERSON], "") | {"data": data}
+    given |= {
+        "robot": asked.get("robot", _last_robot(runs)),
+        "length": asked.get("length", _propose_length(known, runs)),
     }
     run = find_run(more) if more else None
     if run is not None:
-        given |= _continued(run)
+        given |= {"robot": "", "length": "", **_continued(run)}
     return show_page(
-        "web_train.html.jinja", "/train", "Train", given=given, data=list_options("data"), chosen=chosen_data(),
-        recipes=list_options("experiment"), models=list_options("model"), starts=_list_starts(),
+        "web_train.html.jinja", "/train", "Train", given=given, data=_list_data(given["data"]), chosen=chosen_data(),
+        presets=list_options("experiment"), starts=_list_starts(), robots=ROBOTS.values(),
         more=make_row(run) if run else None, accounts=list_accounts(),
+        **list_choices(given["robot"], known, runs),
     )  # fmt: skip
+
+
+def _list_data(given: str) -> list[str]:
+    """Return the options that have files here, and the chosen one."""
+    there = set(list_datasets())
+    for name in list(there):
+        merged: Any = option_of(name).get("merge")
+        if isinstance(merged, list) and not {*merged} <= there:
+            there.remove(name)
+    return sorted(there | ({given, chosen_data()} & set(list_options("data"))))
+
+
+def _last_robot(runs: Sequence[KnownRun]) -> str:
+    """Return the robot that the last run was for."""
+    return next((robot for run in runs if (robot := find_source(run).robot) in ROBOTS), "")
+
+
+def _propose_length(data: TrainingData, runs: Sequence[KnownRun]) -> str:
+    """Return the quick look for data that nothing has learnt from yet, else the recipe for a good model."""
+    if data.is_drawn:
+        return ""
+    return "quick" if find_earlier_result(data.name, "", runs) is None else "good"
 
 
 def _propose_data() -> str:
@@ -233,26 +187,29 @@ def _list_starts() -> list[tuple[str, str]]:
 
 @changes
 def send_plan(request: Request, tree: Tree) -> Response:
-    """Return what `bakeoff plan` prints for the form, or the mistakes of its fields."""
+    """Return what the training of the form will take, or the mistakes of its fields; and what there is to choose."""
+    shown: Tree = {"problems": {}}
     try:
         wanted = read_form(tree)
+        shown |= render_choices(wanted.robot, describe_data(wanted.fields["data"]), text_of(tree, "length"))
         html = _check(wanted)
     except StillPlanning:
-        return JSONResponse({"problems": {}, "html": AGAIN, "again": True})
+        return JSONResponse({**shown, "html": AGAIN, "again": True})
     except BakeoffError as error:
-        return JSONResponse({"problems": sort_mistakes(error, text_of(tree, "others"))})
-    return JSONResponse({"problems": {}, "html": str(html)})
+        return JSONResponse({**shown, "problems": sort_mistakes(error, text_of(tree, "others"))})
+    return JSONResponse({**shown, "html": str(html)})
 
 
 def _check(wanted: Wanted) -> str:
     """Return what `bakeoff plan` prints for a form. Raises BakeoffError for what `bakeoff queue add` would refuse, as
     far as that can be known before records are built.
     """
-    if (workspace.RECORDS / MANIFEST).is_file():
+    known = describe_data(wanted.fields["data"])
+    if (workspace.RECORDS / MANIFEST).is_file() and (wanted.choice is None or known.manifest is not None):
         return _plans.ask(wanted)
     minutes = wanted.fields["minutes"]
     require_minutes([float(minutes)] if minutes else [], wanted.person)
-    return UNBUILT
+    return describe_choice(wanted.choice, known) if wanted.choice else UNBUILT
 
 
 def _describe(wanted: Wanted) -> str:
@@ -263,29 +220,13 @@ def _describe(wanted: Wanted) -> str:
     from bakeoff.experiments.planning.time_estimate import TRAIN
     from bakeoff.learning.plan.phases import plan_phases
 
-    overrides = [f"data={wanted.data}", *wanted.overrides] if wanted.data != chosen_data() else wanted.overrides
+    overrides = [f"data={wanted.data}", *wanted.planned] if wanted.data != chosen_data() else wanted.planned
     plan, run = make_plan(overrides), read_variant(overrides=overrides).whole()
     require_minutes([run.train.max_minutes] if plan.stages[TRAIN] == RUNS else [], wanted.person)
-    return template.render(
-        "web_plan.html.jinja", name=plan.name, rows=list_rows(plan), warnings=plan.warnings,
-        rate=draw_rate(plan_phases(run)), lines=[f"bakeoff plan {shlex.join(overrides)}".strip()],
+    return describe_plan(
+        plan, wanted.choice, wanted.data, rate=draw_rate(plan_phases(run)), rows=[*list_rows(plan)],
+        lines=[f"bakeoff plan {shlex.join(overrides)}".strip()], person=wanted.person,
     )  # fmt: skip
-
-
-def sort_mistakes(error: BakeoffError, others: str = "") -> dict[str, str]:
-    """Return the lines of an error by the field whose key they name; what names none is under "".
-
-    `others` are the changes that were typed as on the command line.
-    """
-    if isinstance(error, Mistakes):
-        return error.by_field
-    messages: dict[str, list[str]] = {}
-    for line in str(error).splitlines():
-        message = re.sub(r"^[^\s:]*(?: line)?(?::\d+)?: (?=[a-z_]+[.:\w]*: )", "", line)
-        key = message.partition(":")[0]
-        field = FIELD_OF.get(key) or ("others" if f"{key}=" in others else "")
-        messages.setdefault(field, []).append(message if field else line)
-    return {field: "\n".join(lines) for field, lines in messages.items()}
 
 
 @changes
@@ -296,7 +237,7 @@ def start(request: Request, tree: Tree) -> Response:
         options = [f"--{name}={text}" for name, text in (("note", wanted.note), (PERSON, wanted.person)) if text]
         add = ["bakeoff", "queue", "add", *wanted.overrides, *options, "--yes"]
         if (same := background_commands.find(text_of(tree, "key"), add)) is not None:
-            return answer_with(same)
+            return lead_to(same)
         _check(wanted)
         _refuse_another(wanted)
     except StillPlanning:
@@ -305,9 +246,25 @@ def start(request: Request, tree: Tree) -> Response:
         return JSONResponse({"problems": sort_mistakes(error, text_of(tree, "others")), "problem": str(error)}, 400)
     notes = write_choice(wanted.data)
     commands = prepare(wanted.data)
+    if wanted.choice is not None and (start := wanted.choice.start) and f"train.init.weights=zoo/{start}" in add:
+        commands += fetch_start(start, is_made=wanted.choice.makes_start)
     commands += [add, [*background_commands.QUEUE]]
     title = f"Train on {wanted.data}"
-    return answer_with(background_commands.begin(text_of(tree, "key"), title, commands, notes=notes, after="/models"))
+    return lead_to(background_commands.begin(text_of(tree, "key"), title, commands, notes=notes, after="/models"))
+
+
+def lead_to(errand: BackgroundCommand) -> Response:
+    """Return the address of the page of a training, which it has from the click on."""
+    return JSONResponse({"errand": errand.id, "goto": f"/runs/{errand.id}"})
+
+
+def fetch_start(start: str, *, is_made: bool) -> list[list[str]]:
+    """Return the commands after which jobs find the weights that a training starts from."""
+    folder = (ZOO / start).as_posix()
+    commands = [["bakeoff", "weights", "get", start]] if is_made else []
+    if not Path(f"{folder}.dvc").is_file():
+        commands += [["dvc", "add", folder], ["git", "add", f"{folder}.dvc", (ZOO / ".gitignore").as_posix()]]
+    return commands
 
 
 def _refuse_another(wanted: Wanted) -> None:

@@ -5,8 +5,11 @@ checking pictures -> waiting -> loading the network -> step 12 of 400 -> evaluat
 
 import os
 import re
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.background_commands import BackgroundCommand
@@ -49,7 +52,7 @@ AT_FIRST = "taking in the pictures"
 
 
 @dataclass(frozen=True)
-class Step:
+class Activity:
     """What a training does."""
 
     words: str
@@ -80,13 +83,13 @@ class Preparation:
         return self._option("model=")
 
     @property
-    def step(self) -> Step:
+    def step(self) -> Activity:
         if self.errand.state != "runs":
-            return Step("failed" if self.errand.state == "failed" else "cut short", State.FAILED)
+            return Activity("failed" if self.errand.state == "failed" else "cut short", State.FAILED)
         under_way = [line[2:] for line in self.errand.log.splitlines() if line.startswith("$ ")]
         command = tuple(under_way[-1].split()) if under_way else ()
         words = next((words for start, words in PREPARATIONS if command[: len(start)] == start), AT_FIRST)
-        return Step(words, State.PREPARING)
+        return Activity(words, State.PREPARING)
 
     def _option(self, start: str) -> str:
         [command] = [one for one in self.errand.commands if is_start(one)]
@@ -124,27 +127,27 @@ class QueueView:
         asked = {command[4] for one in errands for command in one.commands if command[:4] == RESUME}
         return {*list_resumed_sweeps(), *asked}
 
-    def find_step(self, run: KnownRun) -> Step:
+    def find_step(self, run: KnownRun) -> Activity:
         status, state = run.status, run.state
         if status is None:
-            return Step(WORDS[state], state)
+            return Activity(WORDS[state], state)
         sweep = sweep_of(run)
         if run.place is not None or (sweep in self.resumed and not state.is_live):
             place = "" if state == State.STOP_REQUESTED else self._describe_place(sweep)
             words = f"waits to go on from step {status.steps_done:,}{place}"
-            return Step(words, state if run.place else State.QUEUED)
+            return Activity(words, state if run.place else State.QUEUED)
         if run.waits:
             asked = state == State.STOP_REQUESTED
-            return Step("will not begin" if asked else f"waiting{self._describe_place(sweep)}", state)
+            return Activity("will not begin" if asked else f"waiting{self._describe_place(sweep)}", state)
         if state == State.RUNNING:
             if 0 < status.steps <= status.steps_done:
-                return Step("evaluating", state)
-            return Step(f"step {format_done(status.steps_done, status.steps)}", state, trains=True)
+                return Activity("evaluating", state)
+            return Activity(f"step {format_done(status.steps_done, status.steps)}", state, trains=True)
         if state in (State.SUCCEEDED, State.STOPPED) and (stage := find_later_stage(run)):
-            return Step(STAGES.get(stage, "finishing"), State.RUNNING)
+            return Activity(STAGES.get(stage, "finishing"), State.RUNNING)
         if state == State.STOPPED:
-            return Step(f"stopped at step {format_done(status.steps_done, status.steps)}", state)
-        return Step(WORDS.get(state, ""), state)
+            return Activity(f"stopped at step {format_done(status.steps_done, status.steps)}", state)
+        return Activity(WORDS.get(state, ""), state)
 
     def _describe_place(self, sweep: str) -> str:
         before = self.waiting.index(sweep) if sweep in self.waiting else 0
@@ -219,18 +222,20 @@ def find_source(run: KnownRun) -> RunSource:
 
 def read_params(run_id: str) -> dict[str, str]:
     """Return a run's settings as its journal has them; nothing as long as there is none."""
-    file = workspace.journals() / run_id / JOURNAL
+    file = (workspace.journals() / run_id / JOURNAL).absolute()
     if not run_id or not file.is_file():
         return {}
-    if run_id not in _params:
-        first = next((entry for entry, _ in entries(file.parent) if isinstance(entry, ParamsEntry)), None)
+    if file not in _params:
+        every: Any = entries(file.parent)
+        with closing(every) as read:
+            first = next((entry for entry, _ in read if isinstance(entry, ParamsEntry)), None)
         if first is None:
             return {}
-        _params[run_id] = dict(first.values)  # they stay as they are
-    return _params[run_id]
+        _params[file] = dict(first.values)  # they stay as they are
+    return _params[file]
 
 
-_params: dict[str, dict[str, str]] = {}
+_params: dict[Path, dict[str, str]] = {}
 
 
 @lru_cache(maxsize=256)

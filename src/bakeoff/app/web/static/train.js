@@ -16,20 +16,42 @@ function show(problems) {
 
 let timer = 0, isAsking = false, isStale = false;
 
+// Of an older plan and older mistakes nothing stays in sight while a new one is made.
+function clear() {
+  show({});
+  plan.innerHTML = '<p class="soft">One moment: `bakeoff plan` is asked.</p>';
+}
+
+// The recipes and the networks that fit the robot and the data, with what was chosen before.
+function offer(answer) {
+  const cards = document.getElementById('recipes');
+  if (answer.recipes && cards) {
+    const focused = cards.contains(document.activeElement) ? document.activeElement.value : null;
+    cards.outerHTML = answer.recipes;
+    if (focused !== null) form.querySelector(`#recipes input[value="${focused}"]`)?.focus({ preventScroll: true });
+  }
+  if (answer.models) {
+    const select = form.elements.model, chosen = select.value;
+    const wanted = [['', select.options[0].text], ...answer.models];
+    if (wanted.map(String).join() !== [...select.options].map(one => [one.value, one.text].join()).join()) {
+      select.replaceChildren(...wanted.map(([value, words]) => new Option(words, value, false, value === chosen)));
+    }
+  }
+}
+
 async function look() {
   if (isAsking) {
     isStale = true;
     return;
   }
   isAsking = true;
-  plan.classList.add('stale');
   const answer = await ask('/train/plan', { json: read() });
   isAsking = false;
-  if (answer) {
+  if (answer && !isStale) {
+    offer(answer);
     show(answer.problems);
-    if (answer.html) plan.innerHTML = answer.html;
-    plan.classList.toggle('stale', !answer.html || Boolean(answer.again));
-  }
+    plan.innerHTML = answer.html ?? '<p class="soft">Something is to be corrected first.</p>';
+  } else if (!answer) plan.textContent = '';
   if (isStale) {
     isStale = false;
     look();
@@ -42,6 +64,8 @@ if (!history.state?.key) keep(makeKey());
 form.addEventListener('input', () => {
   keep(makeKey()); // another training than the one that was started before
   clearTimeout(timer);
+  clear();
+  if (isAsking) isStale = true;
   timer = setTimeout(look, PAUSE);
 });
 
