@@ -112,6 +112,8 @@ def test_weights_that_are_here_are_started_from_and_others_are_made_if_there_is_
     assert quick and good and (quick.start, quick.makes_start) == ("", False)
     assert (good.start, good.makes_start) == ("drawn_ssd_small", True)
     assert ("lr.peak", "0.003") in quick.start_overrides  # the rate of random weights
+    points = choose(QUICK, "photonvision_rubik", PHOTOS, ())
+    assert points and ("lr.peak", "0.008") in points.start_overrides
     label(workspace, 50, 100)
     wanted = read_form({"data": "field", "length": "good"})
     assert "train.init.weights=zoo/drawn_ssd_small" in wanted.overrides

@@ -30,10 +30,15 @@ from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.errors import BakeoffError
 from bakeoff.importing.weights.weights_catalogue import read_catalogue
 
+Pairs = tuple[tuple[str, str], ...]  # keys and values of overrides
 DETECTION = "detection"
 DRAWN = "digit_scenes"  # the demo's data, which have a recipe of their own
 PRESETS = {DETECTION: "photographs", "classification": "demo_images", "video": "demo_clips"}
 FIRST_CHOICE = {DETECTION: ("ssd_small", "point_nano"), "classification": ("cnn_small",), "video": ("clip_small",)}
+FROM_RANDOM: Mapping[str, Pairs] = {  # what networks want that start from random weights
+    "ssd_small": (("lr.peak", "0.003"),),
+    **dict.fromkeys(("point_nano_128", "point_nano", "point_small"), (("lr.peak", "0.008"), ("optimizer", "adam"))),
+}
 FROM_COCO = "ssd_mobilenet_v2_fpnlite_320"  # better than a small network, if its weights are here and time allows
 OWN_START = "drawn_ssd_small"  # that `bakeoff weights get` makes
 ZOO = workspace.WEIGHTS / "zoo"
@@ -117,17 +122,17 @@ class Choice:
     makes_start: bool  # which are not there yet
     seconds: float
     pace_from: str
-    overrides: tuple[tuple[str, str], ...]  # key and value
+    overrides: Pairs
 
     @property
     def epochs(self) -> float:
         return self.steps * self.batch / max(1, self.examples)
 
     @property
-    def start_overrides(self) -> tuple[tuple[str, str], ...]:
+    def start_overrides(self) -> Pairs:
         """Return the changes that name the first weights, which a plan cannot have before they are made."""
         if not self.start:
-            return (("lr.peak", "0.003"),) if self.network == FIRST_CHOICE[DETECTION][0] else ()
+            return FROM_RANDOM.get(self.network, ()) if "experiment" in dict(self.overrides) else ()
         return (("train.init.weights", f"zoo/{self.start}"), ("train.init.warm_start", "[backbone,neck]"))
 
 
