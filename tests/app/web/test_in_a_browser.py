@@ -174,16 +174,18 @@ async def press_often(address: str) -> None:
     async with load("browser").chromium(WIDTHS[1], HEIGHT) as page:
         for times in (2, 1):
             await page.call("Page.navigate", url=f"{address}/train")
-            await page.wait_for("document.readyState === 'complete' && !!document.querySelector('#plan:not(.stale) p')")
+            await page.wait_for(
+                "document.readyState === 'complete' && !!document.querySelector('#plan :is(p, table)')"
+            )
             await page.see(f"{start}.click();" * times)
-            await page.wait_for("location.pathname.startsWith('/activity/')")
+            await page.wait_for("location.pathname.startsWith('/runs/')")
             if times == 2:
                 first = await page.see("location.pathname")
                 await page.see("history.back()")
                 await page.wait_for(f"document.readyState === 'complete' && !!{start}")
-                await page.wait_for("!!document.querySelector('#plan:not(.stale) p')")
+                await page.wait_for("!!document.querySelector('#plan :is(p, table)')")
                 await page.see(f"{start}.click()")
-                await page.wait_for("location.pathname.startsWith('/activity/')")
+                await page.wait_for("location.pathname.startsWith('/runs/')")
             assert await page.see("location.pathname") == first
 
 

@@ -80,7 +80,7 @@ def test_a_training_is_one_row_and_one_page_from_the_click_on(page: Page, folder
 def test_a_start_that_fails_says_why_and_leads_back(page: Page, folder: Path) -> None:
     begin_errand("$ dvc repro build_records\nbuild_records: field: no labels\n", code=2)
     row = only_row()
-    assert (row.state, row.doing, row.remark) == ("FAILED", "failed", "build_records: field: no labels")
+    assert (row.state, row.doing, row.remark) == ("FAILED", "", "build_records: field: no labels")
     assert missing_in(page.get(f"/runs/{ERRAND}").text, "no labels", f"/activity/{ERRAND}", "Try again") == []
 
 

@@ -195,6 +195,13 @@ def test_the_form_offers_what_fits_the_task_and_the_robot(page: Page, workspace:
     assert missing_in(answer["html"], *figures) == []
 
 
+def test_a_run_is_continued_with_its_own_settings_and_no_recipe(page: Page, workspace: Path) -> None:
+    finish_run(workspace, "a" * 16, "1" * 32, "ssd_small")
+    text = page.get(f"/train?more={'a' * 16}").text
+    assert missing_in(text, f'name="more" value="{"a" * 16}"', "<details open>", 'name="steps" value="800"') == []
+    assert 'name="length"' not in text and 'name="robot"' not in text
+
+
 def test_warnings_are_in_words() -> None:
     raw = [
         "conf/model/ssd_small.yaml: model.anchors: 13% of the training boxes overlap no anchor by 0.5; with …",

@@ -126,13 +126,17 @@ def test_a_person_starts_a_training_watches_it_stops_it_and_resumes_it(workspace
         async with browser.chromium(1280, 900) as page:
             watcher = Watcher(page, address)
             await watcher.open("/train")
-            await page.wait_for("document.querySelector('#plan table') && document.body.innerText.includes('field')")
+            await page.wait_for("!!document.querySelector('#plan table') && document.body.innerText.includes('field')")
             await watcher.picture("train")
             await watcher.click("document.querySelector('input[value=raspberry_pi]')")
             await watcher.click("document.querySelector('details summary')")
             await page.type_into("document.getElementById('f-steps')", str(STEPS))
             await page.type_into("document.getElementById('f-note')", NOTE)
-            await page.wait_for("document.querySelector('#plan table')")
+            await page.wait_for("!!document.querySelector('#plan table')")
+            is_gone = "(() => { const f = document.getElementById('f-note'); f.dispatchEvent(new Event('input'," \
+                " {bubbles: true})); return !document.querySelector('#plan table') })()"  # fmt: skip
+            assert await page.see(is_gone)  # nothing of an older plan stays
+            await page.wait_for("!!document.querySelector('#plan table')")
             await watcher.click("document.querySelector('button.main')")
             await page.wait_for("location.pathname.startsWith('/runs/')")
             address_of_run = await page.see("location.pathname")

@@ -5,6 +5,7 @@ checking pictures -> waiting -> loading the network -> step 12 of 400 -> evaluat
 
 import os
 import re
+import time
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -37,8 +38,7 @@ LOG_END = 64_000  # bytes, in which the last stage is named
 WORDS = {
     State.PREPARING: "loading the network", State.STOP_REQUESTED: "stops after this step",
     State.STOPPING: "saving its state", State.SUCCEEDED: "done", State.CANCELED: "stopped before its first step",
-    State.TRY_AGAIN_LATER: "the machine had no room", State.FAILED: "failed",
-    State.STATE_UNSPECIFIED: "of another version",
+    State.TRY_AGAIN_LATER: "the machine had no room", State.STATE_UNSPECIFIED: "of another version",
 }  # fmt: skip
 STAGES = {
     "build_records": "checking pictures", "render_config": "checking settings", "evaluate": "evaluating",
@@ -48,6 +48,7 @@ PREPARATIONS = (  # beginnings of commands, and what they do
     (("dvc", "repro"), "checking pictures"), (("bakeoff", "weights"), "making weights to start from"),
     (ADD, "planning"), (("bakeoff", "queue"), "waiting"),
 )  # fmt: skip
+SHOWN_S = 86_400.0  # for so long one that did not get a place is listed
 AT_FIRST = "taking in the pictures"
 
 
@@ -85,7 +86,7 @@ class Preparation:
     @property
     def step(self) -> Activity:
         if self.errand.state != "runs":
-            return Activity("failed" if self.errand.state == "failed" else "cut short", State.FAILED)
+            return Activity("" if self.errand.state == "failed" else "cut short", State.FAILED)
         under_way = [line[2:] for line in self.errand.log.splitlines() if line.startswith("$ ")]
         command = tuple(under_way[-1].split()) if under_way else ()
         words = next((words for start, words in PREPARATIONS if command[: len(start)] == start), AT_FIRST)
@@ -110,7 +111,8 @@ def find_sweep(errand: BackgroundCommand) -> str | None:
 def list_preparations() -> list[Preparation]:
     """Return the trainings that have no place in the queue yet, and those that did not get one, the newest first."""
     errands = (one for one in background_commands.list_recent() if any(map(is_start, one.commands)))
-    return [Preparation(errand) for errand in errands if errand.state != "done" and find_sweep(errand) is None]
+    new = (one for one in errands if one.state == "runs" or abs(time.time() - one.began) < SHOWN_S)
+    return [Preparation(errand) for errand in new if errand.state != "done" and find_sweep(errand) is None]
 
 
 class QueueView:
@@ -130,7 +132,7 @@ class QueueView:
     def find_step(self, run: KnownRun) -> Activity:
         status, state = run.status, run.state
         if status is None:
-            return Activity(WORDS[state], state)
+            return Activity(WORDS.get(state, ""), state)
         sweep = sweep_of(run)
         if run.place is not None or (sweep in self.resumed and not state.is_live):
             place = "" if state == State.STOP_REQUESTED else self._describe_place(sweep)

@@ -63,7 +63,7 @@ def list_steps(runs: Sequence[KnownRun] | None = None) -> list[WorkStep]:
         following = MODELS if live else TRAIN
     else:
         following = ROBOT
-    waiting = sum(run.waits for run in live)
+    waiting = sum(run.waits or run.place is not None for run in live)
     under_way = f"{len(live) - waiting} under way" if len(live) > waiting else f"{waiting} waiting" if waiting else ""
     rows = (
         (PHOTOS, "Photos", f"{count.photos:,}" if count.photos else "none yet", count.photos > 0),
