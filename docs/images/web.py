@@ -213,9 +213,7 @@ class Walk:
         await self.follow(name, "STOPPED", "SUCCEEDED")
         await self.page.wait_for("!!document.querySelector('#run .pill-STOPPED')")
         await self.page.click("document.querySelector('#run [data-what=\"resume\"]')")
-        await self.page.wait_for(
-            "!!document.querySelector('#run :is(.pill-QUEUED, .pill-PREPARING)')"
-        )
+        await self.page.wait_for("!!document.querySelector('#run :is(.pill-QUEUED, .pill-PREPARING)')")
         await self.follow(name, "SUCCEEDED")
         await self.shoot("run")
 

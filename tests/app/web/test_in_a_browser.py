@@ -174,9 +174,7 @@ async def press_often(address: str) -> None:
     async with load("browser").chromium(WIDTHS[1], HEIGHT) as page:
         for times in (2, 1):
             await page.call("Page.navigate", url=f"{address}/train")
-            await page.wait_for(
-                "document.readyState === 'complete' && !!document.querySelector('#plan :is(p, table)')"
-            )
+            await page.wait_for("document.readyState === 'complete' && !!document.querySelector('#plan :is(p, table)')")
             await page.see(f"{start}.click();" * times)
             await page.wait_for("location.pathname.startsWith('/runs/')")
             if times == 2:

@@ -28,6 +28,7 @@ from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.errors import BakeoffError
+from bakeoff.foundation.formatting import format_duration
 from bakeoff.importing.weights.weights_catalogue import read_catalogue
 
 Pairs = tuple[tuple[str, str], ...]  # keys and values of overrides
@@ -127,6 +128,10 @@ class Choice:
     @property
     def epochs(self) -> float:
         return self.steps * self.batch / max(1, self.examples)
+
+    @property
+    def duration(self) -> str:
+        return format_duration(self.seconds)
 
     @property
     def start_overrides(self) -> Pairs:

@@ -108,7 +108,8 @@ def known_runs() -> list[KnownRun]:
     begun = {run.status.experiment for run in live if run.status and run.status.experiment}
     waiting = [run for run in waiting if run.status and run.status.experiment not in begun]
     ended = [run for run in runs if not run.state.is_live]
-    before = {run.status.experiment: run for run in reversed(ended) if run.status and run.status.experiment}
+    unfinished = [run for run in reversed(ended) if run.status and run.state != State.SUCCEEDED]
+    before = {run.status.experiment: run for run in unfinished if run.status and run.status.experiment}
     resumed = {run.folder: before[run.fingerprint] for run in waiting if run.fingerprint in before}
     waiting = [
         replace(resumed[run.folder], state=run.state, failure=None, place=run.folder) if run.folder in resumed else run

@@ -12,8 +12,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.foundation.formatting import format_duration
-
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
@@ -71,5 +69,5 @@ def _environment() -> "Environment":
     digest = b64encode(sha256(script.encode()).digest()).decode()  # browsers run this script and no other
     environment.globals |= {"style": style, "script": script, "script_digest": digest, "mark": Markup(MARK)}
     environment.globals["notebook_style"] = notebook_style
-    environment.filters |= {"fixed": "{:.{}f}".format, "count": "{:,}".format, "duration": format_duration}
+    environment.filters |= {"fixed": "{:.{}f}".format, "count": "{:,}".format}
     return environment
