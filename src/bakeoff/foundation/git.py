@@ -93,6 +93,11 @@ def untracked(*folders: str) -> list[str]:
     return (_ask("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()
 
 
+def tracked(*names: str) -> list[str]:
+    """List those of these files that git knows."""
+    return (_ask("ls-files", "--", *names) or "").splitlines()
+
+
 def experiments() -> list[str]:
     return [ref.rpartition("/")[2] for ref in _refs("refs/exps") if len(ref.split("/")) == 5]  # refs/exps/8d/f5…/name
 

@@ -1,6 +1,7 @@
 """The form as arguments of the command line, and its mistakes at their fields."""
 
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from bakeoff.app.web.train_request import Mistakes, read_form, sort_mistakes
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.sweep_queue import add_sweep
 from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.workspace import CODE
 from support.asking import Page
 from support.imports import ROOT
 from support.made_runs import made
@@ -101,8 +103,21 @@ def test_data_that_jobs_would_lack_are_handed_to_dvc_and_git(workspace: Path) ->
     option.write_text("kind: pascal_voc\npath: data/raw/field\n", encoding="utf-8")
     built = ["dvc", "repro", "build_records"]
     added = ["data/raw/field.dvc", "data/raw/.gitignore", "conf/data/field.yaml"]
-    assert prepare("field") == [["dvc", "add", "data/raw/field"], ["git", "add", *added], built]
+    new = ["git", "add", "dvc.lock"]
+    assert prepare("field") == [["dvc", "add", "data/raw/field"], ["git", "add", *added], built, new]
     (workspace / "data/raw/field.dvc").touch()
+    assert prepare("field") == [["git", "add", "conf/data/field.yaml"], built, new]
+    for command in (["git", "init", "--quiet"], ["git", "add", "conf"]):
+        subprocess.run(command, cwd=workspace, check=True)
+    (workspace / "conf/data/other.yaml").touch()
+    made = f"stages:\n  code:\n    outs: [{CODE.as_posix()}]\n"
+    (workspace / "dvc.yaml").write_text(made, encoding="utf-8")
+    new[2:] = ["dvc.lock", "models/code.yaml"]
+    assert prepare("field") == [["git", "add", "conf/data/field.yaml", "conf/data/other.yaml"], built, new]
+    (workspace / "models").mkdir()
+    for file in new[2:]:
+        (workspace / file).touch()
+    subprocess.run(["git", "add", "--all"], cwd=workspace, check=True)
     assert prepare("field") == [["git", "add", "conf/data/field.yaml"], built]
 
 

@@ -36,13 +36,14 @@ from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.sweep_manifest import load_manifest
 from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps
 from bakeoff.experiments.sweep.team_quota import PERSON, require_minutes
-from bakeoff.foundation import workspace
+from bakeoff.foundation import git, shipped, workspace
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
 from bakeoff.learning.plan.run_length import UNLIMITED, is_endless
 from bakeoff.tracking.results.run_id import SWEEP_EXPERIMENT
 
 UNBUILT = "<p>No records have been built yet. Start builds them first, and then checks the form.</p>"
 AGAIN = "<p>This plan takes longer: a network is built, or batch sizes are tried. It will appear here.</p>"
+LOCK = "dvc.lock"
 PATIENCE_S = 4.0  # a request waits so long for a plan
 KEPT_S = 30.0  # a plan that nobody asked for again is too old then
 MOST_PLANS = 8  # that are made or kept
@@ -287,8 +288,12 @@ def prepare(data: str) -> list[list[str]]:
                 commands.append(["dvc", "add", top.as_posix()])
                 added += [f"{top.as_posix()}.dvc", (workspace.RAW / ".gitignore").as_posix()]
         added += [option.as_posix()] if option.is_file() else []  # git has no built-in one
+    added += git.untracked((workspace.CONF / "data").as_posix())  # of other sets of photos, which jobs must not lack
     commands.append(["git", "add", *dict.fromkeys(added)])
-    return [*commands, ["dvc", "repro", "build_records"]]
+    commands.append(["dvc", "repro", "build_records"])
+    written = [LOCK, *([workspace.CODE.as_posix()] if shipped.code_stage() else [])]
+    unknown = [name for name in written if name not in git.tracked(*written)]  # in a workspace that is new
+    return [*commands, ["git", "add", *unknown]] if unknown else commands
 
 
 def _parts(data: str) -> Sequence[str]:
