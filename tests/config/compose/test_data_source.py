@@ -32,3 +32,20 @@ def test_the_number_of_processes_that_build_is_no_other_source(place: Path) -> N
     PARAMS.write_text("data: {use: coco, path: data/raw/field, num_threads: 0}\nseed: 0\n")
     with pytest.raises(ConfigError, match=r"params.yaml:1: data\.num_threads: \D+1\D+256\D+0"):
         choose_source(PARAMS, ROOT / "conf")
+
+
+def test_what_is_expected_is_no_other_source(place: Path) -> None:
+    digests = set()
+    for expected in ("{}", "{alike: 0, classes: [a, b]}", "{most_of_class: 0.5}"):
+        PARAMS.write_text(f"data:\n  use: coco\n  path: data/raw/field\n  expect: {expected}\nseed: 0\n")
+        digests.add(choose_source(PARAMS, ROOT / "conf").digest)
+    assert len(digests) == 1
+    PARAMS.write_text("data: {use: coco, path: data/raw/field, expect: {negatives: [0.3, 0.1]}}\nseed: 0\n")
+    with pytest.raises(ConfigError, match=r"params.yaml:1: data\.expect\.negatives: .*\[0\.3, 0\.1\]"):
+        choose_source(PARAMS, ROOT / "conf")
+
+
+def test_merged_data_are_expected_to_hold_something_together(place: Path) -> None:
+    PARAMS.write_text("data: {use: merged, merge: [coco, pascal_voc], expect: {least_of_class: 7}}\nseed: 0\n")
+    parts = choose_source(PARAMS, ROOT / "conf").source
+    assert isinstance(parts, list) and [part.dataset.expect.least_of_class for part in parts] == [7, 7]

@@ -22,7 +22,7 @@ from bakeoff.learning.run_file.parse import Problems, parse_kind, settings_tree
 
 # Keys of `data` that came later, or how they begin.
 LATER = ("fold", "test", "validation_path", "classes", "skip_supercategories", "dated", "square")
-THREADS = "num_threads"  # decides no record
+UNDECIDING = ("num_threads", "expect")  # decide no record
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def choose_source(params: Path, conf: Path, option: str | None = None) -> Chosen
             rule = f"must name options of one folder, {part.name} has folders of its own for validation or the test"
             raise ConfigError(f"{params.as_posix()}: data.merge: {rule}")
         trees.append(settings_tree(part.dataset, SOURCES))
-    if source.classes:
-        parts = [replace(part, dataset=replace(part.dataset, classes=source.classes)) for part in parts]
+    changes = {"expect": source.expect} | ({"classes": source.classes} if source.classes else {})
+    parts = [replace(part, dataset=replace(part.dataset, **changes)) for part in parts]
     return ChosenSource(parts, digest_settings(trees))
 
 
@@ -96,4 +96,6 @@ def digest_settings(trees: list[dict[str, Any]]) -> str:
 def _leave_out_unasked(tree: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings without those that nobody asked for: records of before they existed stay good."""
     inner = {key: _leave_out_unasked(value) if isinstance(value, dict) else value for key, value in tree.items()}
-    return {key: value for key, value in inner.items() if key != THREADS and (value or not key.startswith(LATER))}
+    return {
+        key: value for key, value in inner.items() if key not in UNDECIDING and (value or not key.startswith(LATER))
+    }

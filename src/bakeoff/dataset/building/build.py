@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from bakeoff.dataset.building import write_shards
 from bakeoff.dataset.building.catalogue import Catalogue, PackedItem, PackedVerdict, pack_verdict, unpack_item
 from bakeoff.dataset.building.report_data import BuildFindings, write_report
+from bakeoff.dataset.building.require_expected import require_expected
 from bakeoff.dataset.building.scratch_folder import Beside
 from bakeoff.dataset.building.shard_assignment import choose_classes, choose_shards, fill_examples, find_odd_classes
 from bakeoff.dataset.building.splits import choose_sides
@@ -85,9 +86,11 @@ def build(
         with building(out) as partial:
             boxes_sha256 = _gather(folder, partial, seals, datasets[0].task)
             write_labels(classes, partial)
-            findings = write_report(
-                partial, catalogue, classes, tallies, beside.find_alike(), rules, warnings, beside.draw_samples()
-            )
+            alike = beside.find_alike()
+            if not labels:
+                require_expected(datasets[0].expect, classes, tallies, alike, datasets[0].path)
+            samples = beside.draw_samples()
+            findings = write_report(partial, catalogue, classes, tallies, alike, rules, warnings, samples)
             shards = {split: [seal.shard for seal in sealed] for split, sealed in seals.items()}
             splits = {split: write_shards.describe_split(tallies[split], classes, shards[split]) for split in seals}
             task, multi_label = datasets[0].task, datasets[0].multi_label
@@ -214,7 +217,8 @@ def _fingerprint(parts: Sequence[Part]) -> str:
     digest = hashlib.sha256(deciding_digest("build_records").encode())
     for part in parts:
         settings = {"kind": type(part.dataset).__name__, "name": part.name, **asdict(part.dataset)}
-        settings.pop("max_rejected")
+        for key in ("max_rejected", "expect"):
+            settings.pop(key)
         digest.update(json.dumps([settings, part.dataset.folder().resolve().as_posix()]).encode())
     return digest.hexdigest()[:16]
 

@@ -41,6 +41,7 @@ class SplitCounts:
     frames: int = 0  # of one example: 1 for images, the longest for clips
     labels: dict[str, int] = field(default_factory=dict)  # labels or boxes by class
     negatives: int = 0  # images without a box, clips without a label
+    least_side: int = 0  # pixels of the longer side of the smallest image; 0 without examples
     sides: list[int] = field(default_factory=_make_bins(SIDE_EDGES))
     box_sides: list[int] = field(default_factory=_make_bins(BOX_EDGES))
     box_aspects: list[int] = field(default_factory=_make_bins(ASPECT_EDGES))
@@ -50,7 +51,9 @@ class SplitCounts:
         self.examples += 1
         self.decoded_bytes += len(record.frames) * record.height * record.width * 3
         self.frames = max(self.frames, len(record.frames))
-        self.sides[bisect_right(SIDE_EDGES, max(record.height, record.width))] += 1
+        side = max(record.height, record.width)
+        self.least_side = min(self.least_side or side, side)
+        self.sides[bisect_right(SIDE_EDGES, side)] += 1
         self.box_counts[bisect_right(BOXES_EDGES, len(record.boxes))] += 1
         self.negatives += not (record.boxes or record.labels)
         for label in (*record.labels, *(box.label for box in record.boxes)):
@@ -70,6 +73,7 @@ class SplitCounts:
             max(self.frames, other.frames),
             dict(Counter(self.labels) + Counter(other.labels)),
             self.negatives + other.negatives,
+            min(filter(None, (self.least_side, other.least_side)), default=0),
             **{key: add(key) for key in ("sides", "box_sides", "box_aspects", "box_counts")},
         )
 

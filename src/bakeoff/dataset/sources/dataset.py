@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
+from bakeoff.dataset.sources.expectations import Expectations
 from bakeoff.dataset.sources.paths import read_lines
 from bakeoff.foundation.errors import DataError, require
 from bakeoff.foundation.name_groups import find_groups, require_one_group
@@ -142,6 +143,7 @@ class Dataset:
     on_bad_box: OnBadBox = "drop_empty"
     # Of images with an EXIF orientation where the recorded size does not tell; auto: as on most others of the dataset.
     boxes_drawn_on: Literal["auto", "stored", "shown"] = "auto"
+    expect: Expectations = field(default_factory=Expectations)  # decides no record, only whether there are any
 
     def __post_init__(self) -> None:
         require(bool(self.path.strip()), "path", self.path, "a folder, such as data/raw/<dataset>")
@@ -209,6 +211,7 @@ class Merged:
 
     merge: tuple[str, ...]  # options of conf/data/, each with its own split, limits and sizes
     classes: tuple[str, ...] = ()  # the classes that are kept from each dataset; none: as the option says
+    expect: Expectations = field(default_factory=Expectations)  # of all together; what each option expects is not asked
 
     def __post_init__(self) -> None:
         require(len(self.merge) >= 2, "merge", list(self.merge), "at least two options of conf/data/")
