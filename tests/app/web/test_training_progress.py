@@ -57,6 +57,8 @@ def test_a_training_is_one_row_and_one_page_from_the_click_on(page: Page, folder
     for log, words in (
         ("$ dvc add data/raw/field\n", "taking in the pictures"),
         ("$ dvc add data/raw/field\n$ dvc repro build_records\n", "checking pictures"),
+        ("$ dvc repro build_records\n$ git add dvc.lock\n", "checking pictures"),
+        ("$ git add dvc.lock\n$ bakeoff queue add model=ssd_small\n", "planning"),
     ):
         begin_errand(log)
         row = only_row()

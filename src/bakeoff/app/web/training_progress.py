@@ -87,7 +87,8 @@ class Preparation:
     def step(self) -> Activity:
         if self.errand.state != "runs":
             return Activity("" if self.errand.state == "failed" else "cut short", State.FAILED)
-        under_way = [line[2:] for line in self.errand.log.splitlines() if line.startswith("$ ")]
+        lines = (line[2:] for line in self.errand.log.splitlines() if line.startswith("$ "))
+        under_way = [line for line in lines if not line.startswith("git ")]  # which takes no time
         command = tuple(under_way[-1].split()) if under_way else ()
         words = next((words for start, words in PREPARATIONS if command[: len(start)] == start), AT_FIRST)
         return Activity(words, State.PREPARING)
