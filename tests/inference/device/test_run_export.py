@@ -121,3 +121,4 @@ def test_the_file_that_a_device_takes_is_named_by_its_report() -> None:
     }
     assert name_file({"device": "raspberry_pi", "files": files}) == "model.tflite"
     assert name_file({"device": "oak", "files": files}) == "model.onnx"
+    assert name_file({"device": "photonvision_rubik", "files": files}) == "photonvision.zip"

@@ -21,15 +21,12 @@ class Sketch:
     button: str
 
 
+PHOTONVISION = Sketch(
+    "http://photonvision.local:5800", "Settings › Object Detection", (("Bulk Import", "FILE"),), "Upload"
+)
 SKETCHES: Mapping[DeviceName, Sketch] = {
-    "photonvision_rk3588": Sketch(
-        "http://photonvision.local:5800", "Settings › Device Control › Object Detection",
-        (("Model file", "FILE"), ("Labels", "LABELS")), "Import",
-    ),
-    "photonvision_rubik": Sketch(
-        "http://photonvision.local:5800", "Settings › Device Control › Object Detection",
-        (("Model file", "FILE"), ("Labels", "LABELS")), "Import",
-    ),
+    "photonvision_rk3588": PHOTONVISION,
+    "photonvision_rubik": PHOTONVISION,
     "limelight_coral": Sketch(
         "http://limelight.local:5801", "Pipeline type: Neural Detector",
         (("Network (a 3A: FILE itself)", "FILE after edgetpu_compiler"), ("Labels", "LABELS")), "Upload",

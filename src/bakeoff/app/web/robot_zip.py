@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from bakeoff.app.web.robot_sketch import draw_sketch
 from bakeoff.app.web.robots import Robot
@@ -17,18 +17,17 @@ from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.experiments.runs.cleanup import named_by
 from bakeoff.experiments.runs.curve_drawings import read_last_values
 from bakeoff.experiments.runs.list_runs import KnownRun
+from bakeoff.export.licences import state_licences
 from bakeoff.export.settings import require_exported
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import read_json, read_text, require_whole
-from bakeoff.foundation.formatting import format_size
 from bakeoff.foundation.html import template
 from bakeoff.inference.device import run_export
-from bakeoff.inference.device.run_export import find_export, name_file, read_network, read_run_file
+from bakeoff.inference.device.run_export import find_export, name_file, name_model, read_network, read_run_file
 from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
 
 READER = Path(run_export.__file__).with_name("reader.py")
-ROCKCHIP = "photonvision_rk3588"  # its files are named by size and model
 LOCK, FACTS, LABELS, LITE = "dvc.lock", "export.json", "labels.txt", "model.tflite"
 
 
@@ -53,13 +52,12 @@ def pack_for(run: KnownRun, robot: Robot) -> tuple[IO[bytes], str]:
     report = read_json(files[FACTS])
     exported = name_file(report)
     labels = (read_text(files[LABELS]) or "").splitlines()
-    file, labels_file = _name_for(robot, exported)
     texts = {
-        "README.html": _write_readme(run, robot, labels, (file, labels_file), files[exported].stat().st_size),
+        "README.html": _write_readme(run, robot, labels, exported, report),
         READER.name: READER.read_text(encoding="utf-8"),
     }
     folder = f"{robot.option}-{short}"
-    return _write_zip(folder, {file: files[exported], labels_file: files[LABELS]}, texts.items()), f"{folder}.zip"
+    return _write_zip(folder, {exported: files[exported], LABELS: files[LABELS]}, texts.items()), f"{folder}.zip"
 
 
 def find_for(run: KnownRun, robot: Robot) -> dict[str, Path]:
@@ -75,28 +73,27 @@ def read_own_device(run: KnownRun) -> str:
     return str(export.get("device") or "") if isinstance(export, dict) else ""
 
 
-def _name_for(robot: Robot, exported: str) -> tuple[str, str]:
-    """Return how the robot wants the file and the labels to be called."""
-    if robot.option != ROCKCHIP:
-        return exported, LABELS
-    side = robot.sizes[0]
-    return f"bakeoff-{side}-{side}-yolov8n.rknn", f"bakeoff-{side}-{side}-yolov8n-labels.txt"
-
-
-def _write_readme(run: KnownRun, robot: Robot, labels: list[str], names: tuple[str, str], size: int) -> str:
+def _write_readme(run: KnownRun, robot: Robot, labels: list[str], file: str, report: Mapping[str, Any]) -> str:
     network = read_network(read_run_file(run))
     side = str(network.input_size) if network is not None else "its input's side"
-    steps = [step.replace("FILE", names[0]).replace("SIZE", side).replace("`", "") for step in robot.guide.steps]
+    steps = [
+        step.replace("FILE", name_model(report)).replace("SIZE", side).replace("`", "") for step in robot.guide.steps
+    ]
     threshold = read_last_values(run.run_id).get("evaluation/threshold")
     name = run.status.name if run.status else "A model"
     return str(
         template.render(
             "robot_readme.html.jinja", robot=robot, called=f"Run {(run.run_id or run.fingerprint)[:8]}, {name}.",
-            sentences=[], steps=[step for step in steps if not step.startswith("Rename")], file=names[0],
-            labels_file=names[1], labels=labels, size=format_size(size), sketch=draw_sketch(robot.option, *names),
+            steps=steps, file=file, labels_file=LABELS, labels=labels, licences=_list_licences(report),
+            sketch=draw_sketch(robot.option, file, LABELS),
             score=f"{threshold:.2f}" if threshold is not None else "0.50",
         )
     )  # fmt: skip
+
+
+def _list_licences(report: Mapping[str, Any]) -> list[str]:
+    lineage = report.get("lineage") or {}
+    return state_licences(lineage.get("starts") or (), lineage.get("own"))
 
 
 def _write_zip(folder: str, files: Mapping[str, Path], texts: Iterable[tuple[str, str]]) -> IO[bytes]:

@@ -21,6 +21,7 @@ from bakeoff.experiments.runs.cleanup import WORKSPACE, named_by
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.export.devices import DEVICES
+from bakeoff.export.photonvision import ARCHIVE, BACKENDS
 from bakeoff.export.settings import REPORT, Export
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError, choices
@@ -166,14 +167,18 @@ def _check(folder: Path) -> None:
     report = read_json(folder / REPORT)
     if not report.get("device"):
         return
-    file = folder / name_file(report)
-    for line in check_file(file, report["device"]):
+    for line in check_file(folder / name_file(report), report["device"]):
         print_line(f"  {line}")
-    if file.suffix != RKNN_SUFFIX:
-        Small(file).answer(np.full((480, 640, 3), GREY, np.uint8))
+    if not (model := name_model(report)).endswith(RKNN_SUFFIX):
+        Small(folder / model).answer(np.full((480, 640, 3), GREY, np.uint8))
 
 
 def name_file(report: Mapping[str, Any]) -> str:
-    """Return which of the exported files the device of an export.json takes."""
+    """Return which of the exported files goes to the device of an export.json: its model, or an archive with it."""
+    return ARCHIVE if report["device"] in BACKENDS else name_model(report)
+
+
+def name_model(report: Mapping[str, Any]) -> str:
+    """Return which of the exported files is the model that the device runs."""
     forms = DEVICES[report["device"]].formats
     return next(str(report["files"][form]["file"]) for form in forms if form in report["files"])
