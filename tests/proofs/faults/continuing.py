@@ -25,6 +25,7 @@ from proofs.faults.tracking_store import Server, contents
 from support.workspace_copy import Workspace, environment, tiny_workspace
 
 SMALL, LARGE = (0.25, 1_200), (3, 200)  # width and steps; MLflow gets a checkpoint of LARGE in parts
+STEPS_BETWEEN = 300  # two kills, also where the first checkpoint of a start is sent late
 BAKEOFF = (sys.executable, "-m", "bakeoff")
 
 
@@ -86,13 +87,16 @@ def gone_on(workspace: Workspace, run_id: str) -> tuple[int, dict] | None:
 
 
 def fetched(workspace: Workspace, run_id: str) -> int | None:
-    """Fetch a run's newest checkpoint from the store; return its step."""
+    """Fetch a run's newest checkpoint from the store; return its step.
+
+    None: the store has the whole of none. It may have offered one of an equal training that it has.
+    """
     done = workspace.run(*BAKEOFF, "continue", run_id[:9], ok=False)
     if "has no checkpoint of run" in done.stderr:
         return None
     assert done.returncode == 0, done.stdout + done.stderr
-    [step] = re.findall(rf"run {run_id[:SHOWN_OF_ID]}: after step ([\d,]+)", done.stdout)
-    return int(step.replace(",", ""))
+    [(run, step)] = re.findall(r"run (\w+): after step ([\d,]+)", done.stdout)
+    return int(step.replace(",", "")) if run == run_id[:SHOWN_OF_ID] else None
 
 
 def _below(folder: Path) -> list[psutil.Process]:
@@ -145,23 +149,23 @@ def lost_again_and_again(folder: Path, kills: int, chance: random.Random) -> lis
     """Lose one training so many times, each time in a clone of its own; return what differs at its end."""
     server = Server(folder / "server")
     server.start()
-    width, steps = SMALL
     try:
-        repository = origin(folder / "origin", server.uri, width, steps)
+        repository = origin(folder / "origin", server.uri, SMALL[0], STEPS_BETWEEN * kills)
         whole = uninterrupted(repository, folder / "whole")
         whole.run(*BAKEOFF, "track", "sync")
         expected, place = whole.state()["weights_sha256"], folder / "clone"
         print(f"uninterrupted {expected}", flush=True)
-        run_id, step = "", 0
-        for number in range(1, kills + 1):
+        run_id, step, done = "", 0, 0
+        while done < kills:
             workspace = cloned(repository, place, whole)
+            if run_id and (found := fetched(workspace, run_id)) is None:
+                run_id, done = "", 0  # it was lost before its first checkpoint was there
+                shutil.rmtree(place)
+                continue
             if run_id:
-                found = fetched(workspace, run_id)
-                assert found is not None and found >= step
-                step = found
-                print(f"kill {number - 1:2}: goes on after step {step:5}", flush=True)
-            part = (steps * 9 // 10 - step) // (kills - number + 1)
-            run_id = lost(workspace, server, step + chance.randrange(part // 2, part))
+                print(f"kill {done:2}: goes on after step {found:5}", flush=True)
+                step = found or 0
+            run_id, done = lost(workspace, server, step + chance.randrange(1, STEPS_BETWEEN // 4)), done + 1
         outcome = gone_on(workspace := cloned(repository, place, whole), run_id)
         assert outcome is not None
         print(f"kill {kills:2}: went on after step {outcome[0]:5}: {outcome[1]['weights_sha256']}", flush=True)
