@@ -203,6 +203,17 @@ def test_a_server_that_does_not_answer_is_reported(target: Target, bakeoff: Any)
     assert code == 2 and err.startswith(f"{RUN}: MLflow (http://127.0.0.1:9) says: no server answers")
 
 
+def test_where_mlflow_is_not_installed_the_extra_is_named_and_no_store_blamed(
+    target: Target, bakeoff: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(address: str) -> None:
+        raise ModuleNotFoundError("No module named 'mlflow'", name="mlflow")
+
+    monkeypatch.setattr("bakeoff.tracking.store.mlflow_client.connect", connect)
+    code, _, err = bakeoff(RUN)
+    assert (code, err.count("\n"), missing_in(err, "mlflow", "the extra train")) == (2, 1, [])
+
+
 def test_a_run_whose_identity_is_gone_is_reported(target: Target, bakeoff: Any) -> None:
     [file] = Path.cwd().rglob("identity.json")
     file.write_text("{")

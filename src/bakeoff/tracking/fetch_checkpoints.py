@@ -120,6 +120,8 @@ def find_work(target: Target, name: str, *, to_resume: bool = True) -> StoredWor
         meant = candidates(name, runs)
         alike = {run.names.fingerprint for run in meant} - {""}
         works = [_work_of(target, run) for run in runs if run in meant or run.names.fingerprint in alike]
+    except ModuleNotFoundError:
+        raise  # the extra is missing, and no store is asked
     except Exception as error:  # whatever a store raises
         raise WorkspaceError(f"{name}: MLflow ({target.shown}) says: {explain(error.__cause__ or error)}") from None
     if not works:
