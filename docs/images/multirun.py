@@ -19,12 +19,12 @@ from runs import LINES
 HERE = Path(__file__).parent
 RATES = ("0.006", "0.003", "0.001")  # the best first, by mAP_50
 WIDTH, HEIGHT, LEFT = 1300, 1000, 200
-PLOT, PARAMS, PICTURES = 600, 330, 560
+PLOT, PARAMS, PICTURES = 600, 330, 475
 BUTTON = "[...document.querySelectorAll('button')].find(button => button.innerText.trim() === '{}')"
 METRIC = "evaluation/mAP_50"
 CHOSEN = "[...document.querySelectorAll('[class*=select-selection-item-content]')].map(item => item.innerText)"
 ONLY_DIFFERENT = "document.querySelector('[aria-label=\"Parameters - Show diff only\"]')"
-FILE = "document.evaluate(\"//*[text()='pictures.jpg']\", document, null, 9, null).singleNodeValue"
+FILE = "document.evaluate(\"//*[text()='{}']\", document, null, 9, null).singleNodeValue"
 IN_SIGHT = "[...document.querySelectorAll('img')].filter(image => image.src.startsWith('blob:') && image.clientWidth)"
 BEST_FIRST = "[...document.querySelectorAll('.ag-row [col-id*=\"lr.peak\"]')].map(cell => cell.innerText.trim())"
 
@@ -70,12 +70,12 @@ async def _draw(address: str) -> None:
         await asyncio.sleep(2)
         top = await page.see(f"{ONLY_DIFFERENT}.getBoundingClientRect().y")
         _save(await _picture(page, max(0, int(top) - 40), PARAMS), "multirun-params.png")
-        await page.click(FILE)
+        await page.click(FILE.format("pictures.jpg"))
         await page.wait_for(f"{IN_SIGHT}.length === {len(RATES)}")
-        await page.see(f"{FILE}.scrollIntoView({{block: 'start'}})")
-        await page.see("window.scrollBy(0, -60)")
+        first = FILE.format("headline.json")  # of the list
+        await page.see(f"{first}.scrollIntoView({{block: 'start'}})")
         await asyncio.sleep(2)
-        top = await page.see(f"{IN_SIGHT}[0].getBoundingClientRect().y")
+        top = await page.see(f"{first}.getBoundingClientRect().y")
         sheet = await _picture(page, max(0, int(top) - 10), PICTURES)
         sheet.save(HERE / "multirun-pictures.jpg", quality=80, optimize=True)
 
