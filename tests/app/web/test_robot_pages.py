@@ -121,6 +121,8 @@ def test_each_robot_has_a_sketch_whose_words_those_hear_who_do_not_see() -> None
         drawing = ElementTree.fromstring(str(draw_sketch(option, "model<1>.tflite", "labels.txt")))
         assert drawing.get("role") == "img" and sketch.button in str(drawing.get("aria-label"))
         assert "model<1>.tflite" in str(drawing.get("aria-label"))
+        words = " ".join(text.text or "" for text in drawing.iter("text"))
+        assert "FILE" not in words and "LABELS" not in words
         for box in drawing.iter("rect"):
             assert float(box.get("x")) + float(box.get("width")) <= 560
             assert float(box.get("y")) + float(box.get("height")) <= 250

@@ -29,7 +29,7 @@ SKETCHES: Mapping[DeviceName, Sketch] = {
     "photonvision_rubik": PHOTONVISION,
     "limelight_coral": Sketch(
         "http://limelight.local:5801", "Pipeline type: Neural Detector",
-        (("Network (a 3A: FILE itself)", "FILE after edgetpu_compiler"), ("Labels", "LABELS")), "Upload",
+        (("Network", "FILE after edgetpu_compiler"), ("Labels", "LABELS")), "Upload",
     ),
     "ftc_sdk": Sketch(
         "http://192.168.43.1:8080", "Manage › TensorFlow Lite model files", (("Model file", "FILE"),), "Upload"
