@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +85,25 @@ def test_ctrl_c_ends_a_process_that_loads_tensorflow() -> None:
 def test_ctrl_c_at_any_moment_of_the_loading_ends_the_process() -> None:
     for moment in range(40):
         require_end_by_ctrl_c(moment * 0.1)
+
+
+FAKE = """import os
+os.write(2, b"notice;")
+class config:
+    list_physical_devices = staticmethod(lambda kind: [])
+"""
+TWICE = """import subprocess, sys
+from bakeoff.foundation.tf_loading import load_tensorflow
+load_tensorflow()
+if len(sys.argv) > 1:
+    subprocess.run([sys.executable, "-c", sys.argv[1]], check=True)
+"""
+
+
+@pytest.mark.parametrize(("level", "notices"), [(None, ""), ("0", "notice;notice;"), ("2", "notice;notice;")])
+def test_a_process_started_by_one_that_loaded_it_is_as_quiet(level: str | None, notices: str, tmp_path: Path) -> None:
+    (tmp_path / "tensorflow.py").write_text(FAKE, encoding="utf-8")
+    own = {key: value for key, value in os.environ.items() if key != CHOSEN} | ({CHOSEN: level} if level else {})
+    own["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run([sys.executable, "-c", TWICE, TWICE], env=own, capture_output=True, text=True, check=True)
+    assert done.stderr == notices

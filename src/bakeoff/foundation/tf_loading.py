@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 CHOSEN = "TF_CPP_MIN_LOG_LEVEL"
+OURS = "02"  # TensorFlow reads 2; a process that inherits it knows by the 0 that nobody chose it
 # TensorFlow and Keras load them where they are installed, for what nothing here calls: a third of the time of loading.
 NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn")
 # A network and its graphs are a million objects that stay. Looking through them every 700 takes a tenth of a stage.
@@ -36,10 +37,10 @@ def load_tensorflow() -> None:
         return
     require_for_tensorflow()
     with no_interrupt_lost() as interrupts, left_out(*NOT_NEEDED):
-        if CHOSEN in os.environ:
+        if os.environ.get(CHOSEN, OURS) != OURS:
             _load()
             return
-        os.environ[CHOSEN] = "2"  # from here on warnings and errors only
+        os.environ[CHOSEN] = OURS  # from here on warnings and errors only
         with stderr_aside(unless=interrupts):
             _load()
 
