@@ -21,7 +21,7 @@ class Guide:
 PHOTON = "https://github.com/PhotonVision/photonvision/blob/main/docs/source/docs/objectDetection"
 PHOTON_STEPS = (
     "In PhotonVision's page, choose Settings, Object Detection, Bulk Import, and upload `photonvision.zip`.",
-    "FILE, its labels and its properties are in it. PhotonVision forgets what it knew of other models of yours.",
+    "The model, its labels and its properties are in it. PhotonVision forgets what it knew of other models of yours.",
     "Upload those again afterwards.",
     "In the pipeline choose the type Object Detection, and the model.",
 )

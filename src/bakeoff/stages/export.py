@@ -8,6 +8,7 @@ from typing import Any
 
 from bakeoff.config.track_settings import Track, load_track
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
+from bakeoff.experiments.planning.known_before import LOST, lost_by_files
 from bakeoff.experiments.planning.time_estimate import keep_stage
 from bakeoff.export.devices import DEVICES
 from bakeoff.export.licences import state_licences
@@ -79,7 +80,7 @@ def export(
         _write_notes(run, settings, report, manifest.classes, partial)
         require_parity(report, settings.max_drop)
     if fingerprint := lineage.fingerprint:
-        keep_measured(fingerprint, export=timing)
+        keep_measured(fingerprint, export=timing, **{LOST: lost_by_files(run.model, report)})
     with tracker.attach(track, run_id_of(state)) as copy:
         files = {form: {key: file[key] for key in file if key != "edge_tpu"} for form, file in report["files"].items()}
         flat_facts = [*tracker.flatten(files), *tracker.flatten(timing["files"])]

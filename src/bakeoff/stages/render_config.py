@@ -9,6 +9,7 @@ from bakeoff.config.compose.lr_plot import lr_svg
 from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import Run, write
 from bakeoff.dataset.records.manifest import read_manifest
+from bakeoff.experiments.planning.known_before import describe_known
 from bakeoff.experiments.planning.plan import check_best_by
 from bakeoff.experiments.planning.time_estimate import keep_stage
 from bakeoff.foundation import workspace
@@ -55,6 +56,8 @@ def main() -> None:
         print_line(f"render_config: {run.name}: {length}, {classes}; memory about {memory}")
         if device := run.export.device:
             print_line(f"  {device} takes this network; `bakeoff plan` measures the file it will get")
+        for name, text in describe_known(run, read_manifest(workspace.RECORDS)).items():
+            print_line(f"  {name}: {text}")
         print_line(f"  {workspace.RUN.as_posix()}, {PICTURE} and {PIPELINE} beside it")
         keep_stage("render_config", key="network built" if "tensorflow" in sys.modules else "")
 

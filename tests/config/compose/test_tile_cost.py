@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.config.compose.letterbox_cost import LetterboxCost, place_boxes
+from bakeoff.config.compose.letterbox_cost import LetterboxCost, find_too_small, place_boxes
 from bakeoff.config.compose.tile_cost import TilePrice, enlarge_boxes, read_sizes
 from bakeoff.config.compose.variant import ResolvedVariant, read_variant
 from bakeoff.dataset.building.write_shards import make_records
@@ -122,10 +122,35 @@ def test_what_a_letterbox_wastes_is_counted_by_the_pictures_and_boxes_of_the_rec
     cost = LetterboxCost.of(np.array([[720, 1280], [720, 1280], [100, 100]]), 640, boxes)
     assert (cost.height, cost.width) == (360, 640)
     assert cost.smallest == pytest.approx(18 + 0.9 * (180 - 18))
-    wastes = "640 x 360", "640 x 640", "56%", f"{cost.smallest:.1f} pixels", "1.8 times"
+    wastes = "640 x 360", "640 x 640", "43.75%", "grey", f"{cost.smallest:.1f} pixels", "1.8 times"
     assert missing_in(str(cost), *wastes) == []
     square = str(LetterboxCost.of(np.array([[64, 64]]), 640, None))
-    assert missing_in(square, "100%") == [] and "stretched" not in square
+    assert missing_in(square, "0%") == [] and "stretched" not in square
     np.testing.assert_allclose(
         place_boxes(boxes[1:2], np.array([[720, 1280]]), 640), [[0.359375, 0.25, 0.640625, 0.75]]
     )
+
+
+def test_a_camera_so_wide_that_a_letterbox_makes_objects_too_small_is_warned_of(read: Read) -> None:
+    sizes, boxes = np.array([[720, 1280]]), np.array([[0.0, 0.0, 0.02, 0.5]])
+    warning = find_too_small(LetterboxCost.of(sizes, 640, boxes))
+    assert warning and missing_in(warning, "7.2 pixels", "8", "model.input_size", "camera") == []
+    assert find_too_small(LetterboxCost.of(sizes, 1280, boxes)) is None
+    assert find_too_small(LetterboxCost.of(sizes, 320, boxes)) is None  # stretched, they would be too small as well
+    assert find_too_small(LetterboxCost.of(sizes, 640, None)) is None
+    lines = read("{use: ssd_tiny, input_size: 64, fit: letterbox}").problems.warnings
+    assert not any("letterbox makes" in line for line in lines)  # the demo's pictures are nearly square
+
+
+@pytest.mark.parametrize(("fit", "square"), [("letterbox", True), ("letterbox", False), ("stretch", True)])
+def test_a_letterbox_is_refused_with_records_that_are_squares_already(workspace: Path, fit: str, square: bool) -> None:
+    params = PARAMS.replace("MODEL", f"{{use: ssd_tiny, fit: {fit}}}")
+    data = f"data: {{use: pascal_voc, max_side: 160, square: {str(square).lower()}}}"
+    params = params.replace("data: {use: digits, train_examples: 8, validation_examples: 5}", data)
+    (workspace / "params.yaml").write_text(params, encoding="utf-8")
+    variant = read_variant(
+        workspace / "params.yaml", workspace / "conf", workspace / "records", facts=workspace / "facts"
+    )
+    lines = [line for line in variant.problems.lines if "model.fit" in line]
+    assert bool(lines) == (fit == "letterbox" and square), variant.problems.lines
+    assert not lines or missing_in(lines[0], "model.fit", "stretch", "data.square: true", "letterbox") == []

@@ -87,6 +87,7 @@ def keep(path: Path, device: str, measured: dict[str, Any]) -> None:
     if path.resolve().parent != workspace.EXPORTED.resolve():
         return
     from bakeoff.config.compose.whole_run import load
+    from bakeoff.experiments.planning.known_before import TABLE, keep_speed
     from bakeoff.learning.checkpoints.trained_state import read_state
     from bakeoff.tracking import tracker
     from bakeoff.tracking.results.measurements import run_id_of
@@ -96,6 +97,11 @@ def keep(path: Path, device: str, measured: dict[str, Any]) -> None:
     numbers = {f"{place}.frames_per_second": 1000 / measured["answer_ms"]["p50"]}
     numbers |= {f"{place}.latency_ms_{name}": value for name, value in measured["answer_ms"].items()}
     numbers[f"{place}.memory_mb"] = measured["memory_mb"]
-    with tracker.attach(load(workspace.RUN).track, run_id_of(state)) as copy:
+    run = load(workspace.RUN)
+    with tracker.attach(run.track, run_id_of(state)) as copy:
         copy.metrics(state.last_step, numbers, revised=True)
     print_line(f"  in the run as {place}; `bakeoff compare` shows it")
+    form = next((form for form, name in run.export.files.items() if name == path.name), None)
+    if form:
+        keep_speed(device, run.model, form, numbers[f"{place}.frames_per_second"])
+        print_line(f"  in {TABLE.as_posix()}, for plans of such networks")

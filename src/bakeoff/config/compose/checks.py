@@ -8,7 +8,7 @@ import numpy as np
 
 from bakeoff.config.compose.allowed_paths import require_in
 from bakeoff.config.compose.anchor_fit import advise
-from bakeoff.config.compose.letterbox_cost import place_boxes
+from bakeoff.config.compose.letterbox_cost import LetterboxCost, find_too_small, place_boxes
 from bakeoff.config.compose.network_facts import Facts
 from bakeoff.config.compose.schedule_length import SetByWhom
 from bakeoff.config.compose.tile_cost import check_tiles, enlarge_boxes
@@ -97,6 +97,8 @@ def _check_boxes(model: Network, boxes: np.ndarray, sizes: np.ndarray | None, pr
         check_tiles(tiles, sizes, problems.warn)
         boxes = enlarge_boxes(boxes, tiles, sizes)
     elif fit_of(model) == LETTERBOX and sizes is not None:
+        if too_small := find_too_small(LetterboxCost.of(sizes, model.input_size, boxes)):
+            problems.warn("model.fit", too_small)
         boxes = place_boxes(boxes, sizes, model.input_size)
     if advice := advise(model, boxes):
         problems.warn("model.anchors", advice)

@@ -1,6 +1,6 @@
 """What `model.fit: letterbox` leaves of the network's square for the pictures of the records.
 
-LetterboxCost(height=360, width=640, size=640, smallest=4.1): a picture of 720 x 1280 fills 56% of the square.
+LetterboxCost(height=360, width=640, size=640, smallest=4.1): a picture of 720 x 1280 leaves 43.75% of the square grey.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import numpy as np
 
 from bakeoff.learning.networks.letterbox import find_window, shown_sides
 
+LEAST_SEEN = 8  # pixels: the finest grid of the detectors has a cell for each 8
 SMALL = 0.1  # of the boxes are smaller than the one that is named
 
 
@@ -29,13 +30,24 @@ class LetterboxCost:
         return cls(*shown, size, float(np.quantile(sides, SMALL)))
 
     def __str__(self) -> str:
-        whole, share = f"{self.size} x {self.size} pixels", self.height * self.width / self.size**2
-        text = f"an ordinary picture fills {self.width} x {self.height} of {whole}, {share:.0%}"
+        grey = f"{round(100 - 100 * self.height * self.width / self.size**2, 2):g}% of them are grey"
+        text = f"an ordinary picture fills {self.width} x {self.height} of {self.size} x {self.size} pixels; {grey}"
         if self.smallest is None:
             return text
         times = self.size / min(self.height, self.width)
         stretched = f"; stretched, objects would be {times:.2g} times as long one way" if times > 1 else ""
         return f"{text}; a tenth of the boxes has a side under {self.smallest:.1f} pixels there{stretched}"
+
+
+def find_too_small(cost: LetterboxCost) -> str | None:
+    """Return what is wrong where a letterbox, and not the network's size alone, makes objects smaller than it sees."""
+    times = cost.size / min(cost.height, cost.width)
+    if cost.smallest is None or not cost.smallest < LEAST_SEEN <= cost.smallest * times:
+        return None
+    return (
+        f"letterbox makes a side of a tenth of the boxes {cost.smallest:.1f} pixels or less, and a detector here sees "
+        f"little under {LEAST_SEEN}; make model.input_size larger, or crop the camera's picture to a square"
+    )
 
 
 def median_size(sizes: np.ndarray) -> tuple[int, int]:

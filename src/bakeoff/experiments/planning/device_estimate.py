@@ -4,27 +4,24 @@ Random weights show all three, before anything is trained. What was found is kep
 """
 
 import hashlib
+import json
 import platform
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import subprocess
+import sys
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-import numpy as np
 
 from bakeoff.config.compose.network_facts import find_once
-from bakeoff.config.compose.whole_run import Run
+from bakeoff.config.compose.whole_run import Run, write
 from bakeoff.dataset.records.manifest import Manifest
-from bakeoff.export.devices import DEVICES
-from bakeoff.export.settings import ONNX, RKNN, Format
+from bakeoff.foundation import workspace
+from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.result_code import deciding_digest
-from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.foundation.versions import library_version
 
-CALLS = 20
-EXAMPLES = 8  # images of noise that calibrate int8, for the timing alone
+TRIAL = "bakeoff.experiments.planning.device_trial"
 
 
 @dataclass(frozen=True)
@@ -45,42 +42,18 @@ def look_ahead(run: Run, manifest: Manifest, kept_in: Path) -> Outlook | None:
     asked = f"{run.model!r} {manifest.classes} {manifest.multi_label} {run.export!r} {platform.node()}"
     versions = " ".join(library_version(package) for package in ("tensorflow", "onnxruntime"))
     digest = hashlib.sha256(f"{asked} {versions} {deciding_digest('export')}".encode()).hexdigest()[:16]
-    return find_once(kept_in / f"device-{digest}.json", lambda tree: Outlook(**tree), partial(_find, run, manifest))
+    return find_once(kept_in / f"device-{digest}.json", lambda tree: Outlook(**tree), partial(_ask, run))
 
 
-def _find(run: Run, manifest: Manifest) -> Outlook:
-    load_tensorflow()
-    from bakeoff.export.accuracy_report import latency, open_file
-    from bakeoff.export.edge_tpu import check_edge_tpu
-    from bakeoff.export.tflite_metadata import ModelMetadata
-    from bakeoff.export.tflite_operations import read_lite_file
-    from bakeoff.export.write_formats import write_files
-    from bakeoff.learning.tasks.task import make_task
-
-    assert run.export.device
-    device = DEVICES[run.export.device]
-    taken: Format = next(form for form in run.export.formats if form in device.formats)
-    form = ONNX if taken == RKNN else taken  # Rockchip's simulator takes minutes, and its times say nothing
-    settings = replace(run.export, formats=(form,), device=None)
-    network = run.model.build(run.derived.num_classes)
-    task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
-    sides = tuple(network.input_shape[1:])
-    noise = np.random.default_rng(0)
-
-    def representative() -> Iterator[list[np.ndarray]]:
-        for _ in range(EXAMPLES):
-            yield [noise.uniform(-1, 1, (1, *sides)).astype(np.float32)]
-
+def _ask(run: Run) -> Outlook:
+    """Let a process of its own find it. A conversion keeps memory until its process ends (tensorflow#122598), and a
+    page or a program of Python may plan all day."""
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        for _ in write_files(
-            network, run.model, task, manifest.classes, settings,
-            about=ModelMetadata(run.name), representative=representative, folder=folder,
-        ):  # fmt: skip
-            pass
-        path = folder / settings.files[form]
-        model: Any = open_file(form, path, settings.threads)  # one that takes pixels of its own size
-        model.put(np.full(sides, 127, np.uint8))
-        milliseconds, calls = latency(model.call, CALLS)
-        edge_tpu = str(check_edge_tpu(read_lite_file(path))) if device.is_edge_tpu else ""
-        return Outlook(run.export.device, form, path.stat().st_size, milliseconds, settings.threads, calls, edge_tpu)
+        path = Path(name) / workspace.RUN.name
+        write(run, path)
+        command = [sys.executable, "-m", TRIAL, str(path), str(workspace.RECORDS)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise ConfigError(lines[-1] if lines else f"export.device: the trial ended with code {done.returncode}")
+    return Outlook(**json.loads(done.stdout))

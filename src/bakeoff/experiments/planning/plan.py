@@ -3,22 +3,21 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.compose.letterbox_cost import LetterboxCost
 from bakeoff.config.compose.network_facts import Facts, facts_of
 from bakeoff.config.compose.tile_cost import TilePrice, read_sizes
 from bakeoff.config.compose.variant import ResolvedVariant, read_variant
 from bakeoff.config.compose.whole_run import Run, as_tree
-from bakeoff.dataset.records.manifest import Manifest, read_boxes, read_manifest
+from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.records.record import TRAIN as TRAIN_SPLIT
 from bakeoff.experiments.planning.device_estimate import look_ahead
 from bakeoff.experiments.planning.estimate import OnDisk
+from bakeoff.experiments.planning.known_before import describe_known
 from bakeoff.experiments.planning.stage_status import RUNS, UNCHANGED, DvcState, explain_stages, reading_known
 from bakeoff.experiments.planning.time_estimate import BEFORE, TRAIN, Pace, Whole, known_pace, measure_pace, seconds_of
-from bakeoff.export.devices import VIDEO
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import ConfigError, choices
 from bakeoff.foundation.formatting import align
@@ -26,7 +25,6 @@ from bakeoff.foundation.html import template
 from bakeoff.foundation.machine import list_gpus
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.learning.metrics.names import choose_judgement
-from bakeoff.learning.networks.letterbox import LETTERBOX, fit_of
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
 from bakeoff.learning.plan.run_length import UNLIMITED, is_endless
@@ -77,7 +75,7 @@ class Plan:
     warnings: list[str]
     device: dict[str, Any] | None = None  # what export.device makes of the network; None: none is named
     tiles: str | None = None  # what looking at pictures in tiles costs
-    letterbox: str | None = None  # what keeping the proportions of pictures costs
+    known: dict[str, str] = field(default_factory=dict)  # of its files: loss by eight bits, speed, a letterbox
 
     def __repr__(self) -> str:
         return "\n".join(align(self._rows()))
@@ -129,16 +127,8 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
         warnings=[*variant.problems.warnings, *_warnings(stages)],
         device=asdict(outlook) if outlook else None,
         tiles=str(TilePrice.of(tiles, read_sizes(workspace.RECORDS, manifest))) if tiles else None,
-        letterbox=_price_letterbox(run, manifest),
+        known=describe_known(run, manifest),
     )  # fmt: skip
-
-
-def _price_letterbox(run: Run, manifest: Manifest) -> str | None:
-    """Return what a letterbox of the network or its device costs on whole pictures; tiles have other proportions."""
-    if run.export.fit_for(fit_of(run.model)) != LETTERBOX or tiles_of(run.model) or manifest.task == VIDEO:
-        return None
-    boxes = read_boxes(workspace.RECORDS, manifest) if manifest.boxes_sha256 else None
-    return str(LetterboxCost.of(read_sizes(workspace.RECORDS, manifest), run.model.input_size, boxes))
 
 
 def draw_sheet(overrides: Sequence[str], file: Path) -> None:

@@ -28,8 +28,7 @@ def list_rows(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "  made of", ", ".join(f"{part} {format_size(held)}" for part, held in plan.memory_parts.items() if held)
     if plan.tiles:
         yield "tiles", plan.tiles
-    if plan.letterbox:
-        yield "letterbox", plan.letterbox
+    yield from plan.known.items()
     yield "disk", f"about {format_size(plan.disk_bytes)} for checkpoints and weights"
     if plan.seconds_per_step:
         paces = plan.seconds_per_step.items()
