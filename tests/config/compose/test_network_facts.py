@@ -46,6 +46,18 @@ def test_parameters_of_a_part_are_those_of_its_variables(counted: Facts) -> None
     assert counted.trainable(("head", "backbone"), SMALL) == counted.trainable((), SMALL)
 
 
+def test_only_the_outputs_from_the_first_layer_on_that_learns_are_kept(counted: Facts) -> None:
+    learned = [variable for variable in counted.variables if variable.trainable]
+    first, last = learned[0].path, learned[-1].path
+    assert counted.kept_share((), SMALL) == 1.0
+    assert counted.kept_share((last,), SMALL) < 0.05  # the logits of three classes
+    stem = counted.kept_share((first,), SMALL)
+    assert 0.5 < stem <= 1.0 and counted.kept_share((first, last), SMALL) == stem
+    after = [variable.after_bytes for variable in learned]
+    assert after == sorted(after, reverse=True) and after[0] < counted.activation_bytes
+    assert after[-1] <= 2 * 4 * 3  # no more than three logits, and what is made of them
+
+
 def test_activations_count_at_least_the_image_and_every_map(counted: Facts) -> None:
     """Maps of 8, 4 and 2 pixels a side with 8, 16 and 32 channels stand among the layers' outputs."""
     assert counted.activation_bytes >= 4 * (16 * 16 * 3 + 8 * 8 * 8 + 4 * 4 * 16 + 2 * 2 * 32)

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 
 import numpy as np
 import pytest
@@ -276,6 +276,19 @@ def test_training_does_not_wait_for_a_slow_disk(work: RunFolder, monkeypatch: py
     disk.set()
     save(work, 0, 400, now=True)
     assert files(work) == ["1-head/00000100", "1-head/00000400"]
+
+
+def test_a_copy_that_must_be_there_now_is_made_when_the_last_one_is_written(
+    work: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two copies of a large network at once took more memory than was estimated."""
+    disk, real = Event(), checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", lambda *given: (disk.wait(10), real(*given)))
+    save(work, 0, 100, now=False)
+    Timer(0.2, disk.set).start()
+    there: list[list[str]] = []
+    work.save(Position(0, 200), RunState(phases=(PhaseState(),)), lambda: there.append(files(work)) or {}, now=True)
+    assert there == [["1-head/00000100"]]
 
 
 def test_a_disk_that_fails_beside_training_fails_the_run(work: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,6 +123,13 @@ def test_a_tenth_of_what_is_left_holds_waiting_batches(left: int, waiting: int) 
     assert plan.bytes == (PROGRAM + 500 + (2 + waiting) * 240) * MB
 
 
+@pytest.mark.parametrize(("examples", "megabytes"), [(1, 30 * 12 + 12), (25, 30 * 12 + 300), (31, 2 * 30 * 12)])
+def test_no_more_validation_examples_wait_than_there_are(examples: int, megabytes: int) -> None:
+    """Three batches of ten for training, whose queue begins anew; an example takes 12 MB."""
+    plan = held(500 + 3 * 240, replace(LOAD, validation_examples=examples))
+    assert (plan.prefetch_batches, plan.parts.batches) == (1, megabytes * MB)
+
+
 def test_estimate_is_the_sum_of_its_parts() -> None:
     """Adam keeps two numbers of each weight, a checkpoint copies all three; with gradients and the best, 8 times."""
     load = replace(LOAD, parameters=5_000_000, variables=100, activation_bytes=30 * MB)

@@ -137,7 +137,8 @@ DEMO = {"train_examples": 24, "validation_examples": 8}
 TWO = {"steps": 3, "batch_size": 2}
 PRESETS: dict[str, Given] = {
     "demo": Given({"use": "digits", **DEMO}, train={"steps": 3}),
-    "demo_clips": Given({"use": "digits_motion", **DEMO}, train={"steps": 3, "epochs": None}),
+    # enough steps for the queues to fill, which the estimate counts as full
+    "demo_clips": Given({"use": "digits_motion", **DEMO}, train={"steps": 24, "epochs": None}, steps=24),
     "demo_images": Given({"use": "digits_single", **DEMO}, train={"steps": 3, "epochs": None}),
     "demo_points": Given({"use": "digits", **DEMO}, train={"steps": 3}),
     "frc_cosine": Given(PHOTOGRAPHS, take_photographs, TWO, FRC_WEIGHTS, COCO_TF1),

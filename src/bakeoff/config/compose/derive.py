@@ -50,7 +50,7 @@ def resolve(
     if manifest is None or train is None:
         check(draft, records, facts, [], problems, set_by)
         return None
-    need = _find_need(draft, train, facts, limits_of)
+    need = _find_need(draft, train, manifest, facts, limits_of)
     examples, because = count_share(manifest.splits[TRAIN].examples, train.share), "stated"
     if train.batch_size == "auto":
         train = replace(train, batch_size=1)
@@ -84,7 +84,9 @@ def resolve(
     cut = length.cut_checkpoints(cut, spans[-1].end_step)
     draft = _with_schedules(replace(draft, train=cut), cut, spans, examples, length)
     length.report(spans[-1].end_step)
-    held = _buffers(need, manifest.splits[TRAIN], spans, cut.workers, problems)
+    held = _buffers(
+        _keep_of_phases(need, draft, cut, facts, spans), manifest.splits[TRAIN], spans, cut.workers, problems
+    )
     check(draft, records, facts, spans, problems, set_by)
     if problems.lines or facts is None or need is None or held is None:
         return None
@@ -129,7 +131,7 @@ def _find_facts(
 
 
 def _find_need(
-    draft: Draft, train: Train, facts: Facts | None, limits_of: Callable[[Memory], Limits]
+    draft: Draft, train: Train, manifest: Manifest, facts: Facts | None, limits_of: Callable[[Memory], Limits]
 ) -> MemoryNeed | None:
     if draft.model is None or draft.memory is None or facts is None:
         return None
@@ -142,6 +144,7 @@ def _find_need(
         averaged=train.ema_decay > 0,
         accumulates=train.accumulate_batches > 1,
         images=1 + train.augment.partners,
+        validation_examples=manifest.splits[VALIDATION].examples,
     )
     return MemoryNeed(draft.memory, load, limits_of(draft.memory))
 
@@ -223,6 +226,20 @@ def _with_schedules(draft: Draft, train: Train, spans: list[Span], examples: int
         prefix = f"train.phases[{place}].lr." if phase.lr else "lr."
         phases.append(replace(phase, lr=fill_in(phase.lr or lr, span, prefix)))
     return replace(draft, train=replace(train, phases=tuple(phases)))
+
+
+def _keep_of_phases(
+    need: MemoryNeed | None, draft: Draft, train: Train, facts: Facts | None, spans: list[Span]
+) -> MemoryNeed | None:
+    """Count the outputs that wait for gradients in the phase that keeps most of them, for one of the largest batch."""
+    if need is None or facts is None or draft.model is None:
+        return need
+    trained = [phase.trainable or train.trainable for phase in train.phases] or [train.trainable]
+    kept = [
+        span.batch_size * facts.kept_share(patterns, draft.model) for span, patterns in zip(spans, trained, strict=True)
+    ]
+    share = max(kept) / max(span.batch_size for span in spans)
+    return replace(need, load=replace(need.load, activation_bytes=int(need.load.activation_bytes * share)))
 
 
 def _buffers(

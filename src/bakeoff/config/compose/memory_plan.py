@@ -40,6 +40,7 @@ class Load:
     averaged: bool = False
     accumulates: bool = False
     images: int = 1  # that an example may be made of
+    validation_examples: int = 10**9  # no more of them can wait
 
     def weights(self) -> int:
         moving = 1 + self.slots + self.averaged  # what changes, and is copied for a checkpoint that is being written
@@ -107,7 +108,8 @@ def _measure_network(load: Load, batch_size: int, kept_outputs: float = KEPT_OUT
 
 def _measure_batches(load: Load, batch_size: int, *, waiting: int) -> int:
     """Of training and of its validation passes: those that wait, one in the making, one in use."""
-    return 2 * (waiting + 2) * batch_size * load.pixels * CHANNELS * FLOAT_BYTES
+    examples = (waiting + 2) * batch_size
+    return (examples + min(examples, load.validation_examples)) * load.pixels * CHANNELS * FLOAT_BYTES
 
 
 def _measure_held(parts: Parts, limits: Limits) -> int:

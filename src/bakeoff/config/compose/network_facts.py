@@ -33,6 +33,7 @@ class Variable:
     path: str  # "backbone.stem/kernel"
     shape: tuple[int, ...]
     trainable: bool  # false for the statistics of batch norms
+    after_bytes: int = 0  # of the outputs of its layer and of all later ones, for one example
 
     @property
     def size(self) -> int:
@@ -50,9 +51,17 @@ class Facts:
 
     def trainable(self, patterns: tuple[str, ...], network: Network) -> int:
         """Return how many parameters are trained if only what the patterns name is; none name everything."""
+        return sum(variable.size for variable in self._select(patterns, network))
+
+    def kept_share(self, patterns: tuple[str, ...], network: Network) -> float:
+        """Return the share of the outputs that wait for gradients: those from the first layer on that learns."""
+        kept = max((variable.after_bytes for variable in self._select(patterns, network)), default=0)
+        return kept / self.activation_bytes if patterns and kept else 1.0
+
+    def _select(self, patterns: tuple[str, ...], network: Network) -> list[Variable]:
         learned = [variable for variable in self.variables if variable.trainable]
         chosen = set(select([variable.path for variable in learned], patterns or ("*",), network.parts))
-        return sum(variable.size for variable in learned if variable.path in chosen)
+        return [variable for variable in learned if variable.path in chosen]
 
 
 @dataclass(frozen=True)
@@ -77,8 +86,8 @@ def facts_of(network: Network, num_classes: int, kept_in: Path) -> Facts:
     """Return the facts that the folder keeps, or build the network for them."""
 
     def read(tree: Any) -> Facts:
-        variables = [Variable(entry["path"], tuple(entry["shape"]), entry["trainable"]) for entry in tree["variables"]]
-        return Facts(tuple(variables), tree["activation_bytes"])
+        rows = [(row["path"], tuple(row["shape"]), row["trainable"], row["after_bytes"]) for row in tree["variables"]]
+        return Facts(tuple(Variable(*row) for row in rows), tree["activation_bytes"])
 
     path = kept_in / f"{_fingerprint(network, num_classes)}.json"
     return find_once(path, read, lambda: _build_for_facts(network, num_classes))
@@ -88,13 +97,21 @@ def _build_for_facts(network: Network, num_classes: int) -> Facts:
     load_tensorflow()
     model: Any = network.build(num_classes)
     trained = {id(variable) for variable in model.trainable_variables}
+    after: dict[int, int] = {}
+    left = 0
+    for layer in reversed(model.layers):  # each stands behind those whose outputs it takes
+        left += FLOAT_BYTES * sum(
+            prod(size for size in tensor.shape if size)
+            for node in layer._inbound_nodes
+            for tensor in node.output_tensors
+        )
+        after |= {id(variable): left for variable in layer.weights}
     variables = tuple(
-        Variable(variable.path, tuple(variable.shape), id(variable) in trained)
+        Variable(variable.path, tuple(variable.shape), id(variable) in trained, after.get(id(variable), left))
         for variable in model.weights
         if "seed_generator" not in variable.path
     )
-    outputs = [tensor for layer in model.layers for node in layer._inbound_nodes for tensor in node.output_tensors]
-    return Facts(variables, FLOAT_BYTES * sum(prod(size for size in tensor.shape if size) for tensor in outputs))
+    return Facts(variables, left)
 
 
 def _fingerprint(network: Network, num_classes: int) -> str:

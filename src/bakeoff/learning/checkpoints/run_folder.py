@@ -188,6 +188,8 @@ class RunFolder:
             self._pending.pop(0).result()
         if self._pending and not (now or self._stays(position)):
             return
+        if now:
+            self.wait()  # before the copy is made, for two of a large network may not fit into memory
         path, arrays = self._folders[position.phase] / f"{position.step:08d}", collect()
 
         def job() -> None:
