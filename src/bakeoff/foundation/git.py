@@ -84,6 +84,10 @@ def has_commit(commit: str) -> bool:
     return _ask("cat-file", "-t", commit) == "commit"
 
 
+def is_shallow() -> bool:
+    return _ask("rev-parse", "--is-shallow-repository") == "true"
+
+
 def has_uncommitted_changes() -> bool:
     return bool(_ask("status", "--porcelain", "--", ".", *OUTPUTS))
 

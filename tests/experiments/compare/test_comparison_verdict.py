@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bakeoff.evaluation.examples_parquet import FILE, make_table, write_examples
-from bakeoff.experiments.compare.comparison_verdict import ComparisonVerdict, judge
+from bakeoff.experiments.compare.comparison_verdict import ComparisonVerdict, judge, match_runs
 from bakeoff.experiments.compare.examples import Judged, Score
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.foundation.errors import BakeoffError
@@ -60,7 +60,9 @@ def boxes(seed: int, images: int = 30) -> DetectionScore:
 
 
 def judged(a: Path, b: Path, one: Contender = A, other: Contender = B, **options) -> ComparisonVerdict:
-    return judge(one, other, (a, b), **({"metric": None, "group": None, "samples": 200} | options))
+    group = options.pop("group", None)
+    matched = match_runs(one, other, (a, b), group)
+    return judge(one, other, matched, **({"metric": None, "samples": 200} | options))
 
 
 @pytest.mark.parametrize(

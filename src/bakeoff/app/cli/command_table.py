@@ -59,6 +59,10 @@ COMMANDS = {
     "better": ListedCommand(
         "tell whether run B is better than run A, on the examples that both were evaluated on", "compare:BetterCommand"
     ),
+    "gate": ListedCommand(
+        "tell whether a change may replace what is there: not worse, worse, or too few examples to tell",
+        "gate:GateCommand",
+    ),
     "reproduce": ListedCommand(
         "run a run again from its commit, and tell whether the result is the same", "reproduce:ReproduceCommand"
     ),

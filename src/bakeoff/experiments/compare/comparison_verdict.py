@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.evaluation.settings import Evaluate
-from bakeoff.experiments.compare.examples import Judged, match_examples
+from bakeoff.experiments.compare.examples import Judged, Name, match_examples
 from bakeoff.experiments.compare.paired_bootstrap import Differences, PairedDifference, compare_scores
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.slice_setbacks import UNKNOWN, Setbacks, find_setbacks, has_facts
@@ -56,15 +56,35 @@ class ComparisonVerdict:
         }  # fmt: skip
 
 
-def judge(
-    a: Contender, b: Contender, files: tuple[Path, Path], *, metric: str | None, group: str | None, samples: int
-) -> ComparisonVerdict:
-    """Compare two runs by their examples, which are in `files`. `group` is a pattern, in place of the one that both
-    were evaluated with."""
+@dataclass(frozen=True)
+class MatchedExamples:
+    """What two runs answered on the same examples."""
+
+    a: Judged
+    b: Judged
+    names: Sequence[Name]
+    grouped: Evaluate  # which of them are drawn together
+
+    def find_setbacks(self, better: str) -> Setbacks | None:
+        """Return the slices on which the `better` one, A or B, is worse; None if no facts of examples were kept."""
+        one, other = (self.a, self.b) if better == "A" else (self.b, self.a)
+        return find_setbacks(one, other, self.names, self.grouped) if has_facts(other) else None
+
+
+def match_runs(a: Contender, b: Contender, files: Sequence[Path], group: str | None = None) -> MatchedExamples:
+    """Read both runs' examples, which are in `files`. `group` is a pattern, in place of the one that both were
+    evaluated with."""
     one, other = (Judged.read(file) for file in files)
     names = match_examples(one, other, (a.label, b.label))
-    grouped = _choose_groups(a, b, group)
-    groups = grouped.groups_of([file for file, _ in names])
+    return MatchedExamples(one, other, names, _choose_groups(a, b, group))
+
+
+def judge(
+    a: Contender, b: Contender, matched: MatchedExamples, *, metric: str | None, samples: int
+) -> ComparisonVerdict:
+    """Compare two runs by their examples."""
+    one, other, names = matched.a, matched.b, matched.names
+    groups = matched.grouped.groups_of([file for file, _ in names])
     if (number := len(set(groups))) < LEAST:
         least = f"{LEAST} groups of examples or more to be told apart"
         raise DataError(f"{a.label} and {b.label}: must be judged on {least}, got {number}")
@@ -81,9 +101,9 @@ def judge(
             f"--metric: must be a number that examples give, got {chosen!r}; {choices(chosen, differences.numbers)}"
         )
     few = tuple(label for label, count in counts.items() if 0 < count < LEAST)
-    pair = (one, other) if differences.numbers[chosen].value < 0 else (other, one)
-    knows = differences.numbers[chosen].value != 0 and has_facts(pair[1])
-    return ComparisonVerdict(a, b, chosen, differences, few, find_setbacks(*pair, names, grouped) if knows else None)
+    value = differences.numbers[chosen].value
+    setbacks = matched.find_setbacks("A" if value < 0 else "B") if value else None
+    return ComparisonVerdict(a, b, chosen, differences, few, setbacks)
 
 
 def describe_setbacks(a: Contender, b: Contender, files: Sequence[Path]) -> list[str]:
@@ -91,17 +111,14 @@ def describe_setbacks(a: Contender, b: Contender, files: Sequence[Path]) -> list
     value, other_value = (one.number(one.headline) if one.headline else None for one in (a, b))
     if value is None or other_value is None or a.headline != b.headline or value.value == other_value.value:
         return []
-    judged = [Judged.read(file) for file in files]
     try:
-        names = match_examples(judged[0], judged[1], (a.label, b.label))
-        grouped = _choose_groups(a, b, None)
+        matched = match_runs(a, b, files)
     except (DataError, WorkspaceError):  # `bakeoff better` says what is wrong
         return []
-    first = 0 if value.value > other_value.value else 1
-    if not has_facts(judged[1 - first]):
-        return [UNKNOWN]
-    setbacks = find_setbacks(judged[first], judged[1 - first], names, grouped)
-    return setbacks.describe((a, b)[first].short, (a, b)[1 - first].short)
+    is_a = value.value > other_value.value
+    setbacks = matched.find_setbacks("A" if is_a else "B")
+    called = (a.short, b.short) if is_a else (b.short, a.short)
+    return setbacks.describe(*called) if setbacks else [UNKNOWN]
 
 
 def _choose_groups(a: Contender, b: Contender, pattern: str | None) -> Evaluate:

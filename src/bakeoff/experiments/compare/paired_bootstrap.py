@@ -30,6 +30,7 @@ class PairedDifference:
     high: float
     probability: float  # share of the bootstrap samples in which B is better, those where both are equal by half
     better: str | None  # "A", "B", or None: no difference shown
+    deviation: float = 0.0  # of the difference, over the bootstrap samples
 
     @property
     def value(self) -> float:
@@ -123,7 +124,8 @@ def _judge(name: str, observed: tuple[float, float], low: float, high: float, mo
     better = None
     if higher is not None and (low > 0 or high < 0):
         better = "B" if (low > 0) == higher else "A"
-    return PairedDifference(*observed, low, high, float(probability), better)
+    deviation = float(more.std()) if len(more) else 0.0
+    return PairedDifference(*observed, low, high, float(probability), better, deviation)
 
 
 def _answers(score: Score) -> int:

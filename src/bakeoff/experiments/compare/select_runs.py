@@ -42,6 +42,13 @@ def select_named(gathered: Gathered, names: Sequence[str], wanted: Wanted = is_o
     return list({one.run_id: one for one in contenders}.values())
 
 
+def select_one(name: str, gathered: Gathered) -> Contender:
+    matching = select_named(gathered, [name])
+    if len(matching) != 1:
+        raise WorkspaceError(f"{name}: must name one run, got the {len(matching)} of a sweep")
+    return matching[0]
+
+
 def select_sweep(
     gathered: Gathered, name: str, planned: Sequence[Contender] = (), wanted: Wanted = is_of_all_classes
 ) -> list[Contender]:

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from bakeoff.experiments.compare.comparison_table import find_differing_keys
-from bakeoff.experiments.compare.comparison_verdict import ComparisonVerdict, judge
+from bakeoff.experiments.compare.comparison_verdict import ComparisonVerdict, judge, match_runs
 from bakeoff.experiments.compare.examples import find_examples
 from bakeoff.experiments.compare.load_runs import Gathered
 from bakeoff.experiments.compare.paired_bootstrap import PairedDifference
-from bakeoff.experiments.compare.run_row import Contender
-from bakeoff.experiments.compare.select_runs import require_judged, select_named
-from bakeoff.foundation.errors import WorkspaceError
+from bakeoff.experiments.compare.select_runs import require_judged, select_one
 from bakeoff.foundation.formatting import align
 
 SAMPLES = 2000  # of the bootstrap
@@ -21,19 +19,12 @@ def judge_named(
     group: str | None = None, samples: int | None = None,
 ) -> ComparisonVerdict:  # fmt: skip
     """Compare two runs by their validation examples, or by those of another evaluation that `on` names."""
-    a, b = (_select_one(name, gathered) for name in names)
+    a, b = (select_one(name, gathered) for name in names)
     if on is not None:
         require_judged([a, b], on)
     address = gathered.target.address
-    one, other = (find_examples(run if on else gathered.maker_of(run), address, on) for run in (a, b))
-    return judge(a, b, (one, other), metric=metric, group=group, samples=samples or SAMPLES)
-
-
-def _select_one(name: str, gathered: Gathered) -> Contender:
-    matching = select_named(gathered, [name])
-    if len(matching) != 1:
-        raise WorkspaceError(f"{name}: must name one run, got the {len(matching)} of a sweep")
-    return matching[0]
+    files = [find_examples(run if on else gathered.maker_of(run), address, on) for run in (a, b)]
+    return judge(a, b, match_runs(a, b, files, group), metric=metric, samples=samples or SAMPLES)
 
 
 def describe_verdict(verdict: ComparisonVerdict, on: str | None = None) -> Iterator[str]:

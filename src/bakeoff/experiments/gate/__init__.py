@@ -1,0 +1,1 @@
+"""A change -> whether it made the model worse, surely enough to hold it back."""
