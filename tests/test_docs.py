@@ -25,8 +25,8 @@ from bakeoff.config.compose.compose import compose
 from bakeoff.config.compose.overrides import parse_overrides
 from bakeoff.config.compose.variant import parse_variant
 from bakeoff.experiments.cluster.ray_connection import parse_address
-from bakeoff.experiments.sweep.configurations import list_values, load_overrides
 from bakeoff.experiments.gate.gate_rules import load_rules
+from bakeoff.experiments.sweep.configurations import list_values, load_overrides
 from bakeoff.experiments.sweep.team_quota import load_team
 from bakeoff.foundation import errors
 from support.doc_blocks import BLOCKS, COMMANDS, Block, blocks_of

@@ -35,9 +35,9 @@ class GateCommand(Command):
 
     def run(self) -> None:
         from bakeoff.experiments.compare.load_runs import gather
-        from bakeoff.experiments.gate.gate import pass_gate
         from bakeoff.experiments.gate.gate_rules import change_rules, load_rules
         from bakeoff.experiments.gate.gate_text import describe_gate
+        from bakeoff.experiments.gate.pass_gate import pass_gate
 
         if self.picture and self.picture.suffix.lower() not in (".png", ".jpg", ".jpeg"):
             raise WorkspaceError(f"--picture: must end in .png or .jpg, got {self.picture.name!r}")
