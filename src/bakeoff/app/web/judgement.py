@@ -211,7 +211,7 @@ def _is_option(name: str) -> bool:
 
 
 def _is_raw(root: Path) -> bool:
-    return root == workspace.RAW or workspace.RAW in root.parents
+    return root.resolve().is_relative_to(workspace.RAW.resolve())
 
 
 def read_params(run_id: str) -> dict[str, str]:

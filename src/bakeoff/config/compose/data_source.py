@@ -57,8 +57,13 @@ def choose_source(params: Path, conf: Path, option: str | None = None) -> Chosen
             rule = f"must name options of one folder, {part.name} has folders of its own for validation or the test"
             raise ConfigError(f"{params.as_posix()}: data.merge: {rule}")
         trees.append(settings_tree(part.dataset, SOURCES))
-    changes = {"expect": source.expect} | ({"classes": source.classes} if source.classes else {})
-    parts = [replace(part, dataset=replace(part.dataset, **changes)) for part in parts]
+    parts = [
+        replace(
+            part,
+            dataset=replace(part.dataset, expect=source.expect, classes=source.classes or part.dataset.classes),
+        )
+        for part in parts
+    ]
     return ChosenSource(parts, digest_settings(trees))
 
 
