@@ -60,7 +60,7 @@ COMMANDS = {
         "tell whether run B is better than run A, on the examples that both were evaluated on", "compare:BetterCommand"
     ),
     "gate": ListedCommand(
-        "tell whether a change may replace what is there: not worse, worse, or too few examples to tell",
+        "tell whether a change may replace what is there, or whether the examples are too few to tell",
         "gate:GateCommand",
     ),
     "reproduce": ListedCommand(

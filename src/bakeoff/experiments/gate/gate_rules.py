@@ -32,7 +32,7 @@ class GateRules:
     slices: float | None = 0.1  # no slice may surely lose, and by more than this
     size: float | None = None  # an exported file may grow by this share
     latency: float | None = None  # its answer may take longer by this share, timed here in turn
-    on: str | None = None  # judged by a result of `bakeoff evaluate`, such as test
+    judged_on: str | None = None  # by a result of `bakeoff evaluate`, such as test
     undecided: Undecided = "block"
 
     def __post_init__(self) -> None:
@@ -55,5 +55,5 @@ def load_rules() -> GateRules:
 
 def change_rules(rules: GateRules, *, against: str | None, worse_by: float | None, on: str | None) -> GateRules:
     """Put what the command line says in the place of the file's."""
-    given = {"against": against, "worse_by": worse_by, "on": on}
+    given = {"against": against, "worse_by": worse_by, "judged_on": on}
     return replace(rules, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]

@@ -23,10 +23,12 @@ def pass_gate(
 ) -> tuple[GateVerdict, MatchedExamples]:
     """Judge a run against the one that the rules name, with the examples that both answered."""
     a, b = _select(rules.against, gathered), select_one(which, gathered)
-    if rules.on is not None:
-        require_judged([a, b], rules.on)
+    if rules.judged_on is not None:
+        require_judged([a, b], rules.judged_on)
     address = gathered.target.address
-    files = [find_examples(run if rules.on else gathered.maker_of(run), address, rules.on) for run in (a, b)]
+    files = [
+        find_examples(run if rules.judged_on else gathered.maker_of(run), address, rules.judged_on) for run in (a, b)
+    ]
     try:
         matched = match_runs(a, b, files)
     except DataError as error:
