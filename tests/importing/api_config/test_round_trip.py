@@ -40,7 +40,7 @@ def test_every_recipe_comes_back_as_it_was(
 ) -> None:
     """The four starting models of ftc-ml, the FRC recipes, the demo.
 
-    The file has no field for how often to save and for TensorBoard, nor for an optimizer's decay, look ahead and betas.
+    The file has no field for how often to save and for TensorBoard, nor for epochs, an optimizer's decay, look ahead and betas.
     """
     run = variant(**recipe, export=WITH_STEPS)
     back = again(run, manifest, variant)
@@ -49,6 +49,9 @@ def test_every_recipe_comes_back_as_it_was(
     omitted = {key: value for key, value in fixed_there.items() if key in vars(run.optimizer)}
     assert back.optimizer == replace(run.optimizer, **omitted)
     unsaid = {"checkpoint_every_steps": run.train.checkpoint_every_steps, "tensorboard": run.train.tensorboard}
+    if run.train.epochs:  # the file counts in steps
+        assert back.train.steps == run.derived.steps
+        unsaid |= {key: getattr(run.train, key) for key in ("steps", "epochs", "validate_every_epochs")}
     assert replace(back.train, **unsaid) == run.train
     if request.node.callspec.id.startswith("ftc_"):  # nothing is lost, also where the length is only the cosine's end
         assert imported_groups(back) == imported_groups(run)
