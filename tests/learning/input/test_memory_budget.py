@@ -14,6 +14,7 @@ from bakeoff.config.compose.memory_plan import (
     Limits,
     Load,
     buffers,
+    of_largest_phase,
 )
 from bakeoff.dataset.records.manifest import Shard, Split
 from bakeoff.foundation.errors import OutOfRange
@@ -128,6 +129,18 @@ def test_no_more_validation_examples_wait_than_there_are(examples: int, megabyte
     """Three batches of ten for training, whose queue begins anew; an example takes 12 MB."""
     plan = held(500 + 3 * 240, replace(LOAD, validation_examples=examples))
     assert (plan.prefetch_batches, plan.parts.batches) == (1, megabytes * MB)
+
+
+def test_the_phase_that_holds_most_is_the_estimate() -> None:
+    """Large batches of which only the logits learn, then small ones of which everything does."""
+    load, limits = replace(LOAD, activation_bytes=300 * MB), Limits(9000 * MB)
+    plan = held(8000, load)
+    assert of_largest_phase(plan, load, [(10, 1.0)], limits) == plan
+    several = of_largest_phase(plan, load, [(10, 0.1), (5, 1.0)], limits)  # `plan` has the outputs of a batch of 5
+    assert several.prefetch_batches == plan.prefetch_batches
+    assert several.parts.activations == plan.parts.activations
+    assert several.parts.batches == plan.parts.batches // 2
+    assert several.bytes == several.parts.total() < plan.bytes
 
 
 def test_estimate_is_the_sum_of_its_parts() -> None:

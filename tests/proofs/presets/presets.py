@@ -131,7 +131,7 @@ def phase(name: str, peak: float, **more: Any) -> dict[str, Any]:
 
 
 PHASES = [
-    phase("logits", 0.1, batch_size=2, trainable=["logits"]), phase("everything", 0.001), phase("slowly", 0.00001),
+    phase("logits", 0.1, steps=6, batch_size=2, trainable=["logits"]), phase("everything", 0.001), phase("slowly", 0.00001),
 ]  # fmt: skip
 DEMO = {"train_examples": 24, "validation_examples": 8}
 TWO = {"steps": 3, "batch_size": 2}
@@ -151,7 +151,7 @@ PRESETS: dict[str, Given] = {
     "inception_from_scratch": Given(CUTOUTS, cut_out_photographs, TWO),
     "photographs": Given(PHOTOGRAPHS, take_photographs, {"steps": 3, "epochs": None, "validate_every_epochs": None}),
     "s3dg_three_phases": Given(
-        FILMS, film, {"phases": PHASES}, "s3dg_kinetics_600", as_kinetics, steps=6, stopped_after=3
+        FILMS, film, {"phases": PHASES}, "s3dg_kinetics_600", as_kinetics, steps=10, stopped_after=7
     ),
 }
 

@@ -47,6 +47,7 @@ def test_a_preset_runs_to_its_end(preset: str, tmp_path: Path) -> None:
     pace = require_in_mlflow(workspace, state["run_id"], (stopped["step"], given.steps))
     peak = max(one["peak_memory_bytes"] for one in (stopped, state))
     side, batch = run["model"].get("input_size", network_of(workspace).input_size), last_batch(run)
+    print("peaks", stopped["peak_memory_bytes"], state["peak_memory_bytes"])
     print("moments", stopped["memory_peaks"], state["memory_peaks"], run["derived"]["memory_parts"])
     cells = [f"`{preset}`", f"{side}²", batch, f"{batch / pace:.2f} s", *map(format_size, (estimate, peak))]
     print("|", " | ".join(map(str, [*cells, f"{peak / estimate:.2f}"])), "|")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from bakeoff.config.compose.auto_batch import BatchSizeChoice, NothingFits
 from bakeoff.config.compose.checks import Records, check
-from bakeoff.config.compose.memory_plan import Buffers, Limits, Load, buffers
+from bakeoff.config.compose.memory_plan import Buffers, Limits, Load, buffers, of_largest_phase
 from bakeoff.config.compose.network_facts import Facts, stated_limits
 from bakeoff.config.compose.schedule_length import ScheduleLength, SetByWhom
 from bakeoff.config.compose.whole_run import Draft, Run
@@ -84,9 +84,8 @@ def resolve(
     cut = length.cut_checkpoints(cut, spans[-1].end_step)
     draft = _with_schedules(replace(draft, train=cut), cut, spans, examples, length)
     length.report(spans[-1].end_step)
-    held = _buffers(
-        _keep_of_phases(need, draft, cut, facts, spans), manifest.splits[TRAIN], spans, cut.workers, problems
-    )
+    phases = _list_phases(cut, draft.model, facts, spans) if draft.model and facts else []
+    held = _buffers(need, manifest.splits[TRAIN], phases, problems)
     check(draft, records, facts, spans, problems, set_by)
     if problems.lines or facts is None or need is None or held is None:
         return None
@@ -228,28 +227,25 @@ def _with_schedules(draft: Draft, train: Train, spans: list[Span], examples: int
     return replace(draft, train=replace(train, phases=tuple(phases)))
 
 
-def _keep_of_phases(
-    need: MemoryNeed | None, draft: Draft, train: Train, facts: Facts | None, spans: list[Span]
-) -> MemoryNeed | None:
-    """Count the outputs that wait for gradients in the phase that keeps most of them, for one of the largest batch."""
-    if need is None or facts is None or draft.model is None:
-        return need
+def _list_phases(train: Train, network: Network, facts: Facts, spans: list[Span]) -> list[tuple[int, float]]:
+    """Return of each phase the batch size on a machine, and the share of the outputs that waits for its gradients."""
     trained = [phase.trainable or train.trainable for phase in train.phases] or [train.trainable]
-    kept = [
-        span.batch_size * facts.kept_share(patterns, draft.model) for span, patterns in zip(spans, trained, strict=True)
+    return [
+        (max(1, span.batch_size // train.workers), facts.kept_share(patterns, network))
+        for span, patterns in zip(spans, trained, strict=True)
     ]
-    share = max(kept) / max(span.batch_size for span in spans)
-    return replace(need, load=replace(need.load, activation_bytes=int(need.load.activation_bytes * share)))
 
 
 def _buffers(
-    need: MemoryNeed | None, split: Split, spans: list[Span], workers: int, problems: Problems
+    need: MemoryNeed | None, split: Split, phases: list[tuple[int, float]], problems: Problems
 ) -> Buffers | None:
     if need is None:
         return None
-    largest = max(1, max(span.batch_size for span in spans) // workers)  # on a machine
+    largest, most_kept = max(batch for batch, _ in phases), max(batch * share for batch, share in phases)
+    load = replace(need.load, activation_bytes=int(need.load.activation_bytes * most_kept / largest))
     try:
-        return buffers(need.memory, need.load, split, largest, need.limits)
+        held = buffers(need.memory, load, split, largest, need.limits)
     except OutOfRange as error:
         problems.add_refusal("memory.", error)
         return None
+    return of_largest_phase(held, load, phases, need.limits)

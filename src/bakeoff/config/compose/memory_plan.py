@@ -4,6 +4,7 @@ The sum must stay under the budget. Of what the fixed parts leave, a tenth is fo
 and a quarter for a buffer whose size is not stated.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bakeoff.dataset.records.manifest import Split
@@ -95,6 +96,25 @@ def buffers(memory: Memory, load: Load, split: Split, batch_size: int, limits: L
     parts = replace(least, batches=batches, shuffling=shuffling)
     on_device = parts.on_device() if limits.device_bytes else 0
     return Buffers(waiting, threads, tuple(windows), parts, _measure_held(parts, limits), on_device)
+
+
+def of_largest_phase(held: Buffers, load: Load, phases: Sequence[tuple[int, float]], limits: Limits) -> Buffers:
+    """Return what the phase holds that holds most, with as many batches waiting.
+
+    `phases` are batch sizes, and the shares of the outputs that wait for gradients; `held` is the most of each.
+    """
+    most_kept = max(batch * share for batch, share in phases)
+    several = [
+        replace(
+            held.parts,
+            activations=int(held.parts.activations * batch * share / most_kept),
+            batches=_measure_batches(load, batch, waiting=held.prefetch_batches),
+        )
+        for batch, share in phases
+    ]
+    parts = max(several, key=lambda one: _measure_held(one, limits))
+    on_device = max(one.on_device() for one in several) if limits.device_bytes else 0
+    return replace(held, parts=parts, bytes=_measure_held(parts, limits), device_bytes=on_device)
 
 
 def _measure_network(load: Load, batch_size: int, kept_outputs: float = KEPT_OUTPUTS) -> Parts:
