@@ -13,11 +13,11 @@ from support.workspace_copy import Workspace, environment, tiny_workspace
 
 pytestmark = pytest.mark.slow
 LINES = {
-    "data": "data: {use: digits_single, train_examples: 640, validation_examples: 200}",
-    "model": "model: {use: cnn_small, input_size: 24, width: 0.5}",
+    "data": "data: {use: digits_single, train_examples: 1000, validation_examples: 200}",
+    "model": "model: {use: cnn_small, input_size: 32}",
     "optimizer": "optimizer: {use: adam}",
-    "lr": "lr: {use: constant, peak: 0.005}",
-    "train": "train: {use: smoke, steps: 120, batch_size: 16}",
+    "lr": "lr: {use: constant, peak: 0.003}",
+    "train": "train: {use: smoke, steps: 400, batch_size: 16}",
     "export": "export: {use: saved_model, formats: [saved_model, float32], latency_calls: 1}",
 }
 RULES = "worse_by: 0.05\nsize: 0.1\nlatency: 5\n"
@@ -71,14 +71,14 @@ def test_three_pull_requests(tmp_path: Path) -> None:
     workspace.run("dvc", "push", "--quiet")
     workspace.run("git", "push", "--quiet", "origin", "main")
     open_pull_request(workspace, "tidy", "batch_size: 16", "batch_size: 16, samples: 0")
-    open_pull_request(workspace, "slower", "peak: 0.005", "peak: 0.0003")
+    open_pull_request(workspace, "slower", "peak: 0.003", "peak: 0.00001")
     open_pull_request(workspace, "seed", "seed: 0", "seed: 1")
     code, comment = judge(bare, "tidy", tmp_path / "tidy")
     assert code == "0" and "not worse than the rules allow" in comment and "![" not in comment
     assert "| latency of model.tflite |" in comment and "| size of float32 |" in comment
     code, comment = judge(bare, "slower", tmp_path / "slower")
     assert code == "1" and "worse than the rules allow: accuracy" in comment
-    assert "`lr.peak` `0.005` → `0.0003`" in comment
+    assert "`lr.peak` `0.003` → `1e-05`" in comment
     assert "(https://github.com/team/robot/blob/gate-pictures/7.png?raw=true)" in comment
     with Image.open(tmp_path / "slower/clone/worse.png") as picture:
         assert picture.width > 400 and picture.height > 200

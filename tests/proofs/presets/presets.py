@@ -131,7 +131,8 @@ def phase(name: str, peak: float, **more: Any) -> dict[str, Any]:
 
 
 PHASES = [
-    phase("logits", 0.1, steps=6, batch_size=2, trainable=["logits"]), phase("everything", 0.001), phase("slowly", 0.00001),
+    phase("logits", 0.1, steps=6, batch_size=2, trainable=["logits"]),
+    phase("everything", 0.001), phase("slowly", 0.00001),
 ]  # fmt: skip
 DEMO = {"train_examples": 24, "validation_examples": 8}
 TWO = {"steps": 3, "batch_size": 2}
