@@ -18,6 +18,7 @@ import numpy as np
 from bench import write
 from result import describe_machine
 
+from bakeoff.experiments.compare.found_words import find_interval
 from bakeoff.experiments.compare.paired_bootstrap import compare_scores
 from bakeoff.experiments.gate.gate_verdict import ERROR, POWER, Check, Outcome, check_metric, count_more
 from bakeoff.learning.metrics.classification import Answer, ClassificationScore
@@ -87,10 +88,8 @@ def describe_power(draw: np.random.Generator, worlds: int) -> str:
 
 def describe_share(count: int, of: int) -> str:
     """A share with its 95 % interval, by Wilson."""
-    z, share = 1.96, count / of
-    middle, reach = share + z * z / (2 * of), z * (share * (1 - share) / of + z * z / (4 * of * of)) ** 0.5
-    low, high = ((middle + side * reach) / (1 + z * z / of) for side in (-1, 1))
-    return f"{share:.1%} ({max(low, 0):.1%} to {high:.1%})".replace("%", " %")
+    share, (low, high) = count / of, find_interval(count, of)
+    return f"{share:.1%} ({low:.1%} to {high:.1%})".replace("%", " %")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The source of the records and its digest."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,25 +24,27 @@ def test_data_that_nobody_chose_are_refused_with_the_command_that_brings_them_in
     assert missing_in(str(refused.value), "params.yaml", " data", "`bakeoff import ", "digits") == []
 
 
-def test_the_number_of_processes_that_build_is_no_other_source(place: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "values", "wrong", "message"),
+    [
+        ("num_threads", ("null", "1", "3"), "0", r"data\.num_threads: \D+1\D+256\D+0"),
+        (
+            "expect", ("{}", "{alike: 0, classes: [a, b]}", "{most_of_class: 0.5}"), "{negatives: [0.3, 0.1]}",
+            r"data\.expect\.negatives: .*\[0\.3, 0\.1\]",
+        ),
+    ],
+)  # fmt: skip
+def test_what_decides_no_record_is_no_other_source(
+    place: Path, key: str, values: Sequence[str], wrong: str, message: str
+) -> None:
+    """How many processes build, and what the data are expected to hold."""
     digests = set()
-    for threads in ("null", "1", "3"):
-        PARAMS.write_text(f"data:\n  use: coco\n  path: data/raw/field\n  num_threads: {threads}\nseed: 0\n")
+    for value in values:
+        PARAMS.write_text(f"data:\n  use: coco\n  path: data/raw/field\n  {key}: {value}\nseed: 0\n")
         digests.add(choose_source(PARAMS, ROOT / "conf").digest)
     assert len(digests) == 1
-    PARAMS.write_text("data: {use: coco, path: data/raw/field, num_threads: 0}\nseed: 0\n")
-    with pytest.raises(ConfigError, match=r"params.yaml:1: data\.num_threads: \D+1\D+256\D+0"):
-        choose_source(PARAMS, ROOT / "conf")
-
-
-def test_what_is_expected_is_no_other_source(place: Path) -> None:
-    digests = set()
-    for expected in ("{}", "{alike: 0, classes: [a, b]}", "{most_of_class: 0.5}"):
-        PARAMS.write_text(f"data:\n  use: coco\n  path: data/raw/field\n  expect: {expected}\nseed: 0\n")
-        digests.add(choose_source(PARAMS, ROOT / "conf").digest)
-    assert len(digests) == 1
-    PARAMS.write_text("data: {use: coco, path: data/raw/field, expect: {negatives: [0.3, 0.1]}}\nseed: 0\n")
-    with pytest.raises(ConfigError, match=r"params.yaml:1: data\.expect\.negatives: .*\[0\.3, 0\.1\]"):
+    PARAMS.write_text(f"data: {{use: coco, path: data/raw/field, {key}: {wrong}}}\nseed: 0\n")
+    with pytest.raises(ConfigError, match=rf"params.yaml:1: {message}"):
         choose_source(PARAMS, ROOT / "conf")
 
 

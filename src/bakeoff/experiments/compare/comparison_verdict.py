@@ -65,6 +65,11 @@ class MatchedExamples:
     names: Sequence[Name]
     grouped: Evaluate  # which of them are drawn together
 
+    @property
+    def classes(self) -> list[str]:
+        """Return the classes of both, those of A first."""
+        return list(dict.fromkeys((*self.a.classes, *self.b.classes)))
+
     def find_setbacks(self, better: str) -> Setbacks | None:
         """Return the slices on which the `better` one, A or B, is worse; None if no facts of examples were kept."""
         one, other = (self.a, self.b) if better == "A" else (self.b, self.a)
@@ -88,7 +93,7 @@ def judge(
     if (number := len(set(groups))) < LEAST:
         least = f"{LEAST} groups of examples or more to be told apart"
         raise DataError(f"{a.label} and {b.label}: must be judged on {least}, got {number}")
-    classes = [*one.classes, *(label for label in other.classes if label not in one.classes)]
+    classes = matched.classes
     counts = {
         label: len({at for name, at in zip(names, groups, strict=True) if label in one.labels(name)})
         for label in classes

@@ -40,7 +40,7 @@ def state_outcome(verdict: GateVerdict) -> str:
 
 
 def _count(verdict: GateVerdict) -> str:
-    drawn = verdict.compared.differences
+    drawn = verdict.differences
     groups = f" in {drawn.groups:,} groups" if drawn.groups != drawn.examples else ""
     return (
         f"{drawn.examples:,} examples{groups}, {verdict.comparisons:,} comparisons; of changes that cost what they "

@@ -16,7 +16,7 @@ from typing import Any
 from bakeoff.evaluation.metric_meanings import is_higher_better
 from bakeoff.evaluation.slice_significance import CHANCE
 from bakeoff.experiments.compare.comparison_verdict import ComparisonVerdict
-from bakeoff.experiments.compare.paired_bootstrap import PairedDifference
+from bakeoff.experiments.compare.paired_bootstrap import Differences, PairedDifference
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.slice_setbacks import Setbacks
 from bakeoff.experiments.gate.gate_rules import GateRules
@@ -60,7 +60,7 @@ class GateVerdict:
     a: Contender
     b: Contender
     checks: Sequence[Check]
-    compared: ComparisonVerdict
+    differences: Differences
     setbacks: Setbacks | None
 
     @property
@@ -78,8 +78,8 @@ class GateVerdict:
         return {
             "version": VERSION, "verdict": self.outcome.value, "a": self.a.run_id, "b": self.b.run_id,
             "checks": [asdict(one) | {"outcome": one.outcome.value} for one in self.checks],
-            "comparisons": self.comparisons, "examples": self.compared.differences.examples,
-            "groups": self.compared.differences.groups, "error": ERROR,
+            "comparisons": self.comparisons, "examples": self.differences.examples,
+            "groups": self.differences.groups, "error": ERROR,
         }  # fmt: skip
 
 

@@ -1,7 +1,5 @@
 """The names of two runs and the rules -> the verdict of the gate."""
 
-from dataclasses import replace
-
 from bakeoff.experiments.compare.comparison_verdict import MatchedExamples, judge, match_runs
 from bakeoff.experiments.compare.examples import find_examples
 from bakeoff.experiments.compare.load_runs import Gathered
@@ -35,7 +33,9 @@ def pass_gate(
         both = f"`bakeoff evaluate {a.short} {b.short}` judges both on one test, which `--on test` compares"
         raise DataError(f"{error}; {both}") from None
     compared = judge(a, b, matched, metric=None, samples=samples or SAMPLES)
-    setbacks = matched.find_setbacks("B") if rules.slices is not None else None
+    setbacks = None
+    if rules.slices is not None:  # the comparison has looked at the slices of the better one already
+        setbacks = compared.setbacks if compared.difference.value > 0 else matched.find_setbacks("B")
     checks = check_numbers(compared, rules)
     if rules.slices is not None and (check := check_slices(setbacks, rules.slices)):
         checks.append(check)
@@ -43,7 +43,7 @@ def pass_gate(
         checks += check_sizes(read_sizes(a), read_sizes(b), rules.size)
     if rules.latency is not None:
         checks.append(check_times(a, b, rules.latency))
-    return GateVerdict(a, b, checks, replace(compared, setbacks=setbacks), setbacks), matched
+    return GateVerdict(a, b, checks, compared.differences, setbacks), matched
 
 
 def _select(against: str, gathered: Gathered) -> Contender:

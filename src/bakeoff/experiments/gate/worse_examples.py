@@ -26,8 +26,7 @@ Drawn = tuple[np.ndarray, dict[str, Any]]
 
 def choose_worse(matched: MatchedExamples, most: int = SHOWN) -> list[Name]:
     """Return the examples of which B has less right than A, those that lost most first."""
-    classes = list(dict.fromkeys((*matched.a.classes, *matched.b.classes)))
-    before, after = (count_right(one.score(matched.names, classes).columns()) for one in (matched.a, matched.b))
+    before, after = (count_right(one.score(matched.names, matched.classes).columns()) for one in (matched.a, matched.b))
     lost = _share(before) - _share(after)
     order = np.argsort(-lost, kind="stable")[:most]
     return [matched.names[place] for place in order if lost[place] > 0]
@@ -43,17 +42,14 @@ def draw_worse(matched: MatchedExamples, file: Path) -> int:
     pixels = [_read_pixels(matched.a, name) for name in names]
     pairs = [(name, values) for name, values in zip(names, pixels, strict=True) if values is not None]
     if pairs:
-        classes = list(dict.fromkeys((*matched.a.classes, *matched.b.classes)))
-        draw_sheet(_draw_pairs(matched, pairs, classes), classes, MIN_SCORE, file)
+        draw_sheet(_draw_pairs(matched, pairs), matched.classes, MIN_SCORE, file)
     return len(pairs)
 
 
-def _draw_pairs(
-    matched: MatchedExamples, pairs: Sequence[tuple[Name, np.ndarray]], classes: Sequence[str]
-) -> Iterator[Drawn]:
+def _draw_pairs(matched: MatchedExamples, pairs: Sequence[tuple[Name, np.ndarray]]) -> Iterator[Drawn]:
     for name, pixels in pairs:
         for judged in (matched.a, matched.b):
-            yield pixels, _describe_answer(judged.rows[name], classes, pixels.shape)
+            yield pixels, _describe_answer(judged.rows[name], matched.classes, pixels.shape)
 
 
 def _describe_answer(row: Any, classes: Sequence[str], shape: Sequence[int]) -> dict[str, Any]:
