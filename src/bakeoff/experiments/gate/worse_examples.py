@@ -1,7 +1,7 @@
 """Two runs' examples -> a sheet of those that A has right and B has not: each twice, with A's answer and with B's."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from bakeoff.dataset.records.wire import decode_features, frames_in
 from bakeoff.evaluation.drawing import draw_sheet
 from bakeoff.evaluation.slice_significance import ExampleCounts, count_right
 from bakeoff.experiments.compare.comparison_verdict import MatchedExamples
-from bakeoff.experiments.compare.examples import SIDES, Judged, Name
+from bakeoff.experiments.compare.examples import SIDES, Name
 from bakeoff.foundation.errors import BakeoffError
 from bakeoff.foundation.tf_loading import quiet_pillow
 from bakeoff.foundation.workspace import RECORDS
@@ -38,8 +38,8 @@ def _share(counts: ExampleCounts) -> np.ndarray:
 
 def draw_worse(matched: MatchedExamples, file: Path) -> int:
     """Write the sheet, and return how many examples are on it; none where the records of the split are not here."""
-    names = choose_worse(matched)
-    pixels = [_read_pixels(matched.a, name) for name in names]
+    names, stores = choose_worse(matched), _open_records()
+    pixels = [_read_pixels(stores, matched.a.rows[name]) for name in names]
     pairs = [(name, values) for name, values in zip(names, pixels, strict=True) if values is not None]
     if pairs:
         draw_sheet(_draw_pairs(matched, pairs), matched.classes, MIN_SCORE, file)
@@ -72,19 +72,24 @@ def _describe_answer(row: Any, classes: Sequence[str], shape: Sequence[int]) -> 
     }  # fmt: skip
 
 
-def _read_pixels(judged: Judged, name: Name) -> np.ndarray | None:
-    """Return an example's picture, or frames, if it is among the records here."""
-    row = judged.rows[name]
+def _open_records() -> list[RecordReader]:
+    """Return the splits that are here; none where the records are not, or cannot be read."""
     try:
-        manifest = read_manifest(RECORDS)
-        for split in manifest.splits.values():
-            if row["example"] < split.examples:
-                store = RecordReader(RECORDS, split)
-                if store.names(np.array([row["example"]])) == [row["file"]]:
-                    [data] = store.read(np.array([row["example"]]))
-                    return _decode(frames_in(decode_features(data or b"")))
+        return [RecordReader(RECORDS, split) for split in read_manifest(RECORDS).splits.values()]
     except (BakeoffError, OSError, ValueError):
-        return None
+        return []
+
+
+def _read_pixels(stores: Sequence[RecordReader], row: Mapping[str, Any]) -> np.ndarray | None:
+    """Return an example's picture, or frames, from the split that holds it under this name."""
+    number = np.array([row["example"]])
+    try:
+        for store in stores:
+            if row["example"] < store.examples and store.names(number) == [row["file"]]:
+                [data] = store.read(number)
+                return _decode(frames_in(decode_features(data or b"")))
+    except (BakeoffError, OSError, ValueError):
+        pass
     return None
 
 
