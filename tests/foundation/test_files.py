@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.foundation.files import append_line, building, write_table, write_whole
+from bakeoff.foundation.files import NO_REGULAR_FILE, append_line, building, write_table, write_whole
 
 
 @pytest.mark.parametrize("lasting", [False, True])
@@ -62,6 +62,30 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
     (tmp_path / "file").symlink_to(tmp_path / "cached")
     write_whole(tmp_path / "file", "own")
     assert (tmp_path / "cached").read_text() == "cached" and (tmp_path / "file").read_text() == "own"
+
+
+def test_nothing_is_written_through_a_link_that_somebody_put_where_a_file_is_prepared(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("theirs")
+    (tmp_path / f"classes.txt.{os.getpid()}.partial").symlink_to(tmp_path / "outside")
+    write_whole(tmp_path / "classes.txt", "own")
+    assert (tmp_path / "outside").read_text() == "theirs" and not (tmp_path / "classes.txt").is_symlink()
+    assert (tmp_path / "classes.txt").read_text() == "own"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pipes with a name")
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    """Somebody else's export.json may be one. A child reads it, for a test that waits would never end."""
+    os.mkfifo(tmp_path / "pipe")
+    code = (
+        "import sys; from pathlib import Path; from bakeoff.foundation import files\n"
+        "path = Path(sys.argv[1]); print(files.read_text(path), files.read_json(path))\n"
+        "for read in (files.load_json, files.hash_file):\n"
+        "    try: read(path)\n"
+        "    except OSError as error: print(error.strerror)\n"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "pipe")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=True)
+    assert done.stdout.splitlines() == ["None {}", NO_REGULAR_FILE, NO_REGULAR_FILE]
 
 
 def test_a_finished_folder_takes_the_place_of_the_old_one(tmp_path: Path) -> None:

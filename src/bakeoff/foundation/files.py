@@ -3,6 +3,7 @@
 import csv
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -34,7 +35,8 @@ def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8", newline="\n") as file:
+    partial.unlink(missing_ok=True)  # a link of that name, in a data set of somebody else, would be written through
+    with partial.open("x", encoding="utf-8", newline="\n") as file:
         file.write(text)
         if lasting:
             file.flush()
@@ -53,15 +55,20 @@ def remove_partial(path: Path) -> None:
 def read_text(path: Path) -> str | None:
     """Return None for a file that is not there, or is no text."""
     try:
-        return path.read_text(encoding="utf-8")
+        return _read_regular(path)
     except (OSError, UnicodeDecodeError):
         return None
+
+
+def _read_regular(path: Path) -> str:
+    with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
+        return file.read()
 
 
 def load_json(path: Path) -> dict[str, Any]:
     """Return the mapping that a file holds. Raises OSError, or ValueError with what is wrong with it."""
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        tree = json.loads(_read_regular(path))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(tree, dict):
@@ -91,7 +98,7 @@ def parse_json(text: str | bytes | None) -> dict[str, Any]:
 
 def hash_file(path: Path, kind: str = "sha256") -> str:
     """Return the SHA-256 of a file, or its digest of another kind."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
 
 

@@ -1,6 +1,8 @@
 """Files in, lines and pictures out, with a model that answers what the pixels say."""
 
 import json
+import os
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from PIL import Image
 
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.foundation.files import NO_REGULAR_FILE
 from bakeoff.foundation.progress import Bar
 from bakeoff.inference.predict.read_images import read_image, sources
 from bakeoff.inference.predict.run import FilePredictor, PredictionCounts, format_tally
@@ -144,6 +147,19 @@ def test_a_broken_file_is_told_and_passed_over(inputs: Path, tmp_path: Path) -> 
     assert [path.name for path, _ in work.tally.failures] == ["b.png", "c.jpg", "d.mp4", "e.jpg", "g.mp4"]
     assert len(lines(tmp_path / "out/images.jsonl")) == 2 + 4
     assert "broken image" in work.tally.failures[0][1] and "a web page" in work.tally.failures[1][1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pipes with a name")
+def test_what_is_no_regular_file_is_passed_over_by_name(inputs: Path, tmp_path: Path) -> None:
+    image(inputs / "a.png", 0)
+    os.mkfifo(inputs / "b.jpg")
+    for name, leads_to in (("c.jpg", "c.jpg"), ("d.png", "nowhere"), ("e.mp4", "/dev/zero")):
+        (inputs / name).symlink_to(leads_to)
+    work = predicted(tmp_path / "out", inputs)
+    assert [path.name for path, _ in work.tally.failures] == ["b.jpg", "c.jpg", "d.png", "e.mp4"]
+    assert NO_REGULAR_FILE in work.tally.failures[0][1] and NO_REGULAR_FILE in work.tally.failures[3][1]
+    again = predicted(tmp_path / "out", inputs / "c.jpg")
+    assert [path.name for path, _ in again.tally.failures] == ["c.jpg"]
 
 
 def test_of_a_video_that_breaks_off_the_frames_before_are_kept(inputs: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import glob
 import io
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,13 +16,12 @@ from PIL import Image
 
 from bakeoff.dataset.building import image_check, jpeg
 from bakeoff.dataset.building.video import decode_frames, open_container
-from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of
+from bakeoff.dataset.sources.paths import IMAGE_SUFFIXES, VIDEO_SUFFIXES, format_of, read_head
 from bakeoff.foundation.errors import DataError, one_line
-from bakeoff.foundation.files import NO_REGULAR_FILE, open_regular
+from bakeoff.foundation.files import NO_REGULAR_FILE
 from bakeoff.foundation.tf_loading import quiet_pillow
 
 SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES
-HEAD = 64
 DEFAULT_RATE = Fraction(25)
 CLIP_SIDE = 512  # pixels; larger frames of a clip are made smaller before all of them are kept
 CLIP_BYTES = 500_000_000  # bytes of all frames of a clip
@@ -38,7 +38,7 @@ def sources(paths: Iterable[str], out: Path | None) -> list[InputFile]:
     by_path: dict[Path, InputFile] = {}
 
     def is_own(path: Path) -> bool:
-        return out is not None and path.resolve().is_relative_to(out.resolve())
+        return out is not None and _follow_links(path).is_relative_to(_follow_links(out))
 
     for text in paths:
         if is_own(Path(text)):
@@ -48,14 +48,19 @@ def sources(paths: Iterable[str], out: Path | None) -> list[InputFile]:
             raise DataError(f"{text}: no image or video is there")
         for source in of_path:
             if not is_own(source.path):
-                by_path.setdefault(source.path.resolve(), source)
+                by_path.setdefault(_follow_links(source.path), source)
     return list(by_path.values())
+
+
+def _follow_links(path: Path) -> Path:
+    """Return where a path leads; where it leads to itself, itself. `Path.resolve` raises then."""
+    return Path(os.path.realpath(path))
 
 
 def _find(text: str) -> Iterable[InputFile]:
     path = Path(text)  # a name with brackets may be a file's own
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and not file.is_dir())
         return (InputFile(file, file.relative_to(path)) for file in files if not file.name.startswith("."))
     if path.exists():
         if not path.is_file():
@@ -64,13 +69,15 @@ def _find(text: str) -> Iterable[InputFile]:
     matches = sorted(Path(match) for match in glob.glob(text, recursive=True))
     if not matches:
         raise DataError(f"{text}: no such file or folder, and no file fits it as a pattern")
-    return (InputFile(match, Path(match.name)) for match in matches if match.is_file())
+    return (InputFile(match, Path(match.name)) for match in matches if not match.is_dir())
 
 
 def is_video(path: Path) -> bool:
-    """Return whether its first bytes are those of a video; a GIF with one frame is an image."""
-    with open_regular(path) as file:
-        image_format = format_of(file.read(HEAD))
+    """Return whether its first bytes are those of a video; a GIF with one frame is an image. Raises DataError."""
+    head = read_head(path)
+    if isinstance(head, str):
+        raise DataError(head)
+    image_format = format_of(head)
     if image_format == "GIF":
         with suppress(Exception), quiet_pillow(), Image.open(path) as image:  # `read_image` says what is wrong with it
             return bool(getattr(image, "is_animated", False))
