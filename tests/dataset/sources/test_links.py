@@ -1,8 +1,9 @@
 """A folder that a link brings in from outside is named, and nothing in it is listed, read or counted."""
 
 import os
+import sys
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -84,6 +85,25 @@ def test_a_linked_folder_is_named_and_not_followed(case: str, tmp_path: Path) ->
     assert not [path for path in usable if Path(os.path.realpath(root / path)).is_relative_to(outside)]
     assert [item.problem for item in items if item.problem and LEAVES in item.problem]
     assert not [item for item in items if "labels" in linked and item.path.startswith("valid") and not item.problem]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pipes with a name")
+@pytest.mark.parametrize("kind", ["voc", "yolo"])
+def test_a_label_that_cannot_be_read_makes_no_picture_one_without_objects(kind: str, tmp_path: Path) -> None:
+    """`data.unlabelled: negative` is for pictures without a label, and these have one."""
+    make, dataset, labels = {
+        "voc": (lambda: write_scenes(tmp_path, 4), PascalVoc(path="x", unlabelled="negative"), "annotations"),
+        "yolo": (lambda: write_yolo(tmp_path), Yolo(path="x", unlabelled="negative"), "train/labels"),
+    }[kind]
+    make()
+    pipe, dangling, *_ = sorted((tmp_path / labels).iterdir())
+    for label in (pipe, dangling):
+        label.unlink()
+    os.mkfifo(pipe)
+    dangling.symlink_to("nowhere")
+    items = [item for item in list_all(dataset, tmp_path) if PurePath(item.path).stem in (pipe.stem, dangling.stem)]
+    items = [item for item in items if not item.path.startswith("valid")]
+    assert len(items) == 2 and all(item.problem for item in items)
 
 
 def test_a_linked_frame_in_a_folder_of_a_table_is_named(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from bakeoff.foundation.files import GROWS, open_regular
+from bakeoff.foundation.files import GROWS, NO_REGULAR_FILE, open_regular
 
 MOST_BYTES = 16_000_000  # of a text that is read as a whole
 MOST_IN_LINE = 1_000_000  # characters, of a text that is read line by line
@@ -38,7 +38,7 @@ def quote(value: object) -> str:
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     try:
         if not os.path.isfile(path):
-            raise ValueError("no such file")
+            raise ValueError(NO_REGULAR_FILE if os.path.exists(path) else "no such file")
         with open_regular(path) as file:
             if (size := os.fstat(file.fileno()).st_size) > most:
                 raise ValueError(f"has {size / 1e6:,.1f} MB, more than the {most / 1e6:,g} MB that are read; divide it")

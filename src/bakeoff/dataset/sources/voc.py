@@ -36,7 +36,7 @@ class PascalVoc(Dataset):
             for path, problem in list_files(root, images):
                 if path.lower().endswith(".xml"):
                     continue
-                if not os.path.isfile(root / _locate_beside(path, images, annotations, ".xml")):
+                if not os.path.lexists(root / _locate_beside(path, images, annotations, ".xml")):
                     yield make_unannotated(root, path, problem, self.unlabelled, side)
                 elif problem:
                     yield Item(path, path, problem=problem)

@@ -57,7 +57,7 @@ class Yolo(Dataset):
                 yield Item(path, path, problem=f"in none of the sides that {stated_in} names", ignored=True)
                 continue
             text = swap_folder(pure, self.images, self.annotations).with_suffix(".txt").as_posix()
-            if problem or not os.path.isfile(root / text):
+            if problem or not os.path.lexists(root / text):
                 yield make_unannotated(root, path, problem, self.unlabelled, side)
                 continue
             try:
