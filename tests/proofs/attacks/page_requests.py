@@ -24,6 +24,7 @@ from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.app import make_app
+from bakeoff.app.web.robots import ROBOTS
 from bakeoff.app.web.security import ServerAddress
 from bakeoff.foundation.errors import DataError
 from proofs.attacks.campaign import Attempt, Campaign, Wrong
@@ -39,6 +40,7 @@ PROTECTED = ("dvc.yaml", "models", "conf/model", "conf/lr", "conf/experiment", "
 REFUSED_BY_GUARD = (400, 403)
 NAMES = {
     "runs": (RUNNING, DONE, "c" * 16, LINKED), "data": ("match", "digits"), "activity": (ERRAND,),
+    "photos": ("match", "linked"), "robot": (*ROBOTS, "x"),
     "static": ("live.js", "page.css"),
     "folder": ("match", "linked"), "sheet": ("00000500.jpg", "status.json"), "number": ("0", "1", "9"),
     "key": ("abcdefgh", "key-12345"), "path": ("a.zip", "folder/a.jpg", "a.zip/b", "film.mp4", "x.partial"),
@@ -195,7 +197,7 @@ def make_target(random: Random, path: str, method: str) -> bytes:
         else:
             parts.append(random.choice(ODD_NAMES))
     target = "/".join(parts)
-    if path.endswith(("/frame", "/image")) and random.random() < 0.7:
+    if path.endswith(("/frame", "/image", "/small")) and random.random() < 0.7:
         query = [f"name={random.choice((*FRAMES, 'images/link.jpg', 'images/page.jpg'))}"]
     elif method == "PUT" and random.random() < 0.8:
         query = [f"offset={random.choice((0, 0, 0, 5))}", f"size={random.choice((0, 2, 50, 10**6, 10**11))}"]

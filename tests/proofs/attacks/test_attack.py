@@ -2,10 +2,15 @@
 
 import subprocess
 import sys
+from random import Random
 
 import pytest
+from starlette.routing import Route
 
+from bakeoff.app.web.app import make_app
+from bakeoff.app.web.security import ServerAddress
 from proofs.attacks.attack import CAMPAIGNS, attack
+from proofs.attacks.page_requests import TOKEN, make_target
 from proofs.attacks.tiny_attacks import WAYS, choose_way
 from proofs.attacks.watched import Ended, Limits, random_of, run_attempts
 from support.imports import ROOT
@@ -64,3 +69,10 @@ def test_a_short_campaign_begins_with_a_new_seed() -> None:
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     first, last = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
     assert first.startswith("seed ") and missing_in(last, "configurations", first, "3 attempts") == [], done
+
+
+def test_the_campaign_of_requests_asks_for_every_address_of_the_page() -> None:
+    routes = [route for route in make_app(ServerAddress("127.0.0.1", 8391, TOKEN)).routes if isinstance(route, Route)]
+    for route in routes:
+        for seed in range(9):
+            assert make_target(Random(seed), route.path, "GET").startswith(route.path.partition("{")[0].encode())
