@@ -34,8 +34,8 @@ LAYERS = (
     {"stages"},
     {"app/api"},
     {
-        "app/web", "experiments/cluster", "experiments/gate", "experiments/learning_curve",
-        "inference/active_learning", "inference/label_errors",
+        "app/web", "experiments/cluster", "experiments/data_diff", "experiments/gate",
+        "experiments/learning_curve", "inference/active_learning", "inference/label_errors",
     },
     {"experiments/sweep", "inference/device", "inference/drift", "inference/evaluate"},
     {

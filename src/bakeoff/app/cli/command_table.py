@@ -63,6 +63,10 @@ COMMANDS = {
         "tell whether a change may replace what is there, or whether the examples are too few to tell",
         "gate:GateCommand",
     ),
+    "diff": ListedCommand(
+        "show what changed between two data sets: pictures, labels, boxes, leaks, and what drifted",
+        "diff:DiffCommand",
+    ),
     "reproduce": ListedCommand(
         "run a run again from its commit, and tell whether the result is the same", "reproduce:ReproduceCommand"
     ),

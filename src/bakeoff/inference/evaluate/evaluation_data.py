@@ -120,12 +120,13 @@ def _name(chosen: ChosenSource, labels: Sequence[str]) -> str:
     """Return what changes when the records would: by its size and time a file is known, as DVC knows it."""
     content = hashlib.sha256(json.dumps([chosen.digest, list(labels), deciding_digest("build_records")]).encode())
     for part in _parts(chosen):
-        for line in _stamp_files(part.dataset.folder()):
+        for line in stamp_files(part.dataset.folder()):
             content.update(line)
     return content.hexdigest()[:16]
 
 
-def _stamp_files(folder: Path) -> Iterator[bytes]:
+def stamp_files(folder: Path) -> Iterator[bytes]:
+    """Yield what changes when a file of a folder does, in a fixed order."""
     for place, folders, files in os.walk(folder, followlinks=True):
         folders.sort()
         for name in sorted(files):

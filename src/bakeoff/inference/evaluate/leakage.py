@@ -1,9 +1,11 @@
 """Examples that a model has seen and is now to be judged on: the same bytes, or pictures that look alike.
 
-What a split holds is read once, and kept in `.bakeoff/judged/contents/` by the digest of the split.
+What a shard holds is read once, and kept in `.bakeoff/judged/contents/` by the digest of the shard.
 """
 
 import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -21,18 +23,33 @@ from bakeoff.dataset.building.near_duplicates import (
     middle_frame,
     open_picture,
 )
-from bakeoff.dataset.records.manifest import Manifest
-from bakeoff.dataset.records.record import SEEN
+from bakeoff.dataset.records.manifest import Manifest, Shard
+from bakeoff.dataset.records.record import SEEN, SIDES
 from bakeoff.dataset.records.shards import locate_examples, name_index, read_frame
 from bakeoff.dataset.records.wire import decode_features, frames_in
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
-from bakeoff.foundation.progress import progress
+from bakeoff.foundation.files import write_whole
+from bakeoff.foundation.progress import Bar, progress
 from bakeoff.foundation.tf_loading import quiet_pillow
 from bakeoff.inference.evaluate.evaluation_data import OWN, Material
 
 NAMED = 3  # pairs in a message
 Pair = tuple[str, str]  # the judged example, the one that was seen
+LabelledBox = tuple[str, float, float, float, float]  # label, then SIDES as shares of the picture
+
+
+@dataclass(frozen=True)
+class ExampleFacts:
+    """What a record holds besides its pixels."""
+
+    name: str
+    digest: str  # of its pictures' bytes
+    likeness: int  # 64 bits, alike for pictures that look alike
+    height: int
+    width: int
+    labels: tuple[str, ...]
+    boxes: tuple[LabelledBox, ...]
 
 
 @dataclass(frozen=True)
@@ -86,27 +103,52 @@ def require_apart(material: Material, overlap: Overlap) -> None:
 
 def read_contents(material: Material) -> ExampleHashes:
     """Return what tells the examples of a split from others, in the order of the records."""
-    place = workspace.judged_records() / "contents" / f"{material.digest}.npz"
-    try:
-        with np.load(place) as kept:
-            return ExampleHashes(kept["names"], kept["bytes"], kept["likeness"])
-    except (OSError, ValueError, KeyError):
-        pass  # nothing is kept yet, or a crash cut it off: it is read from the records
-    rows: list[tuple[str, str, int]] = []
+    rows: list[ExampleFacts] = []
     with progress("compare", material.split.examples, "examples") as bar:
-        for span in locate_examples(material.folder, material.split.shards):
-            features = _decode(*span)
-            digest = hashlib.sha256(b"".join(frames_in(features))).hexdigest()
-            likeness = check_image(middle_frame(features), None).likeness
-            rows.append((features["image/filename"][0].decode(), digest, likeness))
-            bar.advance()
-    names, digests, hashes = zip(*rows, strict=True) if rows else ((), (), ())
-    contents = ExampleHashes(np.array(names, str), np.array(digests, str), np.array(hashes, np.uint64))
-    place.parent.mkdir(parents=True, exist_ok=True)
-    partial = place.with_suffix(".partial.npz")
-    np.savez(partial, names=contents.names, bytes=contents.bytes, likeness=contents.likeness)
-    partial.replace(place)
-    return contents
+        for shard in material.split.shards:
+            rows += read_facts(material.folder, shard, bar)
+    names, digests, hashes = ([getattr(row, key) for row in rows] for key in ("name", "digest", "likeness"))
+    return ExampleHashes(np.array(names, str), np.array(digests, str), np.array(hashes, np.uint64))
+
+
+def read_facts(folder: Path, shard: Shard, bar: Bar) -> list[ExampleFacts]:
+    """Return what a shard's examples are, in their order."""
+    place = workspace.judged_records() / "contents" / f"{shard.sha256}.json"
+    try:
+        rows = [_unpack(*row) for row in json.loads(place.read_text(encoding="utf-8"))]
+        bar.advance(len(rows))
+    except (OSError, ValueError, TypeError):  # nothing is kept yet, or a crash cut it off: it is read from the records
+        rows = list(_examine(folder, shard, bar))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place, json.dumps([list(vars(row).values()) for row in rows]))
+    return rows
+
+
+def _examine(folder: Path, shard: Shard, bar: Bar) -> Iterator[ExampleFacts]:
+    for span in locate_examples(folder, [shard]):
+        features = _decode(*span)
+        digest = hashlib.sha256(b"".join(frames_in(features))).hexdigest()
+        likeness = check_image(middle_frame(features), None).likeness
+        height, width = (int(features[f"image/{side}"][0]) for side in ("height", "width"))
+        name = features["image/filename"][0].decode()
+        yield ExampleFacts(name, digest, likeness, height, width, tuple(labels_in(features)), tuple(boxes_in(features)))
+        bar.advance()
+
+
+def _unpack(
+    name: str, digest: str, likeness: int, height: int, width: int, labels: list[str], boxes: list[list[Any]]
+) -> ExampleFacts:
+    return ExampleFacts(name, digest, likeness, height, width, tuple(labels), tuple((*box,) for box in boxes))
+
+
+def labels_in(features: Mapping[str, Any]) -> list[str]:
+    return sorted(label.decode() for label in features.get("image/class/text", ()))
+
+
+def boxes_in(features: Mapping[str, Any]) -> list[LabelledBox]:
+    labels = (label.decode() for label in features.get("image/object/class/text", ()))
+    sides = zip(*(features.get(f"image/object/bbox/{side}", ()) for side in SIDES), strict=True)
+    return [(label, *corners) for label, corners in zip(labels, sides, strict=True)]
 
 
 def _decode(file: Path, offset: int, length: int) -> dict[str, Any]:

@@ -14,13 +14,19 @@ from bakeoff.evaluation.examples_parquet import choose_kind
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.inference.evaluate.evaluation_data import Material
-from bakeoff.inference.evaluate.leakage import ExampleHashes, features_at, picture_at, read_contents
+from bakeoff.inference.evaluate.leakage import (
+    ExampleHashes,
+    boxes_in,
+    features_at,
+    labels_in,
+    picture_at,
+    read_contents,
+)
 from bakeoff.inference.label_errors.suspect import Row
 
 SIDES = ("ymin", "xmin", "ymax", "xmax")
 PIXELS = 1.0  # a box of an evaluation may be off by so much
 SHARE = 4  # decimals of a box's corners that count for a digest
-LabelledBox = tuple[str, float, float, float, float]  # label, then SIDES as shares of the picture
 
 
 class Labelled:
@@ -100,13 +106,3 @@ class Labelled:
                 return material, number
             number -= material.split.examples
         raise IndexError(number)
-
-
-def labels_in(features: Mapping[str, Any]) -> list[str]:
-    return sorted(label.decode() for label in features.get("image/class/text", ()))
-
-
-def boxes_in(features: Mapping[str, Any]) -> list[LabelledBox]:
-    labels = (label.decode() for label in features.get("image/object/class/text", ()))
-    sides = zip(*(features.get(f"image/object/bbox/{side}", ()) for side in SIDES), strict=True)
-    return [(label, *corners) for label, corners in zip(labels, sides, strict=True)]

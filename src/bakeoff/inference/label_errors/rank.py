@@ -11,10 +11,11 @@ from bakeoff.dataset.building.near_duplicates import MOST_CANDIDATES, find_near_
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.tf_loading import quiet_pillow
+from bakeoff.inference.evaluate.leakage import boxes_in, labels_in
 from bakeoff.inference.label_errors.box_errors import SAME, find_wrong_boxes, measure_overlaps
 from bakeoff.inference.label_errors.classes import find_shortage, find_wrong_classes, find_wrong_labels
 from bakeoff.inference.label_errors.confirmed import FILE, read_right
-from bakeoff.inference.label_errors.labelled import Labelled, boxes_in, labels_in
+from bakeoff.inference.label_errors.labelled import Labelled
 from bakeoff.inference.label_errors.out_of_fold import HeldOut
 from bakeoff.inference.label_errors.suspect import LabelErrorFindings, Row, Suspect
 

@@ -1,0 +1,1 @@
+"""Two data sets -> what changed between them, in pictures, labels and boxes."""
