@@ -37,7 +37,7 @@ class OnnxModel:
             self.task, self.labels = metadata["task"], tuple(json.loads(metadata["labels"]))
             self.view_settings: dict[str, Any] = json.loads(metadata["view"])
             self._rule = Rule.of(json.loads(metadata["suppression"])) if self.task == "detection" else None
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, RecursionError) as error:
             raise DataError(
                 f"{path}: {OURS}: its metadata must hold task, labels and view ({one_line(ValueError(repr(error)))})"
             ) from None

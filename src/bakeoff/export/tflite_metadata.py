@@ -23,6 +23,7 @@ PARSER_OF_GROUPS = "1.2.0"  # the first that knows groups of outputs
 DETECTION, GROUP = ("boxes", "classes", "scores"), "detection_result"  # outputs whose rows belong together
 METADATA = "TFLITE_METADATA"  # the name of the model's buffer that holds it
 LABELS = "labels.txt"
+DAMAGED = (ValueError, TypeError, RecursionError, struct.error, StopIteration, IndexError, zipfile.BadZipFile)
 VIEW = "view.json"  # beside the labels: what the network is to be shown of an image
 NO_DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes whenever they are packed
 RULE = "suppression.json"  # beside the labels of a detector that gives every candidate: how they become detections
@@ -142,7 +143,7 @@ def read_metadata(path: Path) -> LiteMetadata:
         mean, deviation = _read_normalization(image)
         view, rule = (json.loads(texts.get(name, "{}")) for name in (VIEW, RULE))
         names = tuple(output.text(0) for output in outputs)
-    except (ValueError, TypeError, struct.error, StopIteration, IndexError, zipfile.BadZipFile) as error:
+    except DAMAGED as error:
         reason = f"is damaged or cut off, its metadata cannot be read ({type(error).__name__}: {error})"
         raise DataError(f"{path}: {reason}") from None
     return LiteMetadata(tuple(labels.splitlines()), tuple(mean), tuple(deviation), names, view, rule)

@@ -22,6 +22,7 @@ from sklearn.metrics import (
 
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.foundation import workspace
+from bakeoff.inference.evaluate.models import find_candidates
 from bakeoff.inference.evaluate.split_usage import read_uses
 from bakeoff.inference.predict.model_interface import opened
 from bakeoff.inference.predict.read_images import read_image
@@ -169,11 +170,7 @@ def test_exported_files_are_judged_on_the_same_test(enter: Enter, bakeoff: Any) 
     code, output, errors = bakeoff(
         "evaluate", "models/train", "models/export/saved_model", "models/export/model.tflite",
     )  # fmt: skip
-    unknown = [line.split(": ")[1] for line in errors.splitlines() if "nobody knows" in line]
-    assert (code, unknown) == (
-        0,
-        ["models/export/saved_model", "models/export/model.tflite"],
-    )  # the state names records
+    assert (code, list_unknown(errors)) == (0, [])  # state.json and export.json name the records
     folders = [next(shelf().glob(f"{name}-*/")) for name in ("train", "saved_model", "model.tflite")]
     first, saved, lite = map(read_metrics, folders)
     uses = read_uses(shelf())
@@ -183,6 +180,27 @@ def test_exported_files_are_judged_on_the_same_test(enter: Enter, bakeoff: Any) 
     assert {use["value"] for use in uses} == {first["accuracy"], saved["accuracy"], lite["accuracy"]}
     assert abs(saved["accuracy"] - first["accuracy"]) <= 0.1
     assert missing_in(output.replace(" 1.000", " 0."), "3 times", "3 models: models/train 0.", "no test") == []
+
+
+def test_what_a_model_was_trained_on_is_known_only_if_all_runs_before_it_had_these_records(
+    enter: Enter, bakeoff: Any
+) -> None:
+    """The run that it started from may have seen the test, if its records were others."""
+    enter("classification")
+    own = read_manifest(workspace.RECORDS).digest
+    for folder, file in ((workspace.TRAINED, "state.json"), (workspace.EXPORTED, "export.json")):
+        tree = json.loads((folder / file).read_text())
+        for records, is_known in ((own, True), ("0" * 64, False), (None, False), ([], False)):
+            tree["lineage"]["starts"] = [{"run": "a" * 16, "data": "12 examples", "records": records}]
+            (folder / file).write_text(json.dumps(tree))
+            [candidate] = find_candidates([folder.as_posix()])
+            assert candidate.records == (own if is_known else None)
+    code, _, errors = bakeoff("evaluate")
+    assert code == 0 and len(list_unknown(errors)) == 1
+
+
+def list_unknown(errors: str) -> list[str]:
+    return [line.split(": ")[1] for line in errors.splitlines() if "nobody knows" in line]
 
 
 @pytest.mark.parametrize("command", [("evaluate",), ("predict", "data/raw/set/test"), ("evaluate", "models/train")])

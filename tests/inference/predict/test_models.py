@@ -158,6 +158,11 @@ def test_what_is_no_tflite_or_has_no_labels_is_refused(models: Path, tmp_path: P
     (tmp_path / "cut.tflite").write_bytes(data[:2000])
     with pytest.raises(DataError, match=r"cut.tflite: .*cut off.*\(error: "):
         read_metadata(tmp_path / "cut.tflite")
+    (tmp_path / "deep.tflite").write_bytes(data)
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(tmp_path / "deep.tflite", "a") as archive:
+        archive.writestr("view.json", "[" * 100_000)
+    with pytest.raises(DataError, match=r"deep.tflite: .*RecursionError"):
+        read_metadata(tmp_path / "deep.tflite")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,10 @@ def show_verdict(verdict: "EvaluationResult") -> None:
     if not material.is_seen:
         print_line(f"  this split was {describe_uses(verdict.uses)}")
         if not verdict.is_known:
-            unknown = "the records that it was trained on are not here, so nobody knows whether it saw these examples"
+            unknown = (
+                "the records that it, or a run that it started from, was trained on are not here, so nobody knows "
+                "whether it saw these examples"
+            )
             print(f"warning: {name}: {unknown}", file=sys.stderr)
         if verdict.overlap and verdict.overlap.examples:
             print(f"warning: {verdict.overlap.examples:,} of the examples were seen in training", file=sys.stderr)

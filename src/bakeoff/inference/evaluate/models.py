@@ -9,8 +9,9 @@ from bakeoff.dataset.records.manifest import FILE as MANIFEST
 from bakeoff.experiments.compare.load_runs import Gathered, gather
 from bakeoff.experiments.compare.run_row import Contender
 from bakeoff.experiments.compare.select_runs import select_named
+from bakeoff.export.settings import REPORT
 from bakeoff.foundation import git, workspace
-from bakeoff.foundation.files import read_text
+from bakeoff.foundation.files import read_json, read_text
 from bakeoff.inference.predict.select_model import (
     WEIGHTS,
     WEIGHTS_SUFFIX,
@@ -36,7 +37,7 @@ class EvaluatedModel:
     run_id: str | None = None  # ours; None of a file that belongs to no run
     run_name: str | None = None  # if the store has the run, and the workspace has another one
     state: TrainedState = field(default_factory=TrainedState)  # of its training
-    records: str | None = None  # the digest of what it was trained on, if anybody knows it
+    records: str | None = None  # the digest of all that it was trained on, if anybody knows it
 
     def name_folder(self, digest: str) -> str:
         """Name the folder of its results; a file is told from others of its name by what it holds."""
@@ -74,6 +75,9 @@ def _find_file(name: str) -> EvaluatedModel | None:
         state = TrainedState.at(source.weights.with_name(STATE))
         source = replace(source, labels=state.classes or tuple(source.labels))
         records = _records_of(state)
+    elif isinstance(source, Path):
+        lineage = read_json(source.with_name(REPORT)).get("lineage")
+        records = _records_of(TrainedState.from_tree({"lineage": lineage}))
     return EvaluatedModel(path.as_posix(), source, records=records)
 
 
@@ -86,7 +90,7 @@ def _find_own(folder: Path) -> EvaluatedModel:
     source = build_trained(
         trained.as_posix(), result.run_yaml, weights, labels_of(result.state), result.state.files.get(weights.name)
     )
-    records = _records_of(result.state) or _records_in(read_text(folder / "dvc.lock"))
+    records = _records_of(result.state, _records_in(read_text(folder / "dvc.lock")))
     name = f"{result.run_id[:SHOWN_OF_ID]} ({result.name})"
     return EvaluatedModel(name, source, result.run_id, None, result.state, records)
 
@@ -108,14 +112,18 @@ def _convert_contender(contender: Contender, gathered: Gathered) -> EvaluatedMod
     is_stored = any(run.run_id == contender.run_id for run in gathered.runs)
     return EvaluatedModel(
         contender.label, source, contender.run_id if is_stored else None,
-        contender.variant, state, contender.records or _records_of(state) or _records_in(lock),
+        contender.variant, state, _records_of(state, contender.records or _records_in(lock)),
     )  # fmt: skip
 
 
-def _records_of(state: TrainedState) -> str | None:
-    """Return the digest of the records that a training had, as its own file says; None in files of early versions."""
-    records = (state.lineage.own or {}).get("records")
-    return records if isinstance(records, str) else None
+def _records_of(state: TrainedState, known: str | None = None) -> str | None:
+    """Return the digest of the records of a training and of all runs that it started from; None if these had others.
+
+    `known` is what others know of the training's own, for files of early versions do not say it.
+    """
+    records = (state.lineage.own or {}).get("records") or known
+    is_all = all(one.get("records") == records for one in state.lineage.starts or () if "run" in one)
+    return records if isinstance(records, str) and is_all else None
 
 
 def _records_in(lock: str | None) -> str | None:
