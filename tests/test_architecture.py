@@ -35,7 +35,7 @@ LAYERS = (
     {"app/api"},
     {
         "app/web", "experiments/cluster", "experiments/data_diff", "experiments/gate",
-        "experiments/learning_curve", "inference/active_learning", "inference/label_errors",
+        "experiments/learning_curve", "experiments/model_card", "inference/active_learning", "inference/label_errors",
     },
     {"experiments/sweep", "inference/device", "inference/drift", "inference/evaluate"},
     {

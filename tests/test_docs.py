@@ -26,6 +26,7 @@ from bakeoff.config.compose.overrides import parse_overrides
 from bakeoff.config.compose.variant import parse_variant
 from bakeoff.experiments.cluster.ray_connection import parse_address
 from bakeoff.experiments.gate.gate_rules import load_rules
+from bakeoff.experiments.model_card.card_texts import load_texts
 from bakeoff.experiments.sweep.configurations import list_values, load_overrides
 from bakeoff.experiments.sweep.team_quota import load_team
 from bakeoff.foundation import errors
@@ -119,7 +120,8 @@ def test_every_setting_composes(block: Block, tmp_path: Path, monkeypatch: pytes
     if file and file[1].startswith("conf/sweep/"):
         (tmp_path / "sweep.yaml").write_text(block.text, encoding="utf-8")
         return require_words(tmp_path, load_overrides(tmp_path / "sweep.yaml"))
-    if file and file[1] in (readers := {"conf/team.yaml": load_team, "conf/gate.yaml": load_rules}):
+    readers = {"conf/team.yaml": load_team, "conf/gate.yaml": load_rules, "conf/card.yaml": load_texts}
+    if file and file[1] in readers:
         (tmp_path / "conf").mkdir()
         (tmp_path / file[1]).write_text(block.text, encoding="utf-8")
         monkeypatch.chdir(tmp_path)

@@ -46,6 +46,10 @@ COMMANDS = {
     "export": ListedCommand(
         "export a finished run for another device, without training again", "export_run:ExportCommand"
     ),
+    "card": ListedCommand(
+        "write a folder to give away: exported files, a model card for Hugging Face, and a datasheet",
+        "card:CardCommand",
+    ),
     "evaluate": ListedCommand("evaluate runs or model files on any split of any data", "evaluate:EvaluateCommand"),
     "drift": ListedCommand("tell whether new images differ from those that a run was trained on", "drift:DriftCommand"),
     "status": ListedCommand("show the state of runs: steps, time left, the headline metric", "status:StatusCommand"),

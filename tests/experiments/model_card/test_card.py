@@ -1,0 +1,152 @@
+"""bakeoff card, on a run whose files are written here: what the card says, and what it refuses."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bakeoff.dataset.building.build import build
+from bakeoff.dataset.records.manifest import read_manifest
+from bakeoff.dataset.sources.class_folders import ImageFolders
+from bakeoff.dataset.sources.dataset import Part
+from bakeoff.foundation import workspace
+from bakeoff.learning.checkpoints.trained_state import TrainedLineage, TrainedState, write_state
+from support.commands import Bakeoff
+from support.drawing import encoded, write
+from support.messages import missing_in
+from support.repository import git
+
+METRICS = {
+    "accuracy": 0.9, "macro_f1": 0.875, "loss": 0.25, "class_f1": {"cat": 0.95, "d|og": 0.8},
+    "interval": {"accuracy": {"low": 0.61, "high": 0.98}},
+}  # fmt: skip
+WEAK = {"fact": "brightness", "slice": "under 63", "examples": 4, "value": 0.5, "rest": 0.9, "weakness": 2.0}
+SLICES = {"metric": "accuracy", "statement": "no statement about slices", "slices": [WEAK]}
+TEXTS = """licence: apache-2.0
+authors: [Team 7]
+intended_use: Tells cats from dogs.
+limits: Not for <wolves>.
+data_licence: cc-by-4.0
+data_origin: By us, in the garden.
+data_people: None are in them.
+data_upkeep: The team does.
+"""
+
+
+def write_tree(path: Path, tree: Any) -> None:
+    write(path, json.dumps(tree))
+
+
+@pytest.fixture(autouse=True)
+def run(here: Path) -> None:
+    for number in range(20):
+        label = ("cat", "d_og")[number % 2]
+        write(Path(f"data/raw/set/{label}/{number}.jpg"), encoded(number))
+    build([Part("", ImageFolders(path="data/raw/set"))], workspace.RECORDS, 1)
+    variant = {
+        "variant": {"model": "small", "lr": "cosine", "memory": "low"}, "seed": 3,
+        "model": {"kind": "cnn", "input_size": 24}, "train": {"steps": 12, "batch_size": 8},
+        "optimizer": {"kind": "adam"}, "lr": {"kind": "cosine", "peak": 0.02},
+    }  # fmt: skip
+    write(workspace.RUN, yaml.safe_dump(variant))
+    start = {"name": "mobilenet", "licence": "Apache-2.0", "data": "ImageNet"}
+    own = {"run": "ab12" * 4, "data": "16 examples of 2 classes"}
+    workspace.TRAINED.mkdir(parents=True)
+    lineage = TrainedLineage(fingerprint="ab12" * 4, starts=(start,), own=own)
+    write_state(workspace.TRAINED, TrainedState("SUCCEEDED", "steps", 12, steps=12, parameters=4321, lineage=lineage))
+    write_tree(workspace.EVALUATION / "metrics.json", METRICS)
+    write_tree(workspace.EVALUATION / "slices.json", SLICES)
+    for name in ("model.tflite", "README.md", "labels.txt"):
+        write(workspace.EXPORTED / name, f"content of {name}")
+    digests = {"model.tflite": hashlib.sha256(b"content of model.tflite").hexdigest()}
+    files = {"dynamic": {"file": "model.tflite", "bytes": 23, "accuracy": 0.85, "drop": 0.05}}
+    report = {"headline": "accuracy", "weights": "best", "files": files, "sha256": digests}
+    write_tree(workspace.EXPORTED / "export.json", report | {"lineage": {"starts": [start], "own": own}})
+
+
+def read_card(folder: str) -> tuple[dict[str, Any], str]:
+    _, metadata, body = Path(folder, "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    return yaml.safe_load(metadata), body
+
+
+def test_a_card_says_what_the_files_say(bakeoff: Bakeoff) -> None:
+    write(workspace.CONF / "card.yaml", TEXTS)
+    output = bakeoff("card", "--out", "given")
+    assert (output.code, output.err, len(output.out.splitlines())) == (0, "", 1)
+    metadata, body = read_card("given")
+    assert (metadata["license"], metadata["pipeline_tag"], metadata["library_name"]) == (
+        "apache-2.0", "image-classification", "tflite",
+    )  # fmt: skip
+    [result] = metadata["model-index"][0]["results"]
+    assert result["metrics"][0] == {"type": "accuracy", "name": "accuracy", "value": 0.9}
+    rows = body.splitlines()
+    assert any(row.startswith("| accuracy | 0.900 | 0.610 to 0.980 | ") for row in rows)
+    assert "| brightness under 63 | 4 | 0.500 | 0.900 |" in rows
+    assert any(row.startswith("| model.tflite | ") and row.endswith(" | 0.850 | 0.050 |") for row in rows)
+    assert "- weights: mobilenet, licence Apache-2.0; trained on ImageNet" in rows
+    assert "- Not for &lt;wolves&gt;." in rows
+    assert Path("given/FILES.md").read_text() == "content of README.md"
+    assert Path("given/model.tflite").read_text() == "content of model.tflite"
+    sheet = Path("given/DATASHEET.md").read_text(encoding="utf-8")
+    counts = read_manifest(workspace.RECORDS).splits
+    assert f"| cat | {counts['train'].counts['cat']} | {counts['validation'].counts['cat']} |" in sheet
+    assert all(answer in sheet for answer in ("By us, in the garden.", "cc-by-4.0", "None are in them."))
+
+
+def test_the_same_run_gives_the_same_bytes_and_names_its_commit_if_it_is_committed(bakeoff: Bakeoff) -> None:
+    git("init", "--quiet")
+    write(Path("dvc.lock"), "stages: {}\n")
+    write(Path(".gitignore"), ".bakeoff/\n/a/\n/b/\n/c/\n")
+    bakeoff("card", "--out", "a")
+    assert "git checkout" not in read_card("a")[1]
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "run")
+    for folder in ("b", "c"):
+        assert bakeoff("card", "--out", folder).code == 0
+    names = [path.relative_to("b") for path in Path("b").rglob("*") if path.is_file()]
+    assert all(Path("b", name).read_bytes() == Path("c", name).read_bytes() for name in names)
+    assert f"$ git checkout {git('rev-parse', 'HEAD')}" in read_card("b")[1]
+
+
+def test_what_only_people_know_is_asked_for(bakeoff: Bakeoff) -> None:
+    output = bakeoff("card", "--out", "given")
+    metadata, body = read_card("given")
+    assert metadata["license"] == "unknown"
+    for key in ("intended_use", "limits", "licence", "data_licence"):
+        assert f"`{key}` in `conf/card.yaml`" in body
+    assert "conf/card.yaml" in output.out
+
+
+def test_bad_input_is_one_line(bakeoff: Bakeoff) -> None:
+    Path("given").mkdir()
+
+    def refused(*words: str) -> str:
+        output = bakeoff("card", *words)
+        assert (output.code, output.out, len(output.err.splitlines())) == (2, "", 1), output
+        return output.err
+
+    assert missing_in(refused("--out", "given"), "--out: ", "given") == []
+    assert missing_in(refused("v7", "--out", "new"), "v7: ", "no revision") == []
+    write(workspace.CONF / "card.yaml", "licence: Apache 2\n")
+    assert missing_in(refused("--out", "new"), "conf/card.yaml:1: licence: ", "'Apache 2'") == []
+    write(workspace.CONF / "card.yaml", "licenze: mit\n")
+    assert missing_in(refused("--out", "new"), "conf/card.yaml:1: licenze", "'licence'") == []
+    (workspace.CONF / "card.yaml").unlink()
+    write(workspace.EXPORTED / "model.tflite", "content of another")
+    assert missing_in(refused("--out", "new"), "model.tflite", "SHA-256") == []
+    (workspace.EXPORTED / "export.json").unlink()
+    assert missing_in(refused("--out", "new"), "export.json", "`dvc repro export`") == []
+    (workspace.EVALUATION / "metrics.json").unlink()
+    assert missing_in(refused("--out", "new"), "this workspace: ", "`dvc repro evaluate`") == []
+    assert not Path("new").exists()
+
+
+def test_hugging_face_reads_the_card(bakeoff: Bakeoff) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    assert bakeoff("card", "--out", "given").code == 0
+    card = hub.ModelCard(Path("given/README.md").read_text(encoding="utf-8"), ignore_metadata_errors=False)
+    found = {result.metric_type: result.metric_value for result in card.data.eval_results}
+    assert found["accuracy"] == 0.9 and card.data.model_name == "small · cosine · low"
