@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from bakeoff.foundation.errors import DataError
 
@@ -124,7 +124,7 @@ def require_all_whole(digests: Mapping[Path, str], place: str) -> None:
         require_whole(file, digest, place)
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+def open_regular(path: str | Path) -> io.BufferedReader:
     """Open a file of somebody else to read it. Raises OSError for what is no regular file.
 
     A pipe would be waited for, and a device has no end. A name can be exchanged at any time, so the opened file counts.

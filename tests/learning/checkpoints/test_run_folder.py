@@ -160,6 +160,20 @@ def save_with_bests(work: RunFolder) -> None:
         save(work, leg, step, *bests)
 
 
+@pytest.mark.parametrize("damaged", ["best-00000090", "copy-of-best-00000090"])
+def test_either_file_of_best_weights_is_made_again_of_the_other(
+    damaged: str, work: RunFolder, capsys: pytest.CaptureFixture
+) -> None:
+    """Also the copy, which nothing reads as long as the first is whole: it must be whole when that is not."""
+    save_with_bests(work)
+    file = work.folder / "1-head" / damaged
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1])
+    assert work.newest().position == Position(1, 400)
+    assert missing_in(capsys.readouterr().err, "warning: ", f"{damaged}: damaged", f"damaged-{damaged}") == []
+    assert file.read_bytes() == whole and file.with_name(f"damaged-{damaged}").read_bytes() == whole[:-1]
+
+
 def test_what_goes_on_after_a_lost_best_deletes_no_later_checkpoint(work: RunFolder) -> None:
     """It is whole, and training comes to its step again, with the same best weights."""
     save_with_bests(work)
@@ -220,7 +234,7 @@ def test_of_400_damages_none_takes_what_is_whole(tmp_path: Path, capsys: pytest.
             assert whole <= {path.read_bytes() for path in folder.glob("*/*")}, (number, damaged)
             warned = "warning: " in capsys.readouterr().err
             if len(damaged) == 1:
-                lost, best = damaged[0].name == "00000400", damaged[0].name.startswith("best-")
+                lost, best = damaged[0].name == "00000400", "best-" in damaged[0].name
                 assert position == Position(1, 300 if lost else 400), (number, damaged)
                 assert warned == (best or (lost and not gone)), (number, damaged)
         shutil.rmtree(folder)

@@ -341,19 +341,20 @@ def _read_best(path: Path) -> checkpoint.Checkpoint:
 
 def _require_best(path: Path, needed_by: str) -> None:
     """Make a file of best weights that is damaged again of the other one. Raises Missing if neither is whole."""
-    pair, troubles, whole = (path, _copy_of(path)), list[str](), None
+    pair, troubles, whole = (path, _copy_of(path)), list[str](), dict[str, checkpoint.Checkpoint]()
     for file in pair:
         try:
-            whole = whole or checkpoint.read(file)
+            whole[file.name] = checkpoint.read(file)
         except Damaged as error:
             troubles.append(_set_aside(file, error))
-    if whole is None:
+    if not whole:
         raise Missing(f"{troubles[0]}; {needed_by} needs it, and stays")
+    name, content = next(iter(whole.items()))
     if troubles:
-        print(f"warning: {troubles[0]}; {pair[1].name} takes its place", file=sys.stderr)
+        print(f"warning: {troubles[0]}; {name} takes its place", file=sys.stderr)
     for file in pair:
         if not file.exists():
-            checkpoint.write(file, whole.facts, whole.arrays)
+            checkpoint.write(file, content.facts, content.arrays)
 
 
 def _set_aside(path: Path, error: Damaged) -> str:
