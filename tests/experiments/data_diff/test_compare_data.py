@@ -93,6 +93,12 @@ def test_a_second_look_opens_nothing_and_sees_what_changed_since(
     monkeypatch.setattr(opening, "_examine", lambda *given: looked.append(given[1].path) or examine(*given))
     text = bakeoff("diff", "a", "b").out
     assert looked == [] and "nothing changed" in text
+    for kept in Path(".bakeoff/diff").glob("*/catalogue.db*"):  # as a loss of power leaves it
+        kept.write_bytes(b"")
+    for name in ("a", "b"):
+        refuse(bakeoff("diff", name, name), f"{name}: ", "run the same command again")
+        assert "nothing changed" in bakeoff("diff", name, name).out
+    looked.clear()
     file = next(Path("b").rglob("*.xml"))
     file.write_text(file.read_text("utf-8").replace("cat", "dog"), encoding="utf-8")
     tree = json.loads(bakeoff("diff", "a", "b", "--json").out)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,50 @@ def test_the_same_run_gives_the_same_bytes_and_names_its_commit_if_it_is_committ
     names = [path.relative_to("b") for path in Path("b").rglob("*") if path.is_file()]
     assert all(Path("b", name).read_bytes() == Path("c", name).read_bytes() for name in names)
     assert f"$ git checkout {git('rev-parse', 'HEAD')}" in read_card("b")[1]
+
+
+def cache(file: Path, suffix: str = "") -> str:
+    """Put a file where DVC's cache has it, and return its digest."""
+    digest = hashlib.md5(file.read_bytes()).hexdigest() + suffix
+    place = Path(".dvc/cache/files/md5", digest[:2], digest[2:])
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(file, place)
+    return digest
+
+
+def cache_folder(folder: Path) -> str:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    listing = [{"md5": cache(path), "relpath": path.relative_to(folder).as_posix()} for path in paths]
+    write_tree(Path("listing"), listing)
+    return cache(Path("listing"), ".dir")
+
+
+def test_a_revision_has_its_files_in_the_cache(bakeoff: Bakeoff) -> None:
+    slices = workspace.EVALUATION / "slices.json"
+    outs = {
+        "build_records": [{"path": "data/records", "md5": cache_folder(workspace.RECORDS)}],
+        "train": [{"path": "models/train", "md5": cache_folder(workspace.TRAINED)}],
+        "evaluate": [{"path": slices.as_posix(), "md5": cache(slices)}],
+        "export": [{"path": "models/export", "md5": cache_folder(workspace.EXPORTED)}],
+    }
+    trained = {"deps": [{"path": "models/train", "md5": outs["train"][0]["md5"]}]}
+    lock = {name: {"outs": files} | (trained if name == "evaluate" else {}) for name, files in outs.items()}
+    write(Path("dvc.lock"), yaml.safe_dump({"stages": lock}))
+    write(Path(".gitignore"), ".bakeoff/\n.dvc/\ndata/\nmodels/train/\nmodels/export/\nslices.json\n/here/\n/there/\n")
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "run")
+    assert bakeoff("card", "--out", "here").code == 0
+    for folder in (workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED):
+        shutil.rmtree(folder)
+    output = bakeoff("card", "HEAD", "--out", "there")
+    assert output.code == 0, output.err
+    names = sorted(path.relative_to("here") for path in Path("here").rglob("*") if path.is_file())
+    assert names == sorted(path.relative_to("there") for path in Path("there").rglob("*") if path.is_file())
+    assert all(Path("here", name).read_bytes() == Path("there", name).read_bytes() for name in names)
+    shutil.rmtree(".dvc/cache")
+    output = bakeoff("card", "HEAD", "--out", "elsewhere")
+    assert output.code == 2 and len(output.err.splitlines()) == 1 and "HEAD: " in output.err
 
 
 def test_what_only_people_know_is_asked_for(bakeoff: Bakeoff) -> None:

@@ -12,7 +12,7 @@ from bakeoff.foundation.tf_loading import quiet_pillow
 from bakeoff.inference.drift.drift_statistics import FEWEST, ImageSample, compare_samples, measure
 
 MOST = 300  # pictures of each that are opened: the same ones of both, where both have them
-SIDE = 160  # pixels at which they are measured
+SIDE = 96  # pixels at which they are measured; NumPy starts threads for more, which costs more than it saves
 SHOWN = 3  # classes whose shares moved most
 CLASSES, BOX_SIZE, OBJECTS, BRIGHTNESS = "classes", "box size", "boxes a picture", "brightness"
 UNITS = {BOX_SIZE: " % of the picture's side", OBJECTS: "", BRIGHTNESS: " of 255"}

@@ -22,10 +22,8 @@ from bakeoff.dataset.building.catalogue import Catalogue, unpack_item, unpack_ve
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, read_image
 from bakeoff.dataset.building.near_duplicates import middle_frame
 from bakeoff.dataset.building.validate_all import check_items
-from bakeoff.dataset.records.manifest import FILE, Shard, read_manifest
+from bakeoff.dataset.records.manifest import FILE, read_manifest
 from bakeoff.dataset.records.record import SPLITS, Box
-from bakeoff.dataset.records.shards import locate_examples, read_frame
-from bakeoff.dataset.records.wire import decode_features
 from bakeoff.dataset.sources.dataset import Dataset, Part
 from bakeoff.foundation import dvc, git, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
@@ -36,8 +34,8 @@ from bakeoff.foundation.result_code import deciding_digest
 from bakeoff.importing.datasets.detect_format import FINDERS, make_source
 from bakeoff.importing.datasets.import_dataset import find_dataset
 from bakeoff.importing.datasets.tree import Layout, Tree
-from bakeoff.inference.evaluate.evaluation_data import stamp_files
-from bakeoff.inference.evaluate.leakage import read_facts
+from bakeoff.inference.evaluate.evaluation_data import Material, stamp_files
+from bakeoff.inference.evaluate.leakage import features_at, read_facts
 from bakeoff.tracking.results.results import output_digest, parse_yaml
 
 STAMP = "stamp.json"
@@ -132,47 +130,49 @@ def _describe_lack(what: str) -> str:
 
 def _open_records(name: str, folder: Path) -> OpenData:
     manifest = read_manifest(folder)
-    splits = {split: manifest.splits[split] for split in SPLITS if split in manifest.splits}
+    materials = [Material(folder, manifest, split) for split in SPLITS if split in manifest.splits]
     examples = []
-    with progress("read", sum(split.examples for split in splits.values()), "examples") as bar:
-        for name_of_split, split in splits.items():
-            for shard in split.shards:
-                for place, row in enumerate(read_facts(folder, shard, bar)):
-                    boxes = tuple(Box(*box[1:], label=box[0]) for box in row.boxes)
-                    examples.append(
-                        Example(
-                            row.name, name_of_split, row.labels, boxes, row.height, row.width, row.digest,
-                            row.likeness, partial(_read_record, folder, shard, place),
-                        )
-                    )  # fmt: skip
+    with progress("read", sum(one.split.examples for one in materials), "examples") as bar:
+        for material in materials:
+            rows = (row for shard in material.split.shards for row in read_facts(folder, shard, bar))
+            for place, row in enumerate(rows):
+                boxes = tuple(Box(*box[1:], label=box[0]) for box in row.boxes)
+                examples.append(
+                    Example(
+                        row.name, material.name, row.labels, boxes, row.height, row.width, row.digest, row.likeness,
+                        partial(_read_record, material, place),
+                    )
+                )  # fmt: skip
     return OpenData(name, manifest.task, examples)
 
 
-def _read_record(folder: Path, shard: Shard, place: int) -> bytes:
-    file, offset, length = locate_examples(folder, [shard])[place]
-    return middle_frame(decode_features(read_frame(file, offset, length)))
+def _read_record(material: Material, place: int) -> bytes:
+    return middle_frame(features_at(material, place))
 
 
 def _open_folder(name: str, folder: Path) -> OpenData:
     """Let the sources and the check of a build look at a folder. What they find is kept until a file changes."""
-    code = deciding_digest(STAGE)
-    kept = _shelf() / hashlib.sha256(f"{folder.resolve()}\n{code}".encode()).hexdigest()[:16]
+    code, kept = deciding_digest(STAGE), _shelf() / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
     kept.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{kept}.lock"):
         stamp = hashlib.sha256(b"".join(stamp_files(folder))).hexdigest()
         known = read_json(kept / STAMP)
-        if known.get("stamp") != stamp:
+        if (known.get("stamp"), known.get("code")) != (stamp, code):
             layout = _detect_layout(folder, known)
-            if known and any(known.get(key) != value for key, value in layout.items()):
-                shutil.rmtree(kept)  # verdicts on another layout
+            if known and any(known.get(key) != value for key, value in {**layout, "code": code}.items()):
+                shutil.rmtree(kept)  # verdicts on another layout, or by other rules
                 kept.mkdir()
-            known = {"stamp": stamp, **layout}
+            known = {**layout, "stamp": stamp, "code": code}
             _examine(kept, _make_source(folder, known))
             write_whole(kept / STAMP, json.dumps(known))
         source = _make_source(folder, known)
         with closing(Catalogue(kept / CATALOGUE)) as catalogue:
             examples = list(_list_examples(catalogue, source))
             rejected = catalogue.count("verdicts", "reason IS NOT NULL AND NOT ignored")
+        if not examples:
+            (kept / STAMP).unlink()  # for what was kept of it may be damaged
+            remedy = "see docs/records.md, or run the same command again"
+            raise DataError(f"{name}: holds no usable example; {remedy}")
     return OpenData(name, source.task, examples, rejected)
 
 
@@ -182,7 +182,7 @@ def _detect_layout(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
     if known.get("kind") in FINDERS and place.is_dir():
         known_layout = FINDERS[known["kind"]](Tree(place))
         if known_layout and not known_layout.lacks and known_layout.settings == known.get("found"):
-            return {key: value for key, value in known.items() if key != "stamp"}
+            return {key: value for key, value in known.items() if key not in ("stamp", "code")}
     inner, survey, _ = find_dataset(folder, None)
     layout, found = survey.layout, FINDERS[survey.layout.kind](Tree(inner))
     return {

@@ -16,6 +16,7 @@ from bakeoff.experiments.model_card.run_facts import RunFacts
 from bakeoff.export.licences import state_licences
 from bakeoff.foundation.formatting import format_size, make_printable
 from bakeoff.learning.metrics.names import choose_judgement
+from bakeoff.tracking.results.results import name_of
 
 DATASHEET, README_OF_FILES = "DATASHEET.md", "FILES.md"
 PIPELINES = {"detection": "object-detection", "classification": "image-classification", "video": "video-classification"}
@@ -60,7 +61,7 @@ def list_numbers(facts: RunFacts) -> list[tuple[str, float]]:
 
 
 def _name(facts: RunFacts, texts: CardTexts) -> str:
-    return texts.name or facts.result.name
+    return texts.name or name_of(facts.result.variant)
 
 
 def _name_data(texts: CardTexts) -> str:
