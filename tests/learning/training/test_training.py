@@ -105,6 +105,15 @@ def test_interrupted_at_any_step_a_run_ends_in_the_same_weights_to_the_bit(tmp_p
     assert sorted(set(cut.sent)) == sorted(set(whole.sent))  # lines may be told again, the journal keeps each once
 
 
+def test_a_run_that_resumes_lets_go_of_the_arrays_that_it_read(tmp_path: Path) -> None:
+    """They are as large as weights, averages and slots together, and nothing reads them again."""
+    kitchen = Kitchen(tmp_path, [phase("all", 0, 6, 0.1)])
+    with pytest.raises(Interrupted):
+        kitchen.bake(interrupt_at=4)
+    kitchen.bake()
+    assert kitchen.training.saved.position.step > 0 and kitchen.training.saved.arrays is None
+
+
 def test_a_slow_disk_does_not_let_later_lines_into_a_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

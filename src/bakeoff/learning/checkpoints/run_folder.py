@@ -43,7 +43,7 @@ SAMPLES, IDENTITY = "samples", "identity.json"  # a folder of sheets; what the f
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
-@dataclass(frozen=True)
+@dataclass
 class SavedState:
     """Where a run resumes: what its newest checkpoint holds, or nothing."""
 
@@ -51,6 +51,12 @@ class SavedState:
     state: RunState = field(default_factory=RunState)
     arrays: Arrays | None = None
     is_over: bool = False  # nothing is left to do
+
+    def hand_over(self) -> Arrays:
+        """Return the arrays and let go of them: they are as large as everything that trains."""
+        arrays, self.arrays = self.arrays, None
+        assert arrays is not None
+        return arrays
 
     def describe(self, steps: int, folder: Path) -> list[str]:
         """Return lines for the screen; none for a run that begins."""

@@ -170,8 +170,7 @@ class Training:
         self.workers.begin_phase(number, first)
         self._step: Step = self.learner.begin(phase.trainable, self._key(phase, "trainable"))
         if saved is not None:
-            assert saved.arrays is not None
-            self.learner.restore(saved.arrays)
+            self.learner.restore(saved.hand_over())
         self.workers.give(self.learner.state)
         steps = range(first, first if standing.ended_by else phase.span.end_step)
         self._standings[number:] = [self._fit(phase, steps, standing)]
