@@ -13,7 +13,8 @@ MARK = "result"
 
 
 def describe_machine() -> str:
-    return f"{date.today().isoformat()}: {processor()}; {versions()}; load {os.getloadavg()[0]:.1f}"
+    """Return a line for a page; the names of instructions stand as code, for some processors have more than a sentence."""
+    return f"{date.today().isoformat()}: `{processor()}`; {versions()}; load {os.getloadavg()[0]:.1f}"
 
 
 def print_result(what: str, here: str, there: str = "", *, ratio: float | None = None, other: str = "") -> None:
