@@ -138,6 +138,10 @@ def _name_by_place(model: "onnx.ModelProto", given: str, outputs: Sequence[str])
         node.output[:] = [names.get(name, name) for name in node.output]
     for value in (*values, *constants.values()):
         value.name = names.get(value.name, value.name)
+    for value in values:
+        for place, size in enumerate(value.type.tensor_type.shape.dim):
+            if size.dim_param:  # not known; the converter counts them in a process
+                size.dim_param = f"{value.name}_{place}" if place else "n"
     in_order = [constants[name] for name in used]
     del graph.initializer[:], graph.value_info[:]
     graph.initializer.extend(in_order)
