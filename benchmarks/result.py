@@ -13,7 +13,7 @@ MARK = "result"
 
 
 def describe_machine() -> str:
-    """Return a line for a page; the names of instructions stand as code, for some processors have more than a sentence."""
+    """Return a line for a page. The instructions stand as code, for some processors name more than a sentence holds."""
     return f"{date.today().isoformat()}: `{processor()}`; {versions()}; load {os.getloadavg()[0]:.1f}"
 
 

@@ -32,6 +32,7 @@ def journal(workspace: Path) -> Iterator[Journal]:
     """Of a run that validated at steps 2, 4 and 6, was judged, and left weights."""
     journal = Journal("0f")
     journal.run("ssd · cosine · low")
+    journal.params({"lr.peak": "0.5"})
     for step in (2, 4, 6):
         journal.metrics(step, {"train/loss": 1 / step, "validation/accuracy": step / 8})
     for name in ("final", "best"):
@@ -62,6 +63,7 @@ def models(target: Target) -> dict[str, dict[str, Any]]:
     return {
         model.name: {
             "step": steps[model.model_id], "status": str(model.status), "type": model.model_type,
+            "params": model.params,
             "metrics": sorted((point.key, point.step, point.value) for point in model.metrics or []),
             "files": sorted(
                 (path.name, path.read_bytes())
@@ -74,11 +76,13 @@ def models(target: Target) -> dict[str, dict[str, Any]]:
 
 WEIGHTS = {
     "final": {
-        "step": 6, "status": "READY", "type": "weights", "files": [("final.weights.h5", b"final")],
+        "step": 6, "status": "READY", "type": "weights", "params": {"lr.peak": "0.5", "step": "6"},
+        "files": [("final.weights.h5", b"final")],
         "metrics": [("validation/accuracy", 6, 0.75)],
     },
     "best": {
-        "step": 4, "status": "READY", "type": "weights", "files": [("best.weights.h5", b"best")],
+        "step": 4, "status": "READY", "type": "weights", "params": {"lr.peak": "0.5", "step": "4"},
+        "files": [("best.weights.h5", b"best")],
         "metrics": [("evaluation/accuracy", 6, 0.625), ("validation/accuracy", 4, 0.5)],
     },
 }  # fmt: skip

@@ -16,14 +16,13 @@ from bakeoff.tracking.journal.artifacts import SENDING
 from bakeoff.tracking.journal.checkpoint_contents import CONTENTS
 from bakeoff.tracking.journal.checkpoint_copies import NAME, count_parts, part_name, read_parts
 from bakeoff.tracking.journal.checkpoints import second_name
-from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile, MetricsEntry, ParamsEntry
+from bakeoff.tracking.journal.entries import CheckpointEntry, CheckpointFile, MetricsEntry
 from bakeoff.tracking.journal.journal import entries, entries_of
 from bakeoff.tracking.store.mlflow_client import REFERENCE, SHA256, delete_artifacts, models_of, sync_artifacts
-from bakeoff.tracking.store.mlflow_names import params_in_mlflow
 from bakeoff.tracking.sync.checkpoint_model import write_checkpoint_model
 from bakeoff.tracking.sync.network_files import NetworkFiles
 from bakeoff.tracking.sync.register_model import is_registered
-from bakeoff.tracking.sync.send_models import BYTES, LoggedModels, Point
+from bakeoff.tracking.sync.send_models import BYTES, LoggedModels, Point, params_of
 from bakeoff.tracking.sync.stored_copies import holds_contents, holds_parts_of, list_all_sizes
 
 CHECKPOINT, NEEDS = "bakeoff.checkpoint", "bakeoff.needs"  # tags: its name in the run's folder, and what it goes with
@@ -129,13 +128,8 @@ class Checkpoints:
         step = int(match["step"])
         return self._client.create_logged_model(
             self._models.experiment, f"{'best-so-far' if match['best'] else 'checkpoint'}-{step}", self._models.run,
-            tags=tags, params={**self._params(), "step": str(step)}, model_type=TYPE,
+            tags=tags, params={**params_of(self._folder), "step": str(step)}, model_type=TYPE,
         )  # fmt: skip
-
-    def _params(self) -> dict[str, str]:
-        """Return the run's params, as far as the journal has them."""
-        values = {key: value for entry in entries_of(self._folder, ParamsEntry) for key, value in entry.values.items()}
-        return params_in_mlflow(values)[0]
 
     def _send_content(self, model: LoggedModel, checkpoint: Path) -> None:
         """Send a checkpoint as a model that MLflow opens; as it is, if it cannot be opened."""

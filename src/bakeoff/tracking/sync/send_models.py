@@ -21,10 +21,10 @@ from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.files import link_or_copy, require_whole
 from bakeoff.foundation.tf_loading import left_out
 from bakeoff.tracking.journal.artifacts import SENDING, kept_file
-from bakeoff.tracking.journal.entries import ArtifactFile, MetricsEntry, ModelEntry, PredictorEntry
-from bakeoff.tracking.journal.journal import entries
+from bakeoff.tracking.journal.entries import ArtifactFile, MetricsEntry, ModelEntry, ParamsEntry, PredictorEntry
+from bakeoff.tracking.journal.journal import entries, entries_of
 from bakeoff.tracking.store.mlflow_client import MOST_POINTS, REFERENCE, REFUSALS, SHA256, connect, sync_artifacts
-from bakeoff.tracking.store.mlflow_names import metric_in_mlflow
+from bakeoff.tracking.store.mlflow_names import metric_in_mlflow, params_in_mlflow
 from bakeoff.tracking.store.target import Target, first_home, place_in
 from bakeoff.tracking.sync.register_model import CONTENT, register
 from bakeoff.tracking.sync.stored_copies import find_damaged
@@ -121,7 +121,8 @@ class LoggedModels:
                 f"larger than track.largest_model_mb, so it is only where it was made: {'; '.join(places)}"
             )
         return self._client.create_logged_model(
-            self.experiment, entry.name, self.run, tags=tags, params={"step": str(entry.step)},
+            self.experiment, entry.name, self.run, tags=tags,
+            params={**params_of(self.folder), "step": str(entry.step)},
             model_type="predictor" if isinstance(entry, PredictorEntry) else "weights",
         )  # fmt: skip
 
@@ -241,6 +242,12 @@ def _points(folder: Path, model: ModelEntry, end: int, *, restored: bool) -> Ite
         for key, value in entry.values.items():
             if (is_of_the_step and key.startswith("validation/")) or entry.weights == model.weights:
                 yield metric_in_mlflow(key), entry.step, value, entry.at
+
+
+def params_of(folder: Path) -> dict[str, str]:
+    """Return the run's params, as far as its journal has them."""
+    values = {key: value for entry in entries_of(folder, ParamsEntry) for key, value in entry.values.items()}
+    return params_in_mlflow(values)[0]
 
 
 def _digest_of(entry: ModelEntry) -> str:
