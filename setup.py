@@ -1,4 +1,4 @@
-"""Put into a built package what `bakeoff init` hands out: the files of this repository's own workspace.
+"""Put into a built package what `bakeoff init` hands out, and the glossary: files of this repository's own workspace.
 
 An editable install has none of it, and takes the clone's own files. There `dvc` is DVC after a repair
 (src/bakeoff/foundation/dvc.py says why). Elsewhere that script is DVC's alone: two packages must not own one file.
@@ -16,7 +16,7 @@ SHIPPED = "bakeoff/shipped"
 FILES = (
     "params.yaml", "dvc.yaml", ".gitignore", ".dvcignore", ".dvc/config", ".dvc/plots.html", ".dvc/.gitignore",
     "data/.gitignore", "data/raw/.gitignore", "data/weights/.gitignore", "data/weights/s3dg.tsv",
-    "models/.gitignore",
+    "models/.gitignore", "docs/glossary.md",
 )  # fmt: skip
 
 

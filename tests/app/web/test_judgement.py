@@ -74,11 +74,11 @@ def test_a_run_that_was_not_evaluated_is_not_judged(page: Page, folder: Path) ->
 
 
 FAKE = """
-import json, sys
+import json, os, sys, time
 print(json.dumps({"ready": sys.argv[1]} if sys.argv[1] != "broken" else {"problem": "weights: missing"}), flush=True)
 for line in sys.stdin:
     data = open(json.loads(line), "rb").read()
-    if data == b"kill": sys.exit(1)
+    if data == b"kill": os.close(1); time.sleep(1); sys.exit(1)  # as a large process takes to end
     answer = {"problem": "no photo"} if data == b"bad" else {"boxes": [len(data)], "by": sys.argv[1]}
     print(json.dumps(answer), flush=True)
 """

@@ -45,6 +45,8 @@ class ModelProcess:
                 file.write(photo)
                 file.flush()
                 tree = _ask(process, file.name)
+            if tree is None:
+                self._end_process()  # it closes its output a moment before the system says that it ended
             self._end = Timer(SECONDS_KEPT, self.close)
             self._end.daemon = True
             self._end.start()

@@ -12,6 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.foundation.glossary import read_glossary
+
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
@@ -69,5 +71,6 @@ def _environment() -> "Environment":
     digest = b64encode(sha256(script.encode()).digest()).decode()  # browsers run this script and no other
     environment.globals |= {"style": style, "script": script, "script_digest": digest, "mark": Markup(MARK)}
     environment.globals["notebook_style"] = notebook_style
+    environment.globals["meaning_of"] = lambda word: read_glossary()[word]
     environment.filters |= {"fixed": "{:.{}f}".format, "count": "{:,}".format}
     return environment
