@@ -19,16 +19,17 @@ from bakeoff.experiments.runs.curve_drawings import read_last_values
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.export.licences import state_licences
 from bakeoff.export.settings import require_exported
-from bakeoff.foundation import dvc, git, workspace
+from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.foundation.files import read_json, read_text, require_whole
+from bakeoff.foundation.files import read_json, read_text
 from bakeoff.foundation.html import template
 from bakeoff.inference.device import run_export
 from bakeoff.inference.device.run_export import find_export, name_file, name_model, read_network, read_run_file
-from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
+from bakeoff.tracking.results.cached_outputs import find_cached
+from bakeoff.tracking.results.results import result_here
 
 READER = Path(run_export.__file__).with_name("reader.py")
-LOCK, FACTS, LABELS, LITE = "dvc.lock", "export.json", "labels.txt", "model.tflite"
+FACTS, LABELS, LITE = "export.json", "labels.txt", "model.tflite"
 
 
 def pack(run: KnownRun) -> tuple[IO[bytes], str]:
@@ -123,21 +124,9 @@ def find_exported(run: KnownRun) -> dict[str, Path]:
         return {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
     own = run.status.experiment if run.status else None
     for revision in filter(None, dict.fromkeys([own, *named_by().get(run.fingerprint, ())])):
-        if files := _find_in_cache(git.file_at(revision, LOCK)):
-            return files
+        if (cached := find_cached(revision, "export", workspace.EXPORTED)).is_whole:
+            return dict(cached.compared())
     return {}
-
-
-def _find_in_cache(lock: str | None) -> dict[str, Path]:
-    """Return the exported files that a dvc.lock names; nothing if one of them is not in the cache."""
-    digest = output_digest(parse_yaml(lock), "export", workspace.EXPORTED)
-    entries = (dvc.cached_folder(digest) if digest else None) or {}
-    cached = {name: path for name, entry in entries.items() if (path := dvc.cached_file(entry))}
-    if len(cached) < len(entries):
-        return {}
-    for name, path in cached.items():
-        require_whole(path, entries[name], "cache")
-    return cached
 
 
 def _list_texts(run: KnownRun, files: dict[str, Path]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from bakeoff.experiments.compare.run_row import OTHER_EVALUATION, Contender
-from bakeoff.foundation import dvc, git
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.workspace import EVALUATION, JUDGED
 from bakeoff.learning.metrics.box_matching import Boxes
@@ -21,7 +20,8 @@ from bakeoff.learning.metrics.classification import Answer, ClassificationScore
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
 from bakeoff.learning.metrics.multi_label import MultiLabelScore, Scored
 from bakeoff.tracking.journal.artifacts import kept_file
-from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
+from bakeoff.tracking.results.cached_outputs import find_cached
+from bakeoff.tracking.results.results import result_here
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 from bakeoff.tracking.store import stored_run
 from bakeoff.tracking.store.fetch_artifacts import fetch_file
@@ -78,10 +78,7 @@ def _here(contender: Contender) -> Path | None:
 
 def _in_cache(contender: Contender) -> Path | None:
     """Of a DVC experiment or a revision, by the digest in its dvc.lock."""
-    revision = contender.revision or contender.experiment
-    lock = git.file_at(revision, "dvc.lock") if revision else None
-    digest = output_digest(parse_yaml(lock), "evaluate", EVALUATION / FILE)
-    return dvc.cached_file(digest) if digest else None
+    return find_cached(contender.revision or contender.experiment, "evaluate", EVALUATION / FILE).files.get(FILE)
 
 
 @dataclass(frozen=True)

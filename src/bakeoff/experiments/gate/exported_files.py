@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.experiments.compare.run_row import Contender
-from bakeoff.foundation import dvc, git
 from bakeoff.foundation.files import read_json
 from bakeoff.foundation.workspace import EXPORTED
-from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
+from bakeoff.tracking.results.cached_outputs import find_cached
+from bakeoff.tracking.results.results import result_here
 
 REPORT = "export.json"
 PLACE, BYTES = "export/", ".bytes"  # of a metric: export/dynamic.bytes
@@ -44,8 +44,4 @@ def _find(contender: Contender, name: str) -> Path | None:
         return root / EXPORTED / name
     if file := contender.artifact(PLACE + name):
         return file
-    revision = contender.revision or contender.experiment
-    lock = git.file_at(revision, "dvc.lock") if revision else None
-    digest = output_digest(parse_yaml(lock), "export", EXPORTED)
-    files = (dvc.cached_folder(digest) if digest else None) or {}
-    return dvc.cached_file(files[name]) if name in files else None
+    return find_cached(contender.revision or contender.experiment, "export", EXPORTED).files.get(name)

@@ -10,11 +10,12 @@ from typing import Any
 from bakeoff.dataset.records.manifest import FILE as MANIFEST
 from bakeoff.dataset.records.manifest import Manifest, read_manifest
 from bakeoff.export.settings import DIGESTS, REPORT
-from bakeoff.foundation import dvc, git
+from bakeoff.foundation import git
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.files import read_json, read_text, require_whole
 from bakeoff.foundation.workspace import EVALUATION, EXPORTED, RECORDS
-from bakeoff.tracking.results.results import Result, output_digest, parse_yaml, result_here, result_of
+from bakeoff.tracking.results.cached_outputs import find_cached
+from bakeoff.tracking.results.results import Result, result_here, result_of
 
 SLICES, DATA_REPORT = "slices.json", "report.json"
 
@@ -85,9 +86,7 @@ def _find_files(revision: str | None, stage: str, output: Path, *, is_file: bool
         paths: Sequence[Path] = [output] if is_file else sorted(output.rglob("*"))
         base = output.parent if is_file else output
         return {path.relative_to(base).as_posix(): path for path in paths if path.is_file()}
-    digest = output_digest(parse_yaml(git.file_at(revision, "dvc.lock")), stage, output)
-    entries = {output.name: digest} if is_file else dvc.cached_folder(digest) if digest else None
-    return {name: path for name, entry in (entries or {}).items() if entry and (path := dvc.cached_file(entry))}
+    return dict(find_cached(revision, stage, output).files)
 
 
 def _read_manifest(path: Path) -> Manifest:

@@ -23,9 +23,9 @@ from bakeoff.experiments.runs.run_status import State
 from bakeoff.export.devices import DEVICES
 from bakeoff.export.photonvision import ARCHIVE, BACKENDS
 from bakeoff.export.settings import REPORT, Export
-from bakeoff.foundation import dvc, git, workspace
+from bakeoff.foundation import git, workspace
 from bakeoff.foundation.errors import ConfigError, WorkspaceError, choices
-from bakeoff.foundation.files import link_or_copy, read_json, read_text, require_whole
+from bakeoff.foundation.files import link_or_copy, read_json, read_text
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.shipped import find_conf, list_options
 from bakeoff.inference.device.device_check import RKNN_SUFFIX, check_file
@@ -33,9 +33,10 @@ from bakeoff.learning.networks import NETWORKS
 from bakeoff.learning.run_file.parse import Problems, parse, parse_kind
 from bakeoff.learning.run_file.read_write import sealed, unsealed
 from bakeoff.learning.run_file.yaml_file import read_mapping, write_mapping
-from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
+from bakeoff.tracking.results.cached_outputs import find_cached
+from bakeoff.tracking.results.results import parse_yaml, result_here
 
-EXPORTS, GROUP, LOCK = "exports", "export", "dvc.lock"
+EXPORTS, GROUP = "exports", "export"
 STAGE = [sys.executable, "-m", "bakeoff.stages.export"]
 OF_A_FILE = {"device": None, "layout": Export.layout, "formats": [*Export.formats]}  # what another option decides anew
 GREY = 128
@@ -125,13 +126,8 @@ def _find_output(run: KnownRun, stage: str, output: Path) -> Iterator[tuple[str,
         yield from ((path.relative_to(output).as_posix(), path) for path in output.rglob("*") if path.is_file())
         return
     for revision in _list_revisions(run):
-        digest = output_digest(parse_yaml(git.file_at(revision, LOCK)), stage, output)
-        entries = (dvc.cached_folder(digest) if digest else None) or {}
-        files = {name: path for name, entry in entries.items() if (path := dvc.cached_file(entry))}
-        if entries and len(files) == len(entries):
-            for name, path in files.items():
-                require_whole(path, entries[name], "cache")
-            yield from files.items()
+        if (cached := find_cached(revision, stage, output)).is_whole:
+            yield from cached.compared().items()
             return
     raise _missing(run, output)
 

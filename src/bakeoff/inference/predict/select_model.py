@@ -7,15 +7,15 @@ from tempfile import TemporaryDirectory
 from bakeoff.config.compose.whole_run import Run, load
 from bakeoff.config.track_settings import Mlflow
 from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
-from bakeoff.foundation import dvc, git, workspace
+from bakeoff.foundation import git, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
-from bakeoff.foundation.files import require_whole
 from bakeoff.learning.checkpoints.trained_state import STATE as STATE_FILE
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.networks.network import Network
 from bakeoff.tracking.find_run import target_here
 from bakeoff.tracking.resolve_name import find_tracked
-from bakeoff.tracking.results.results import output_digest, parse_yaml, result_here
+from bakeoff.tracking.results.cached_outputs import find_cached
+from bakeoff.tracking.results.results import result_here
 from bakeoff.tracking.results.run_id import Names
 from bakeoff.tracking.store import fetch_artifacts
 from bakeoff.tracking.store.target import Target
@@ -108,9 +108,9 @@ def trained_at(revision: str) -> Trained | None:
     lock, run_yaml = git.file_at(revision, LOCK), git.file_at(revision, workspace.RUN.as_posix())
     if not lock or not run_yaml:
         return None
-    weights = _find_cached(revision, lock, "train", workspace.TRAINED / WEIGHTS)
-    labels = _find_cached(revision, lock, "build_records", workspace.RECORDS / LABELS)
-    state = TrainedState.at(_find_cached(revision, lock, "train", workspace.TRAINED / STATE_FILE))
+    weights = _find_cached(revision, "train", workspace.TRAINED / WEIGHTS)
+    labels = _find_cached(revision, "build_records", workspace.RECORDS / LABELS)
+    state = TrainedState.at(_find_cached(revision, "train", workspace.TRAINED / STATE_FILE))
     return build_trained(revision, run_yaml, weights, labels.read_text("utf-8"), state.files.get(WEIGHTS))
 
 
@@ -194,15 +194,12 @@ def build_trained(name: str, run_yaml: str, weights: Path, labels: str, digest: 
     return Trained(run.model, weights, classes, run.derived.multi_label, run, digest)
 
 
-def _find_cached(name: str, lock: str, stage: str, file: Path) -> Path:
+def _find_cached(name: str, stage: str, file: Path) -> Path:
     """Return a file of a stage's output in DVC's cache."""
-    digest = output_digest(parse_yaml(lock), stage, file.parent)
-    if digest is None:
+    cached = find_cached(name, stage, file.parent)
+    if not cached.is_known:
         folder = file.parent.as_posix()
         raise WorkspaceError(f"{name}: its {LOCK} knows no {folder}, so it was never trained to the end")
-    entry = (dvc.cached_folder(digest) or {}).get(file.name)
-    path = dvc.cached_file(entry) if entry else None
-    if path is None:
+    if file.name not in cached.files:
         raise WorkspaceError(f"{name}: {file.as_posix()} is not in DVC's cache; `dvc fetch` may bring it from a remote")
-    require_whole(path, entry, "cache")
-    return path
+    return cached.compared(file.name)[file.name]
