@@ -34,10 +34,10 @@ LAYERS = (
     {"stages"},
     {"app/api"},
     {
-        "app/web", "experiments/cluster", "experiments/data_diff", "experiments/gate",
-        "experiments/learning_curve", "experiments/model_card", "inference/active_learning", "inference/label_errors",
+        "app/web", "experiments/certificate", "experiments/cluster", "experiments/data_diff", "experiments/gate",
+        "experiments/learning_curve", "inference/active_learning", "inference/label_errors",
     },
-    {"experiments/sweep", "inference/device", "inference/drift", "inference/evaluate"},
+    {"experiments/model_card", "experiments/sweep", "inference/device", "inference/drift", "inference/evaluate"},
     {
         "experiments/checkpoint_store", "experiments/compare", "experiments/planning", "experiments/reproduce",
         "inference/predict",
@@ -67,6 +67,7 @@ ONLY_IN = {
     "hydra": {"config/compose", "experiments/sweep"},
     "omegaconf": {"config/compose", "experiments/sweep"},
     "mlflow": {"tracking", "tracking/store", "tracking/sync"},
+    "model_signing": {"experiments/certificate"},
     "dvc": {"foundation"},
     "google": {"dataset/sources", "config/api_export", "importing/api_config"},
     "optuna": {"experiments/sweep"},

@@ -6,11 +6,12 @@ The patch is one that `git apply` takes. It has the files that git does not know
 diff --git a/conf/lr/mine.yaml b/conf/lr/mine.yaml
 """
 
+import io
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -94,12 +95,16 @@ def has_uncommitted_changes() -> bool:
 
 def untracked(*folders: str) -> list[str]:
     """List the files that git neither knows nor ignores."""
-    return (_ask("ls-files", "--others", "--exclude-standard", "--", *folders) or "").splitlines()
+    return _list_files("--others", "--exclude-standard", "--", *folders)
 
 
 def tracked(*names: str) -> list[str]:
     """List those of these files that git knows."""
-    return (_ask("ls-files", "--", *names) or "").splitlines()
+    return _list_files("--", *names)
+
+
+def _list_files(*options: str) -> list[str]:
+    return [os.fsdecode(name) for name in (_try("ls-files", "-z", *options) or b"").split(b"\0") if name]
 
 
 def experiments() -> list[str]:
@@ -130,6 +135,23 @@ def file_at_refs(path: str) -> dict[str, str]:
             size = int(head.split()[1])
             texts[ref.rpartition("/")[2]], rest = rest[:size].decode(errors="replace"), rest[size + 1 :]
     return texts
+
+
+def list_blobs(revision: str) -> dict[str, str]:
+    """Return the object of each regular file of a commit, by the file's name below this process's folder."""
+    rows = (_try("ls-tree", "-r", "-z", revision) or b"").split(b"\0")
+    pairs = (row.partition(b"\t") for row in rows if row.startswith(b"100"))  # no link, no repository inside this one
+    return {os.fsdecode(name): head.split()[2].decode() for head, _, name in pairs}
+
+
+def read_blobs(blobs: Iterable[str]) -> Iterator[bytes]:
+    """Yield what each object holds. Raises WorkspaceError for one that this clone lacks."""
+    stream = io.BytesIO(run("cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs).encode()))
+    while head := stream.readline():
+        if not head.split()[-1].isdigit():
+            raise WorkspaceError(f"git: this clone lacks the object {head.split()[0].decode()}; `git fetch` brings it")
+        yield stream.read(int(head.split()[-1]))
+        stream.read(1)
 
 
 def make_patch() -> bytes | None:

@@ -78,18 +78,24 @@ def in_flight(fingerprint: str) -> Path:
 
 def enter() -> None:
     """Make the workspace that holds this folder the current one, as git and DVC do."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / "dvc.yaml").is_file() and (folder / CONF).is_dir():
-            os.chdir(folder)
-            if MADE_BY.is_file():
-                from bakeoff.foundation.made_by import require_not_newer
+    folder = find_above()
+    if folder is None:
+        raise WorkspaceError(
+            f"{Path.cwd()}: not in a bakeoff workspace (no dvc.yaml and conf/ here or above); cd into one, or "
+            "`bakeoff init` one"
+        )
+    os.chdir(folder)
+    if MADE_BY.is_file():
+        from bakeoff.foundation.made_by import require_not_newer
 
-                require_not_newer()
-            return
-    raise WorkspaceError(
-        f"{here}: not in a bakeoff workspace (no dvc.yaml and conf/ here or above); cd into one, or `bakeoff init` one"
-    )
+        require_not_newer()
+
+
+def find_above() -> Path | None:
+    """Return the workspace that holds this folder."""
+    here = Path.cwd()
+    folders = (here, *here.parents)
+    return next((one for one in folders if (one / "dvc.yaml").is_file() and (one / CONF).is_dir()), None)
 
 
 def require_own_code() -> None:

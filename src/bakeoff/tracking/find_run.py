@@ -13,10 +13,11 @@ from bakeoff.foundation.files import read_text
 from bakeoff.foundation.workspace import RUN, journals
 from bakeoff.tracking.journal.artifacts import kept_file
 from bakeoff.tracking.journal.entries import FileEntry, TagsEntry
-from bakeoff.tracking.journal.journal import entries_of
+from bakeoff.tracking.journal.journal import Journal, entries_of
 from bakeoff.tracking.journal.journal_folder import FILE
 from bakeoff.tracking.results.results import parse_yaml
 from bakeoff.tracking.store.target import RUN_TAG, Target, own_id, target_in
+from bakeoff.tracking.sync.sync_status import send_beside
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -40,6 +41,23 @@ class TrackedRun:
         if content is not None and entry and hashlib.sha256(content).hexdigest() != entry.sha256:
             self.damaged.append(name)
         return content
+
+    def open_journal(self, run_id: str) -> Journal:
+        """Open the journal of this run, or of another one that is meant for the same store."""
+        journal = Journal(run_id)
+        if target_in(journal.folder) is None:
+            self.target.write(journal.folder)
+        return journal
+
+    def tag(self, values: Mapping[str, str]) -> bool:
+        """Return whether the run could be tagged: one that is tracked nowhere cannot."""
+        if self.run_id is None or not (self.mlflow_id or target_in(journals() / self.run_id)):
+            return False
+        journal = self.open_journal(self.run_id)
+        journal.tags(values)
+        journal.close()
+        send_beside()
+        return True
 
     def _download(self, name: str) -> bytes | None:
         if self.mlflow_id is None:

@@ -1,7 +1,5 @@
 """bakeoff card, on a run whose files are written here: what the card says, and what it refuses."""
 
-import hashlib
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,23 +7,14 @@ from typing import Any
 import pytest
 import yaml
 
-from bakeoff.dataset.building.build import build
 from bakeoff.dataset.records.manifest import read_manifest
-from bakeoff.dataset.sources.class_folders import ImageFolders
-from bakeoff.dataset.sources.dataset import Part
 from bakeoff.foundation import workspace
-from bakeoff.learning.checkpoints.trained_state import TrainedLineage, TrainedState, write_state
 from support.commands import Bakeoff
-from support.drawing import encoded, write
+from support.drawing import write
+from support.finished_run import commit_run, write_run
 from support.messages import missing_in
 from support.repository import git
 
-METRICS = {
-    "accuracy": 0.9, "macro_f1": 0.875, "loss": 0.25, "class_f1": {"cat": 0.95, "d|og": 0.8},
-    "interval": {"accuracy": {"low": 0.61, "high": 0.98}},
-}  # fmt: skip
-WEAK = {"fact": "brightness", "slice": "under 63", "examples": 4, "value": 0.5, "rest": 0.9, "weakness": 2.0}
-SLICES = {"metric": "accuracy", "statement": "no statement about slices", "slices": [WEAK]}
 TEXTS = """licence: apache-2.0
 authors: [Team 7]
 intended_use: Tells cats from dogs.
@@ -37,35 +26,9 @@ data_upkeep: The team does.
 """
 
 
-def write_tree(path: Path, tree: Any) -> None:
-    write(path, json.dumps(tree))
-
-
 @pytest.fixture(autouse=True)
 def run(here: Path) -> None:
-    for number in range(20):
-        label = ("cat", "d_og")[number % 2]
-        write(Path(f"data/raw/set/{label}/{number}.jpg"), encoded(number))
-    build([Part("", ImageFolders(path="data/raw/set"))], workspace.RECORDS, 1)
-    variant = {
-        "variant": {"model": "small", "lr": "cosine", "memory": "low"}, "seed": 3,
-        "model": {"kind": "cnn", "input_size": 24}, "train": {"steps": 12, "batch_size": 8},
-        "optimizer": {"kind": "adam"}, "lr": {"kind": "cosine", "peak": 0.02},
-    }  # fmt: skip
-    write(workspace.RUN, yaml.safe_dump(variant))
-    start = {"name": "mobilenet", "licence": "Apache-2.0", "data": "ImageNet"}
-    own = {"run": "ab12" * 4, "data": "16 examples of 2 classes"}
-    workspace.TRAINED.mkdir(parents=True)
-    lineage = TrainedLineage(fingerprint="ab12" * 4, starts=(start,), own=own)
-    write_state(workspace.TRAINED, TrainedState("SUCCEEDED", "steps", 12, steps=12, parameters=4321, lineage=lineage))
-    write_tree(workspace.EVALUATION / "metrics.json", METRICS)
-    write_tree(workspace.EVALUATION / "slices.json", SLICES)
-    for name in ("model.tflite", "README.md", "labels.txt"):
-        write(workspace.EXPORTED / name, f"content of {name}")
-    digests = {"model.tflite": hashlib.sha256(b"content of model.tflite").hexdigest()}
-    files = {"dynamic": {"file": "model.tflite", "bytes": 23, "accuracy": 0.85, "drop": 0.05}}
-    report = {"headline": "accuracy", "weights": "best", "files": files, "sha256": digests}
-    write_tree(workspace.EXPORTED / "export.json", report | {"lineage": {"starts": [start], "own": own}})
+    write_run()
 
 
 def read_card(folder: str) -> tuple[dict[str, Any], str]:
@@ -112,37 +75,8 @@ def test_the_same_run_gives_the_same_bytes_and_names_its_commit_if_it_is_committ
     assert f"$ git checkout {git('rev-parse', 'HEAD')}" in read_card("b")[1]
 
 
-def cache(file: Path, suffix: str = "") -> str:
-    """Put a file where DVC's cache has it, and return its digest."""
-    digest = hashlib.md5(file.read_bytes()).hexdigest() + suffix
-    place = Path(".dvc/cache/files/md5", digest[:2], digest[2:])
-    place.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(file, place)
-    return digest
-
-
-def cache_folder(folder: Path) -> str:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    listing = [{"md5": cache(path), "relpath": path.relative_to(folder).as_posix()} for path in paths]
-    write_tree(Path("listing"), listing)
-    return cache(Path("listing"), ".dir")
-
-
 def test_a_revision_has_its_files_in_the_cache(bakeoff: Bakeoff) -> None:
-    slices = workspace.EVALUATION / "slices.json"
-    outs = {
-        "build_records": [{"path": "data/records", "md5": cache_folder(workspace.RECORDS)}],
-        "train": [{"path": "models/train", "md5": cache_folder(workspace.TRAINED)}],
-        "evaluate": [{"path": slices.as_posix(), "md5": cache(slices)}],
-        "export": [{"path": "models/export", "md5": cache_folder(workspace.EXPORTED)}],
-    }
-    trained = {"deps": [{"path": "models/train", "md5": outs["train"][0]["md5"]}]}
-    lock = {name: {"outs": files} | (trained if name == "evaluate" else {}) for name, files in outs.items()}
-    write(Path("dvc.lock"), yaml.safe_dump({"stages": lock}))
-    write(Path(".gitignore"), ".bakeoff/\n.dvc/\ndata/\nmodels/train/\nmodels/export/\nslices.json\n/here/\n/there/\n")
-    git("init", "--quiet")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "run")
+    commit_run()
     assert bakeoff("card", "--out", "here").code == 0
     for folder in (workspace.RECORDS, workspace.TRAINED, workspace.EXPORTED):
         shutil.rmtree(folder)

@@ -166,6 +166,7 @@ def tracked(first: Recorded, oven: Oven, monkeypatch: pytest.MonkeyPatch) -> Cal
     known = replace(first, tracked=TrackedRun("0f" * 16, first.tags, target))
     monkeypatch.setattr("bakeoff.experiments.reproduce.recorded.recorded", lambda name: known)
     monkeypatch.setattr("bakeoff.experiments.reproduce.rerun.send_beside", lambda: None)
+    monkeypatch.setattr(find_run, "send_beside", lambda: None)
     monkeypatch.setattr(find_run, "_find_in_store", lambda target, name: (None, None))
 
     def run(*arguments: str) -> None:

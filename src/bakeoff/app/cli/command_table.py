@@ -50,6 +50,13 @@ COMMANDS = {
         "write a folder to give away: exported files, a model card for Hugging Face, and a datasheet",
         "card:CardCommand",
     ),
+    "certify": ListedCommand(
+        "sign what a run was made of and what it gave, in a folder to give away", "certify:CertifyCommand"
+    ),
+    "verify": ListedCommand(
+        "tell whether a folder and this workspace are what was certified, or which byte differs",
+        "certify:VerifyCommand",
+    ),
     "evaluate": ListedCommand("evaluate runs or model files on any split of any data", "evaluate:EvaluateCommand"),
     "drift": ListedCommand("tell whether new images differ from those that a run was trained on", "drift:DriftCommand"),
     "status": ListedCommand("show the state of runs: steps, time left, the headline metric", "status:StatusCommand"),

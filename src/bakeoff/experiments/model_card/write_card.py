@@ -28,10 +28,12 @@ NOT_WRITTEN = f"Nobody has written this: `{{}}` in `{FILE.as_posix()}`."
 Row = Sequence[str]
 
 
-def format_card(facts: RunFacts, texts: CardTexts) -> str:
+def format_card(facts: RunFacts, texts: CardTexts, certificate: Sequence[str] = ()) -> str:
+    """`certificate` are lines of a section that says who vouches for the folder."""
     parts = (
         _describe(facts, texts), _intend(texts), _limit(facts, texts), _start(facts), _train(facts), _evaluate(facts),
-        _list_files(facts), _state_lineage(facts, texts), _repeat(facts), _contact(texts),
+        _list_files(facts), _state_lineage(facts, texts), _repeat(facts), certificate,
+        _contact(texts),
     )  # fmt: skip
     metadata = yaml.safe_dump(make_metadata(facts, texts), sort_keys=False, allow_unicode=True)
     return f"---\n{metadata}---\n\n" + "\n".join(line for part in parts for line in part) + "\n"

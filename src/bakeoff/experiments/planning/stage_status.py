@@ -82,7 +82,7 @@ def _outcome(
     params: dict[str, dict[str, Any]] = {}
     for file, keys in _params(stage).items():
         tree = files[file] if file in files else _read_made(file, known, made)
-        params[file] = {key: _value_at(tree, key) for key in keys} if keys else dict(tree)
+        params[file] = {key: value_at(tree, key) for key in keys} if keys else dict(tree)
     locked_deps = {entry["path"]: entry["md5"] for entry in locked.get("deps", [])}
     because = [path for path in stage.get("deps", []) if path not in locked_deps or deps[path] != locked_deps[path]]
     because += [path for path in locked_deps if path not in stage.get("deps", [])]
@@ -120,7 +120,7 @@ def asked_of(name: str, known: DvcState, files: Mapping[str, Mapping[str, Any]])
     read = {}
     for stage in _in_order(known.stages, [name]):
         keys = _params(known.stages[stage]).get(workspace.RUN.as_posix(), [])
-        read[stage] = {key: _value_at(files[workspace.RUN.as_posix()], key) for key in keys}
+        read[stage] = {key: value_at(files[workspace.RUN.as_posix()], key) for key in keys}
     return json.dumps(read, sort_keys=True)
 
 
@@ -132,7 +132,7 @@ def _read_made(file: str, known: DvcState, made: Mapping[str, str | None]) -> Ma
     return json.loads(Path(file).read_text(encoding="utf-8"))
 
 
-def _value_at(tree: Any, key: str) -> Any:
+def value_at(tree: Any, key: str) -> Any:
     """Return the value of a key such as `derived.num_classes`; None if there is none."""
     for part in key.split("."):
         tree = tree.get(part) if isinstance(tree, Mapping) else None

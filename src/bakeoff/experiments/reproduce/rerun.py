@@ -29,10 +29,7 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import read_json, read_text
 from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.shipped import code_stage
-from bakeoff.tracking.find_run import TrackedRun
-from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.results.results import Result, parse_yaml, result_in
-from bakeoff.tracking.store.target import target_in
 from bakeoff.tracking.sync.sync_status import send_beside
 from bakeoff.tracking.tracker import new_run_id, report_result
 
@@ -109,13 +106,7 @@ def make_again(attempt: Reproduction, print_line: PrintLine, wishes: Wishes) -> 
 def tag_verdict(attempt: Reproduction) -> bool:
     """Return whether the run could be tagged: a run that is tracked nowhere cannot."""
     run = attempt.recorded.tracked
-    if run is None or run.run_id is None or not (run.mlflow_id or target_in(workspace.journals() / run.run_id)):
-        return False
-    journal = _journal(run, run.run_id)
-    journal.tags(_tags(attempt))
-    journal.close()
-    send_beside()
-    return True
+    return run is not None and run.tag(_tags(attempt))
 
 
 def report_as_run(attempt: Reproduction) -> str | None:
@@ -124,7 +115,7 @@ def report_as_run(attempt: Reproduction) -> str | None:
     if run is None or run.run_id is None or made is None:
         return None
     run_id = new_run_id()
-    journal = _journal(run, run_id)
+    journal = run.open_journal(run_id)
     journal.run(f"{attempt.recorded.variant} (reproduction)")
     journal.tags({OF: run.run_id, **_tags(attempt)})
     journal.link(OF_IN_MLFLOW, run.run_id)
@@ -208,10 +199,3 @@ def _tags(attempt: Reproduction) -> Mapping[str, str]:
     where = f" at {reached.stage}" if reached.stage else ""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return {REPRODUCED: f"{reached.outcome}{where}", REPRODUCED_AT: at}
-
-
-def _journal(run: TrackedRun, run_id: str) -> Journal:
-    journal = Journal(run_id)
-    if target_in(journal.folder) is None:
-        run.target.write(journal.folder)
-    return journal
