@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from bakeoff.experiments.certificate.compare_copy import find_difference
 from bakeoff.foundation import workspace
+from bakeoff.foundation.shipped import code_lines
 from bakeoff.tracking import find_run
 from bakeoff.tracking.journal.entries import TagsEntry
 from bakeoff.tracking.journal.journal import entries_of
@@ -61,7 +62,7 @@ def commit(here: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     write(Path("conf/lr/cosine.yaml"), "kind: cosine\n")
     write(Path("src/net/größe.py"), "SIZE = 24\n")
     write(Path("src/other.py"), "print('no stage reads this')\n")
-    write(Path("parts/halving.py"), "HALF = 0.5\n")
+    write(Path("parts/_halving.py"), "HALF = 0.5\n")
     write(Path("requirements.lock"), "numpy==2.0\n")
     WEIGHTS.write_bytes(bytes(range(256)) * 8)
     write_keys(PRIVATE, PUBLIC)
@@ -118,7 +119,7 @@ def test_a_certificate_states_what_git_and_dvc_have(certified: CommandOutput, co
     assert "models/export/model.tflite" in subjects
     facts = tree["predicate"]
     files = {part: {one["name"] for one in facts[part].get("files", ())} for part in facts}
-    assert files["code"] == {"dvc.yaml", "src/net/größe.py", "src/other.py", "parts/halving.py"}
+    assert files["code"] == {"dvc.yaml", "src/net/größe.py", "src/other.py", "parts/_halving.py"}
     assert files["lock"] == {"dvc.lock", "requirements.lock"}
     assert files["config"] == {"conf/lr/cosine.yaml", "models/config/run.yaml"}
     assert {"data/records/manifest.json", "data/records/labels.txt"} < files["data"]
@@ -168,7 +169,7 @@ def test_the_library_of_in_toto_reads_the_statement(certified: CommandOutput) ->
 @pytest.mark.parametrize(
     ("path", "offset"),
     [
-        ("src/net/größe.py", 4), ("parts/halving.py", 9), ("conf/lr/cosine.yaml", 0), ("models/config/run.yaml", 30),
+        ("src/net/größe.py", 4), ("parts/_halving.py", 9), ("conf/lr/cosine.yaml", 0), ("models/config/run.yaml", 30),
         ("dvc.lock", 11), ("requirements.lock", 10), ("data/records/manifest.json", 5), (WEIGHTS.as_posix(), 2047),
         ("models/export/model.tflite", 3), ("models/evaluation/metrics.json", 2),
     ],
@@ -243,6 +244,11 @@ def test_another_clone_says_what_is_not_there_and_which_commit_to_check_out(
     folder, key = Path("here").resolve(), Path(PUBLIC).resolve()
     monkeypatch.chdir(tmp_path_factory.mktemp("away"))
     assert "no workspace here" in bakeoff("verify", str(folder), "--key", str(key)).out
+    output = bakeoff("verify", str(folder), "--key", str(key), "--in", str(folder.parent))
+    assert output.code == 1 and "differs: src/other.py: byte 7" in output.out
+    nothing = str(tmp_path_factory.mktemp("nothing"))
+    for place, text in ((nothing, "`bakeoff init`"), (f"{nothing}/there", "no such folder")):
+        assert missing_in(refuse(bakeoff, "verify", str(folder), "--key", str(key), "--in", place), place, text) == []
 
 
 def test_a_commit_of_an_edit_without_its_training_is_refused(commit: str, bakeoff: Bakeoff) -> None:
@@ -262,13 +268,61 @@ def test_a_commit_of_an_edit_without_its_training_is_refused(commit: str, bakeof
     assert bakeoff("certify", "--key", PRIVATE, "--out", "here").code == 0
 
 
-def test_a_lock_with_values_that_run_yaml_has_no_more_is_refused(commit: str, bakeoff: Bakeoff) -> None:
-    tree = yaml.safe_load(Path("dvc.lock").read_text(encoding="utf-8"))
-    tree["stages"]["evaluate"]["params"] = {"models/config/run.yaml": {"seed": 3, "train.steps": 13}}
+@pytest.mark.parametrize(
+    ("stage", "key", "change", "named"),
+    [
+        (
+            "evaluate",
+            "params",
+            {"models/config/run.yaml": {"seed": 3, "train.steps": 13}},
+            "train.steps of ",
+        ),
+        ("build_records", "outs", [{"path": "models/config/run.yaml", "md5": "0" * 32}], "models/config/run.yaml"),
+        ("export", "deps", [{"path": "models/train", "md5": "0" * 32 + ".dir"}], "models/train"),
+        ("train", "deps", [{"path": "data/records/manifest.json", "md5": "0" * 32}], "data/records/manifest.json"),
+        ("train", "deps", [{"path": "conf/lr/cosine.yaml", "md5": "0" * 32}], "conf/lr/cosine.yaml"),
+    ],
+)
+def test_a_lock_of_other_files_or_values_is_refused(
+    commit: str, bakeoff: Bakeoff, stage: str, key: str, change: Any, named: str
+) -> None:
+    tree = read_lock()
+    tree["stages"][stage][key] = [*tree["stages"][stage][key], *change] if key == "outs" else change
+    commit_lock(tree)
+    output = bakeoff("certify", "--key", PRIVATE, "--out", "here")
+    assert output.code == 2 and missing_in(output.err, "dvc.lock: ", stage, named) == []
+
+
+def test_raw_data_of_the_user_are_stated_as_dvc_knows_them(commit: str, bakeoff: Bakeoff) -> None:
+    tree = read_lock()
+    tree["stages"]["build_records"]["deps"].append({"path": "data/raw", "md5": "ab" * 16 + ".dir"})
+    commit_lock(tree)
+    assert bakeoff("certify", "--key", PRIVATE, "--out", "here").code == 0
+    assert read_certificate()["predicate"]["data"]["raw"] == {"data/raw": "ab" * 16 + ".dir"}
+
+
+def test_an_installed_bakeoff_is_compared_by_the_code_of_each_stage(commit: str, bakeoff: Bakeoff) -> None:
+    write(Path("dvc.yaml"), "stages: {code: {outs: [models/code.yaml]}}\n")
+    git("add", "dvc.yaml")
+    for digest, code in ((code_lines()["train"], 0), ("0" * 64, 1)):
+        tree = read_lock()
+        tree["stages"]["train"]["params"] = {"models/code.yaml": {"train": digest}}
+        commit_lock(tree)
+        shutil.rmtree("here", ignore_errors=True)
+        assert bakeoff("certify", "--key", PRIVATE, "--out", "here").code == 0
+        output = verify(bakeoff)
+        assert (
+            output.code == code and ("differs: the installed bakeoff: has other code for train" in output.out) == code
+        )
+
+
+def read_lock() -> dict[str, Any]:
+    return yaml.safe_load(Path("dvc.lock").read_text(encoding="utf-8"))
+
+
+def commit_lock(tree: dict[str, Any]) -> None:
     write(Path("dvc.lock"), yaml.safe_dump(tree))
     git("commit", "--quiet", "--all", "--message", "edit")
-    output = bakeoff("certify", "--key", PRIVATE, "--out", "here")
-    assert output.code == 2 and missing_in(output.err, "evaluate", "train.steps of models/config/run.yaml") == []
 
 
 def test_a_key_with_a_password(commit: str, bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:

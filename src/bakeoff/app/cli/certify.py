@@ -1,5 +1,6 @@
 """`bakeoff certify` and `bakeoff verify`: who vouches for a run, and whether a copy is still what was certified."""
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,9 +62,12 @@ class CertifyCommand(Command):
 @dataclass(frozen=True)
 class VerifyCommand(Command):
     needs_workspace: ClassVar[bool] = False
-    file: Path = argument("certificate.json, or the folder that has it", "FILE")
+    file: Path = argument("the certificate (certificate.json), or the folder that has it", "FILE")
     key: Path = option("the signer's public key, in PEM (certificate.pub)", "FILE", default=PUBLIC_KEY)
-    folder_only: bool = flag("compare the files beside the certificate, and not those of this workspace")
+    other: Path | None = option(
+        "the workspace to compare, by the code of this one; default: this one", "FOLDER", flags="--in"
+    )
+    folder_only: bool = flag("compare the files beside the certificate alone")
 
     def run(self) -> None:
         from bakeoff.experiments.certificate.compare_copy import compare_clone
@@ -72,18 +76,23 @@ class VerifyCommand(Command):
 
         if not self.file.exists():
             raise WorkspaceError(f"{self.file}: no such file or folder; name the {FILE} that `bakeoff certify` wrote")
-        is_clone = not self.folder_only and workspace.find_above() is not None
+        folder, key = self.file if self.file.is_dir() else self.file.parent, self.key
+        if self.other is not None:
+            if not self.other.is_dir():
+                raise WorkspaceError(f"--in: {self.other}: no such folder")
+            folder, key = folder.absolute(), key.absolute()
+            os.chdir(self.other)
+        is_clone = not self.folder_only and (self.other is not None or workspace.find_above() is not None)
         if is_clone:
             workspace.enter()
-        folder = self.file if self.file.is_dir() else self.file.parent
-        if text := explain_mismatch(folder, self.key):
+        if text := explain_mismatch(folder, key):
             print_line(f"differs: {text}")
             sys.exit(DIFFERS)
         statement = read_statement(folder / FILE)
-        print_line(f"verify: {folder}: all files are as {self.key} signed them")
+        print_line(f"verify: {folder}: all files are as {key} signed them")
         _print_run(statement)
         if not is_clone:
-            print_line("  this workspace was not compared" if self.folder_only else "  no workspace here to compare")
+            print_line("  no workspace was compared" if self.folder_only else "  no workspace here to compare")
             return
         differing: list[str] = []
         for part in compare_clone(statement):

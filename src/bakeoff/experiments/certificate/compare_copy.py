@@ -40,7 +40,7 @@ def compare_clone(statement: RunStatement) -> Iterator[ComparedPart]:
         absent = _list_absent(files)
         differing = [text for one in files if one not in absent and (text := _compare(one))]
         differing += [f"{name}: is not in the certificate" for name in _list_more(part, files)]
-        if part == "code":
+        if part == "code" and not differing:  # a damaged part of the workspace's own cannot be digested
             differing += _compare_installed(statement.installed)
         yield ComparedPart(part, len(files) - len(absent), len(absent), differing)
 
