@@ -158,6 +158,35 @@ def test_the_run_in_mlflow_gives_its_environment_and_verdict_and_gets_the_digest
     assert known["bakeoff.certificate_key"] == hashlib.sha256(Path(PUBLIC).read_bytes()).hexdigest()
 
 
+def test_a_run_is_found_by_each_of_its_names(commit: str, bakeoff: Bakeoff, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_journal("0f" * 16, tags={"bakeoff.fingerprint": "ab12" * 4})
+    monkeypatch.setattr(find_run, "send_beside", lambda: None)
+    git("update-ref", "refs/exps/ab/cdef/quick-oven", commit)
+    git("commit", "--quiet", "--allow-empty", "--message", "later")
+    git("tag", "v1", commit)
+    shutil.rmtree("models/train")  # so that the workspace holds the result no more
+    for name in (commit, "v1", "quick-oven", "0f0f0f0f", "ab12ab12"):
+        shutil.rmtree("here", ignore_errors=True)
+        output = bakeoff("certify", name, "--key", PRIVATE, "--out", "here")
+        assert output.code == 0, output
+        stated = read_certificate()["predicate"]["code"]["commit"]
+        assert git("rev-parse", f"{stated}:dvc.lock") == git("rev-parse", f"{commit}:dvc.lock")
+    git("checkout", "--quiet", "--detach")
+    branch = git("for-each-ref", "--format=%(refname)", "refs/heads")
+    for ref in (branch, "refs/tags/v1", "refs/exps/ab/cdef/quick-oven"):
+        git("update-ref", "-d", ref)
+    shutil.rmtree("here")
+    assert (
+        missing_in(refuse(bakeoff, "certify", "0f0f0f0f", "--key", PRIVATE, "--out", "here"), "0f0f", "dvc.lock") == []
+    )
+
+
+def test_a_link_in_the_folder_is_named(certified: CommandOutput, bakeoff: Bakeoff) -> None:
+    Path("here/link").symlink_to("labels.txt")
+    output = verify(bakeoff)
+    assert (output.code, len(output.out.splitlines())) == (1, 1) and "here/link" in output.out
+
+
 def test_the_library_of_in_toto_reads_the_statement(certified: CommandOutput) -> None:
     from google.protobuf import json_format
     from in_toto_attestation.v1 import statement, statement_pb2
@@ -406,7 +435,7 @@ def test_a_signature_that_does_not_fit_is_one_line(
     signature.write_text(changed, encoding="utf-8")
     output = verify(bakeoff)
     assert (output.code, output.err, len(output.out.splitlines())) == (1, "", 1)
-    assert output.out.startswith("differs: here/model.sig: is no signature by ")
+    assert output.out.startswith("differs: here/model.sig: does not verify with ")
     assert official().returncode == 1
 
 

@@ -68,7 +68,7 @@ def explain_mismatch(folder: Path, key: Path) -> str | None:
     except Exception as error:  # whatever it and its libraries raise for a file of somebody else
         if str(error).startswith(OTHER_FILES):
             return next(_list_differing(folder, _read_signed(signature)), one_line(error))
-        return f"{signature}: is no signature by {key}: {one_line(error) or 'it does not fit'}"
+        return f"{signature}: does not verify with {key}: {one_line(error) or 'it is of other content'}"
     if CERTIFICATE not in _read_signed(signature):
         return f"{folder / CERTIFICATE}: is not among the files that {key} signed"
     return None
