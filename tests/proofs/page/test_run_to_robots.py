@@ -38,7 +38,7 @@ PHOTOS, SIZE, SECONDS = 16, (320, 240), 900
 WIDTH, HEIGHT = 1280, 900
 PICTURES = Path(os.environ["PICTURES"]).resolve() if "PICTURES" in os.environ else None
 TRAINING = (
-    "model=point_nano", "train.steps=2", "train.batch_size=2", "train.validate_every_epochs=0",
+    "model=point_nano", "train.steps=2", "train.batch_size=2", "train.validate_every_epochs=null",
     "train.validate_every_steps=2", "lr.warmup_steps=0",
     "export=saved_model", "export.max_drop=1", "export.sample=2", "export.representative_examples=4",
     "export.latency_calls=1", "evaluate.interval_samples=100",

@@ -80,10 +80,11 @@ class Watcher:
         end = time.monotonic() + 60
         while True:
             await self.page.call("Page.navigate", url=f"{self.address}{path}")
-            if await self.page.see("document.readyState === 'complete' && !!document.querySelector('h1')"):
-                return
+            for _ in range(10):  # an answer takes a moment
+                await asyncio.sleep(0.5)
+                if await self.page.see("document.readyState === 'complete' && !!document.querySelector('h1')"):
+                    return
             assert time.monotonic() < end, "bakeoff web does not start"
-            await asyncio.sleep(0.5)
 
     async def click(self, element: str) -> None:
         await self.page.click(element)
