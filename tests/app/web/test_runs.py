@@ -234,7 +234,7 @@ def test_a_command_that_fails_ends_an_errand_and_says_why(folder: Path) -> None:
 
 @pytest.mark.parametrize("hours", [-10_000, -1, 1])
 def test_an_errand_whose_process_was_killed_was_cut_short_and_one_whose_lock_is_held_runs(
-    folder: Path, hours: int
+    folder: Path, hours: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the clock was when it began."""
     place = background_commands.folder_of("20260102-030405-abcdef")
@@ -245,6 +245,13 @@ def test_an_errand_whose_process_was_killed_was_cut_short_and_one_whose_lock_is_
     assert background_commands.load(place.name).state == "cut short"
     with FileLock(place / "lock"):
         assert background_commands.load(place.name).state == "runs"
+
+    def ends_while_one_looks(lock: Path) -> bool:
+        (place / "ended.json").write_text('{"code": 0}', encoding="utf-8")
+        return False
+
+    monkeypatch.setattr(background_commands, "is_held_file", ends_while_one_looks)
+    assert background_commands.load(place.name).state == "done"
 
 
 def test_what_was_not_exported_cannot_be_downloaded(page: Page, folder: Path) -> None:

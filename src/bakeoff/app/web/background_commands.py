@@ -143,10 +143,11 @@ def load(errand: str) -> BackgroundCommand | None:
 
 
 def _state(folder: Path, tree: dict[str, Any]) -> str:
+    is_new = abs(time.time() - tree["began"]) < 10  # its process may not hold the lock yet
+    is_held = is_new or is_held_file(folder / HELD)  # looked at first: it is let go after the code was written
     code = read_json(folder / ENDED).get("code")
     if code is None:
-        is_new = abs(time.time() - tree["began"]) < 10  # its process may not hold the lock yet
-        return "runs" if is_new or is_held_file(folder / HELD) else "cut short"
+        return "runs" if is_held else "cut short"
     return "failed" if code else "done"
 
 
