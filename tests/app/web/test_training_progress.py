@@ -6,15 +6,17 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.run_rows import Row, list_rows
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.process_id import Process
-from bakeoff.experiments.runs.run_status import State
+from bakeoff.experiments.runs.run_status import State, dequeue
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepManifest
-from bakeoff.experiments.sweep.sweep_queue import add_sweep, list_queued_sweeps, resume_sweep
+from bakeoff.experiments.sweep.sweep_queue import add_sweep, list_queued_sweeps, remove_sweep, resume_sweep
+from bakeoff.foundation import workspace
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
 from support.asking import Page
@@ -71,12 +73,38 @@ def test_a_training_is_one_row_and_one_page_from_the_click_on(page: Page, folder
     add_sweep(queued())
     row = only_row()
     assert (row.state, row.doing, row.note, row.data, row.waits) == ("QUEUED", "waiting", "new camera", "field", True)
+    dequeue(JOB)  # its turn has come, and nothing is trained yet
+    files = JobFiles(queued(state=JobState.RUNNING).folder, 1)
+    with FileLock(workspace.queue() / "lock"):
+        assert (only_row().state, only_row().doing) == ("PREPARING", "preparing")
+    assert (only_row().state, only_row().doing) == ("FAILED", "cut short")  # nobody runs the queue any more
+    files.process.write_text(json.dumps(asdict(Process.current())), encoding="utf-8")
+    for stage, words in (("render_config", "checking settings"), ("train", "loading the network")):
+        files.log.write_text(f"Running stage '{stage}':\n")
+        row = only_row()
+        assert (row.state, row.doing, row.note, row.data) == ("PREPARING", words, "new camera", "field")
+        assert missing_in(page.get(address).text, "new camera", words) == []
     run = made(folder / ".bakeoff/runs", "a" * 16, State.RUNNING, experiment=JOB, run_id=RUN_ID, seconds_left=90.0,
                steps=400, steps_done=12)  # fmt: skip
     row = only_row()
     assert (row.name, row.state, row.doing, row.left) == ("964f2107", "RUNNING", "step 12 of 400", "90 s")
     assert [page.get(name).code for name in (address, "/runs/964f2107", f"/runs/{run.name}")] == [200] * 3
     assert page.get(address).text.count("step 12 of 400") == 1
+
+
+def test_a_training_that_left_the_queue_without_a_run_is_no_row_and_one_that_failed_says_why(
+    page: Page, folder: Path
+) -> None:
+    begin_errand(f"$ bakeoff queue add\n{ID}: 1 in the queue; `bakeoff queue start` runs it\n", code=0)
+    add_sweep(queued())
+    remove_sweep(ID)
+    assert list_rows(known_runs()) == [] and page.get(f"/runs/{ERRAND}").code == 404
+    job = sweep_job(1, state=JobState.WAITING).begin(1.0).end(2.0, JobState.FAILED, "lr.peak: must be above 0")
+    sweep(job, note="new camera").write()
+    assert (only_row().state, only_row().remark) == ("FAILED", "lr.peak: must be above 0")
+    assert missing_in(page.get(f"/runs/{ERRAND}").text, "lr.peak: must be above 0", "Try again") == []
+    queued(state=JobState.DONE)  # its run was removed
+    assert list_rows(known_runs()) == [] and page.get(f"/runs/{ERRAND}").code == 404
 
 
 def test_a_start_that_fails_says_why_and_leads_back(page: Page, folder: Path) -> None:

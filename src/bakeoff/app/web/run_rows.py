@@ -70,21 +70,21 @@ def make_row(run: KnownRun, queue: QueueView | None = None) -> Row:
 
 
 def make_first_row(training: Preparation) -> Row:
-    """Return the row of a training that has no place in the queue yet."""
+    """Return the row of a training that has no run yet."""
     step, errand = training.step, training.errand
     updated = time.strftime("%Y-%m-%d %H:%M", time.localtime(errand.began))
     return Row(
         id=training.id, name="new", state=step.state.value, doing=step.words, is_live=step.state.is_live, trains=False,
         waits=False, variant="", note=training.note, data=training.data, network=training.network, experiment="",
         steps="", share=None, left="", metric="", trained="", updated=updated,
-        remark="" if step.state.is_live else errand.last_line, is_comparable=False,
+        remark=training.remark, is_comparable=False,
     )  # fmt: skip
 
 
 def list_rows(runs: Sequence[KnownRun]) -> list[Row]:
     """Return each training once: those that are being prepared, then the runs in their order."""
     queue = QueueView()
-    return [*map(make_first_row, list_preparations()), *(make_row(run, queue) for run in runs)]
+    return [*map(make_first_row, list_preparations(runs)), *(make_row(run, queue) for run in runs)]
 
 
 def name_run(run: KnownRun) -> str:

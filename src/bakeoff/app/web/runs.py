@@ -22,7 +22,6 @@ from bakeoff.app.web.training_progress import (
     RESUME,
     Preparation,
     find_manifest_of,
-    find_sweep,
     is_start,
     sweep_of,
 )
@@ -47,11 +46,11 @@ def find_training(name: str) -> KnownRun | Preparation:
     """Return a run, or the training by the errand that prepares it."""
     if not background_commands.NAME.fullmatch(name) or (errand := background_commands.load(name)) is None:
         return find_run(name)
-    sweep = find_sweep(errand)
-    run = next((run for run in known_runs() if sweep is not None and sweep_of(run) == sweep), None)
-    if run is None and not any(map(is_start, errand.commands)):
+    training = Preparation(errand)
+    run = next((run for run in known_runs() if training.sweep and sweep_of(run) == training.sweep), None)
+    if run is None and (training.is_over or not any(map(is_start, errand.commands))):
         raise NotFound(f"{name}: no such run; it may have been removed")
-    return run or Preparation(errand)
+    return run or training
 
 
 def find_run(name: str) -> KnownRun:
@@ -108,7 +107,7 @@ def run_parts(name: str) -> dict[str, str]:
 
 
 def _first_facts(training: Preparation) -> dict[str, Any]:
-    """Return the same of a training that has no place in the queue yet."""
+    """Return the same of a training that has no run yet."""
     return {
         "row": make_first_row(training), "errand": training.errand, "memory": "", "estimate": None, "curves": [],
         "sheets": [], "can_resume": False, "has_ended": False, "report": False, "is_judged": False,

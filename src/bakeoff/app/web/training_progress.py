@@ -6,6 +6,7 @@ checking pictures -> waiting -> loading the network -> step 12 of 400 -> evaluat
 import os
 import re
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,12 +15,13 @@ from typing import Any
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.background_commands import BackgroundCommand
+from bakeoff.experiments.runs.cleanup import is_held_file
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.job import JobFiles
 from bakeoff.experiments.sweep.process_group import find_noted_session
 from bakeoff.experiments.sweep.sweep_manifest import FILE as MANIFEST
-from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest, load_manifest
+from bakeoff.experiments.sweep.sweep_manifest import LOCK, JobState, SweepJob, SweepManifest, load_manifest
 from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps, list_resumed_sweeps
 from bakeoff.foundation import git, workspace
 from bakeoff.foundation.errors import BakeoffError, WorkspaceError
@@ -63,7 +65,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class Preparation:
-    """A training that was started on the page, and has no place in the queue yet."""
+    """A training that was started on the page, and has no run yet: it has no place in the queue, or was just begun."""
 
     errand: BackgroundCommand
 
@@ -83,8 +85,31 @@ class Preparation:
     def network(self) -> str:
         return self._option("model=")
 
+    @cached_property
+    def sweep(self) -> str | None:
+        return find_sweep(self.errand)
+
+    @property
+    def job(self) -> SweepJob | None:
+        """Return its job once it has a place in the queue."""
+        manifest = _find_manifest(self.sweep) if self.sweep else None
+        return manifest.jobs[0] if manifest and manifest.jobs else None
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it got what it asked for, or was taken out of the queue."""
+        if (job := self.job) is None:
+            return self.errand.state == "done"
+        return job.state.is_final or (job.state == JobState.WAITING and self.sweep not in list_queued_sweeps())
+
+    @property
+    def remark(self) -> str:
+        return "" if self.step.state.is_live else self.job.why or "" if self.job else self.errand.last_line
+
     @property
     def step(self) -> Activity:
+        if self.sweep and (job := self.job):
+            return _describe_begun(self.sweep, job)
         if self.errand.state != "runs":
             return Activity("" if self.errand.state == "failed" else "cut short", State.FAILED)
         lines = (line[2:] for line in self.errand.log.splitlines() if line.startswith("$ "))
@@ -109,11 +134,24 @@ def find_sweep(errand: BackgroundCommand) -> str | None:
     return found[-1] if found else None
 
 
-def list_preparations() -> list[Preparation]:
-    """Return the trainings that have no place in the queue yet, and those that did not get one, the newest first."""
+def list_preparations(runs: Iterable[KnownRun]) -> list[Preparation]:
+    """Return the trainings that have no run yet, and those that did not get one, the newest first."""
+    known = {sweep_of(run) for run in runs}
     errands = (one for one in background_commands.list_recent() if any(map(is_start, one.commands)))
     new = (one for one in errands if one.state == "runs" or abs(time.time() - one.began) < SHOWN_S)
-    return [Preparation(errand) for errand in new if errand.state != "done" and find_sweep(errand) is None]
+    return [one for one in map(Preparation, new) if one.sweep not in known and not one.is_over]
+
+
+def _describe_begun(sweep: str, job: SweepJob) -> Activity:
+    """Return what a job does whose run has not written its state yet."""
+    match job.state:
+        case JobState.WAITING:
+            return Activity("waiting", State.QUEUED)
+        case JobState.RUNNING if (stage := _find_stage(sweep, job)) or is_held_file(workspace.queue() / LOCK):
+            return Activity(STAGES.get(stage, WORDS[State.PREPARING] if stage else "preparing"), State.PREPARING)
+        case JobState.STOPPED:
+            return Activity("will not begin", State.CANCELED)
+    return Activity("" if job.state == JobState.FAILED else "cut short", State.FAILED)
 
 
 class QueueView:
@@ -164,8 +202,12 @@ def sweep_of(run: KnownRun) -> str:
 
 
 def find_manifest_of(run: KnownRun) -> SweepManifest | None:
-    file = workspace.sweeps() / sweep_of(run) / MANIFEST
-    return _load(sweep_of(run), file.stat().st_mtime_ns) if sweep_of(run) and file.is_file() else None
+    return _find_manifest(sweep_of(run)) if sweep_of(run) else None
+
+
+def _find_manifest(sweep: str) -> SweepManifest | None:
+    file = workspace.sweeps() / sweep / MANIFEST
+    return _load(sweep, file.stat().st_mtime_ns) if file.is_file() else None
 
 
 def find_job(run: KnownRun) -> SweepJob | None:
@@ -185,9 +227,12 @@ def _load(sweep: str, changed: int) -> SweepManifest | None:
 def find_later_stage(run: KnownRun) -> str:
     """Return the stage that the job of a run is at after its training; "" once the job is over."""
     job = find_job(run)
-    if job is None or job.state != JobState.RUNNING:
-        return ""
-    files = JobFiles(workspace.sweeps() / sweep_of(run), job.number)
+    return _find_stage(sweep_of(run), job) if job and job.state == JobState.RUNNING else ""
+
+
+def _find_stage(sweep: str, job: SweepJob) -> str:
+    """Return the last stage that DVC began in a job; "" if it has begun none, or the job's process is gone."""
+    files = JobFiles(workspace.sweeps() / sweep, job.number)
     if find_noted_session(files.process) is None:
         return ""
     try:
