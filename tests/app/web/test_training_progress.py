@@ -1,6 +1,7 @@
 """One row and one page of a training, from the click on Start to its files; stop, and resume at any time."""
 
 import json
+import shutil
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -155,6 +156,13 @@ def test_a_stopped_run_resumes_in_its_turn_as_the_same_row(
     text = page.get("/runs/964f2107").text
     assert 'data-what="resume"' not in text and 'data-what="stop"' in text
     assert list_queued_sweeps() == [ID]
+    dequeue(JOB)  # its turn has come, and it trained to its end; the sweep stays in the queue until its files are made
+    files = JobFiles(queued(state=JobState.RUNNING).folder, 1)
+    files.process.write_text(json.dumps(asdict(Process.current())), encoding="utf-8")
+    files.log.write_text("Running stage 'export':\n")
+    shutil.rmtree(run)
+    made(folder / ".bakeoff/runs", "a" * 16, State.SUCCEEDED, experiment=JOB, run_id=RUN_ID, process=NOBODY)
+    assert (only_row().state, only_row().doing) == ("RUNNING", "exporting")
 
 
 @pytest.mark.parametrize("what", ["stop_requested", "stopping"])

@@ -173,7 +173,8 @@ class QueueView:
         if status is None:
             return Activity(WORDS.get(state, ""), state)
         sweep = sweep_of(run)
-        if run.place is not None or (sweep in self.resumed and not state.is_live):
+        is_unfinished = not state.is_live and state != State.SUCCEEDED
+        if run.place is not None or (sweep in self.resumed and is_unfinished):
             place = "" if state == State.STOP_REQUESTED else self._describe_place(sweep)
             words = f"waits to go on from step {status.steps_done:,}{place}"
             return Activity(words, state if run.place else State.QUEUED)
