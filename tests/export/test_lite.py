@@ -1,6 +1,7 @@
 """A .tflite answers as its network does, and says of itself what a controller must know."""
 
 import json
+import signal
 import struct
 import subprocess
 import sys
@@ -10,19 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 
 from bakeoff.export.accuracy_report import as_a_file
 from bakeoff.export.settings import Export
-from bakeoff.export.tflite_build import centre_boxes, post_process
+from bakeoff.export.tflite_build import centre_boxes, lite_module, post_process
 from bakeoff.export.tflite_metadata import ModelMetadata, read_metadata
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.write_formats import convert, write_files
-from bakeoff.foundation.errors import ConfigError, DataError
+from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
 from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.tasks.detection import Detection
 from support.lite_files import CLASSES, MODELS, examples, opinionated
+from support.messages import missing_in
 
 EVERY = Export(formats=("float16", "float32", "int8"))
 FAST = Export(formats=("float32",), per_class_suppression=False)
@@ -156,7 +159,7 @@ def test_every_class_is_found_with_any_number_of_threads(rule: Suppression) -> N
     module = tf.Module()
     names = ("boxes", "classes", "scores", "count")
     module.answer = tf.function(lambda a, b: dict(zip(names, processed(a, b), strict=True)), input_signature=specs)
-    file = convert(module, "float32", lambda: iter(()))
+    file = convert(module, ["float32"], lambda: iter(()))["float32"]
     for threads in (1, 2, 3, 5, 16):
         with pytest.warns(UserWarning, match=r"tf.lite.Interpreter is deprecated"):
             answer = Interpreter(model_content=file, num_threads=threads).get_signature_runner()
@@ -250,7 +253,53 @@ def test_what_cannot_be_converted_is_named() -> None:
     module.answer = tf.function(lambda x: {"y": tf.math.bessel_i0(x)}, input_signature=[given])
     printed = r"^export\.formats: float32 .*\(TensorFlow Lite has no \w*BesselI0\)"
     with pytest.raises(ConfigError, match=printed):
-        convert(module, "float32", lambda: iter(()))
+        convert(module, ["float32"], lambda: iter(()))
+
+
+def test_a_process_of_its_own_writes_the_bytes_that_this_one_would(tmp_path: Path) -> None:
+    """TensorFlow's converter, called here as its documents say, with the same examples."""
+    network, task = opinionated("detection")
+    module = lite_module(network, task, len(CLASSES), EVERY)
+    seen = [image[None] / np.float32(127.5) - 1 for image in examples("detection", 8)]
+    forms = ("float32", "float16", "dynamic", "int8")
+    converted = convert(module, forms, lambda: iter([image] for image in seen))
+    assert list(converted) == list(forms)
+    tf.saved_model.save(module, str(tmp_path), module.answer.get_concrete_function())
+    for form, file in converted.items():
+        converter = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path))
+        converter.allow_custom_ops = True
+        converter.optimizations = [] if form == "float32" else [tf.lite.Optimize.DEFAULT]
+        if form == "float16":
+            converter.target_spec.supported_types = [tf.float16]
+        if form == "int8":
+            converter.representative_dataset = lambda: ([image] for image in seen)
+            converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+            converter.inference_input_type = tf.uint8
+        assert converter.convert() == file, form
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "parts"),
+    [(signal.SIGKILL, WorkspaceError, ("export.formats", "SIGKILL")), (signal.SIGINT, KeyboardInterrupt, ())],
+)
+def test_a_converter_that_is_ended_is_one_line_and_leaves_no_file(
+    number: int, kind: type[BaseException], parts: tuple[str, ...], tmp_path: Path
+) -> None:
+    network, task = opinionated("classification")
+
+    def representative() -> Iterator[list[np.ndarray]]:
+        [child] = psutil.Process().children()
+        child.send_signal(number)
+        while child.status() != psutil.STATUS_ZOMBIE:
+            yield [examples("classification", 1) / np.float32(127.5) - 1]
+
+    with pytest.raises(kind) as raised:
+        list(write_files(
+            network, MODELS["classification"], task, CLASSES, Export(formats=("int8",)),
+            about=ModelMetadata("t"), representative=representative, folder=tmp_path,
+        ))  # fmt: skip
+    assert missing_in(str(raised.value), *parts) == [] and "\n" not in str(raised.value)
+    assert {path.name for path in tmp_path.iterdir()} == {"labels.txt", "label_map.pbtxt"}
 
 
 ALONE = """

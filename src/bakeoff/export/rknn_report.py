@@ -20,7 +20,7 @@ from bakeoff.export.onnx_run import SCORES
 from bakeoff.export.rknn_build import Made, RknnInput, make_rknn
 from bakeoff.export.settings import RKNN, RKNN_FILE, Export
 from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT, ModelMetadata
-from bakeoff.export.write_formats import Representative
+from bakeoff.export.tflite_worker import Representative
 from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape

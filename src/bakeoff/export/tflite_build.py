@@ -15,6 +15,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from bakeoff.export.settings import SAFE_THREADS, Export
 from bakeoff.export.tflite_metadata import DEVIATION, MEAN
+from bakeoff.export.tflite_worker import POST_PROCESS
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.detector_settings import Detector
 from bakeoff.learning.tasks.classification import Classification, SeveralLabels
@@ -22,7 +23,6 @@ from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task
 
 FIRST_LAYER = "to_unit_range"
-POST_PROCESS = "TFLite_Detection_PostProcess"
 DETECTIONS = ("boxes", "classes", "scores", "count")
 LEAST_SCORE = 1e-9  # the operation gives what scores as much as the threshold, and an empty column scores 0
 

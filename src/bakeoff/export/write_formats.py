@@ -4,12 +4,11 @@ A .tflite has its outputs in order, its metadata and its labels in it: one file 
 """
 
 import json
-import re
 import tempfile
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import flatbuffers
 import keras
@@ -18,12 +17,12 @@ import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.dataset.records.manifest import write_labels
-from bakeoff.export import tflite_metadata
+from bakeoff.export import tflite_metadata, tflite_worker
 from bakeoff.export.devices import OWN_LAYOUT
 from bakeoff.export.onnx_build import onnx_bytes, rule_of
 from bakeoff.export.saved_model import save_servable
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
-from bakeoff.export.tflite_build import POST_PROCESS, lite_module, output_names
+from bakeoff.export.tflite_build import lite_module, output_names
 from bakeoff.export.tflite_metadata import (
     DEVIATION,
     LABELS,
@@ -36,10 +35,10 @@ from bakeoff.export.tflite_metadata import (
     pack_files,
     write_metadata,
 )
+from bakeoff.export.tflite_worker import Representative
 from bakeoff.export.upsample import enlarge_by_one_operation
 from bakeoff.export.yolo_layout import point_module
-from bakeoff.foundation.errors import ConfigError
-from bakeoff.foundation.tf_loading import stderr_aside
+from bakeoff.foundation.child_process import run_module
 from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape, View
@@ -48,9 +47,6 @@ from bakeoff.learning.networks.tiles import Tiles
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task, Tensors
 from bakeoff.learning.tasks.tiled import make_cutter
-
-Representative = Callable[[], Iterator[list[np.ndarray]]]
-NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
 
 
 def write_files(
@@ -71,6 +67,7 @@ def write_files(
             representative = _from_zero(representative)
         elif settings.lite_formats:
             module = lite_module(network, task, len(classes), settings)
+    converted: dict[Format, bytes] = {}
     for form, file in settings.files.items():
         if form == SAVED_MODEL:
             save_servable(network, task, own, classes, folder / file)
@@ -80,7 +77,8 @@ def write_files(
             kind, is_quantized = f"{model.task}, {form}", form == "int8"
             whole = settings.layout == "yolov8_corners"
             metadata = write_metadata(about, kind, outputs, is_quantized=is_quantized, scale=scale)
-            described = describe(convert(module, form, representative, whole_outputs=whole), outputs, metadata)
+            converted = converted or convert(module, settings.lite_formats, representative, whole_outputs=whole)
+            described = describe(converted[form], outputs, metadata)
             (folder / file).write_bytes(pack_files(described, texts))
         yield form
 
@@ -120,31 +118,31 @@ def _from_zero(representative: Representative) -> Representative:
     return lambda: ([(image + 1) / 2 for image in images] for images in representative())
 
 
-def convert(module: tf.Module, form: Format, representative: Representative, *, whole_outputs: bool = False) -> bytes:
-    """`representative` gives inputs of the graph, from which int8 learns the ranges of values.
+def convert(
+    module: tf.Module, forms: Sequence[Format], representative: Representative, *, whole_outputs: bool = False
+) -> dict[Format, bytes]:
+    """Convert in a process of its own, for the converter keeps memory. `representative` gives inputs of the graph, from
+    which int8 learns the ranges of values.
 
     float32   weights and sums as they were trained
     float16   weights in half the bytes, sums in float32
     dynamic   weights in a quarter of the bytes, sums in float32
     int8      weights and sums in 8 bits; takes uint8 pixels as they are, and with `whole_outputs` answers in uint8
     """
-    with tempfile.TemporaryDirectory() as folder:
+    answer = module.answer.get_concrete_function()
+    request = {"forms": [*forms], "whole_outputs": whole_outputs, "shape": answer.inputs[0].shape.as_list()}
+
+    def feed(given: IO[bytes]) -> None:
+        for images in representative() if "int8" in forms else ():
+            given.write(np.ascontiguousarray(images[0], np.float32).data)
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # some cannot be saved; none is used
-        tf.saved_model.save(module, folder, module.answer.get_concrete_function(), options)
-        converter = _converter(folder, form, representative)
-        if whole_outputs and form == "int8":
-            converter.inference_output_type = tf.uint8
-        with warnings.catch_warnings(), stderr_aside():
-            warnings.simplefilter("ignore")
-            try:
-                converted = converter.convert()
-            except Exception as error:  # whatever it raises: ValueError, RuntimeError, its own ConverterError
-                why = _why(error)
-            else:
-                why = _name_unknown(converted)
-    if why:
-        raise ConfigError(f"export.formats: {form} cannot be made of this network ({why}); take it out of the list")
-    return converted
+        tf.saved_model.save(module, str(folder / tflite_worker.SAVED), answer, options)
+        (folder / tflite_worker.REQUEST).write_text(json.dumps(request), encoding="utf-8")
+        run_module("export.formats", tflite_worker.WORKER, name, feed=feed)
+        return {form: (folder / form).read_bytes() for form in forms}
 
 
 def describe(converted: bytes, outputs: Sequence[str], metadata: bytes) -> bytes:
@@ -162,39 +160,6 @@ def describe(converted: bytes, outputs: Sequence[str], metadata: bytes) -> bytes
     builder = flatbuffers.Builder(len(converted) + len(metadata) + 1024)
     builder.Finish(model.Pack(builder), file_identifier=tflite_metadata.MODEL_IDENTIFIER)
     return bytes(builder.Output())
-
-
-def _converter(folder: str, form: Format, representative: Representative) -> tf.lite.TFLiteConverter:
-    converter = tf.lite.TFLiteConverter.from_saved_model(folder)
-    converter.allow_custom_ops = True
-    if form != "float32":
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    if form == "float16":
-        converter.target_spec.supported_types = [tf.float16]
-    if form == "int8":
-        converter.representative_dataset = representative
-        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
-        converter.inference_input_type = tf.uint8
-    return converter
-
-
-def _name_unknown(converted: bytes) -> str:
-    """Name what the converter let pass, as there may be an operation of ours, and no interpreter would know."""
-    codes = schema.ModelT.InitFromPackedBuf(converted).operatorCodes
-    names = {_text(code.customCode) for code in codes if code.customCode} - {POST_PROCESS}
-    return _has_no(names) if names else ""
-
-
-def _why(error: Exception) -> str:
-    """Find a word instead of pages of a graph."""
-    if operations := {match[1] or match[2] for match in NAMED_OPERATION.finditer(str(error))}:
-        return _has_no(operations)
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if lines else type(error).__name__)[:200]
-
-
-def _has_no(operations: Iterable[str]) -> str:
-    return f"TensorFlow Lite has no {', '.join(sorted(operations))}"
 
 
 def _text(value: bytes | str) -> str:

@@ -81,7 +81,7 @@ def _write_whole_files(folder: Path) -> None:
     about = ModelMetadata("a network", "nothing", "none")
     module = lite_module(network, task, len(CLASSES), Export(formats=("float32",)))
     metadata = write_metadata(about, kind, output_names(task), is_quantized=False, scale=(MEAN, DEVIATION))
-    lite = describe(convert(module, "float32", lambda: iter(())), output_names(task), metadata)
+    lite = describe(convert(module, ["float32"], lambda: iter(()))["float32"], output_names(task), metadata)
     view = View.of(MODELS[kind])
     texts = {LABELS: "\n".join(CLASSES) + "\n", "view.json": json.dumps(view.as_tree())}
     (folder / FILES["tflite"]).write_bytes(pack_files(lite, texts))

@@ -3,10 +3,8 @@
 `find_address` and `run_worker` run on the nodes.
 """
 
-import ctypes
 import os
 import pickle
-import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +18,7 @@ from bakeoff.experiments.cluster.ray_connection import SCHEME, connect, parse_ad
 from bakeoff.experiments.cluster.ray_nodes import Node, ask_nodes, require_fitting
 from bakeoff.experiments.cluster.ray_tasks import Call
 from bakeoff.experiments.runs.worker_processes import STAGE, gather
+from bakeoff.foundation.child_process import die_with_parent
 from bakeoff.foundation.errors import ConfigError, WorkspaceError
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.workspace import main_workspace
@@ -27,8 +26,6 @@ from bakeoff.learning.training.workers import WorkerAddress
 
 SECONDS_FOR_ROOM = 60.0
 SECONDS_TO_END = 5.0  # workers have so long, once the training has ended
-
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux' prctl
 
 
 def gather_workers(
@@ -119,9 +116,5 @@ def find_address() -> str:
 def run_worker(place: WorkerAddress, rank: int) -> int:
     """Train as one of the workers, in the current folder, and return the exit code. It dies with Ray's task."""
     variables = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}  # which Ray has set
-    die = _die_with_parent if sys.platform == "linux" else None
+    die = die_with_parent if sys.platform == "linux" else None
     return subprocess.run(STAGE, env=variables | place.environment(rank), preexec_fn=die, check=False).returncode
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)

@@ -6,8 +6,6 @@ Random weights show all three, before anything is trained. What was found is kep
 import hashlib
 import json
 import platform
-import subprocess
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +15,7 @@ from bakeoff.config.compose.network_facts import find_once
 from bakeoff.config.compose.whole_run import Run, write
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation import workspace
-from bakeoff.foundation.errors import ConfigError
+from bakeoff.foundation.child_process import run_module
 from bakeoff.foundation.result_code import deciding_digest
 from bakeoff.foundation.versions import library_version
 
@@ -46,14 +44,8 @@ def look_ahead(run: Run, manifest: Manifest, kept_in: Path) -> Outlook | None:
 
 
 def _ask(run: Run) -> Outlook:
-    """Let a process of its own find it. A conversion keeps memory until its process ends (tensorflow#122598), and a
-    page or a program of Python may plan all day."""
+    """Let a process of its own find it: what asks may be a page or a program that runs all day, without TensorFlow."""
     with TemporaryDirectory() as name:
         path = Path(name) / workspace.RUN.name
         write(run, path)
-        command = [sys.executable, "-m", TRIAL, str(path), str(workspace.RECORDS)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise ConfigError(lines[-1] if lines else f"export.device: the trial ended with code {done.returncode}")
-    return Outlook(**json.loads(done.stdout))
+        return Outlook(**json.loads(run_module("export.device", TRIAL, str(path), str(workspace.RECORDS))))

@@ -20,6 +20,7 @@ from bakeoff.dataset.records.manifest import Manifest, read_manifest
 from bakeoff.experiments.planning.device_estimate import TRIAL, Outlook
 from bakeoff.export.devices import DEVICES
 from bakeoff.export.settings import ONNX, RKNN, Format
+from bakeoff.foundation.child_process import die_with_parent
 from bakeoff.foundation.errors import errors_in_one_line
 from bakeoff.foundation.tf_loading import load_tensorflow
 
@@ -70,6 +71,7 @@ def main() -> None:
     parser.add_argument("variant", type=Path)
     parser.add_argument("records", type=Path)
     arguments = parser.parse_args()
+    die_with_parent()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print goes to standard error from here on
     with errors_in_one_line():
