@@ -256,6 +256,17 @@ def test_what_cannot_be_converted_is_named() -> None:
         convert(module, ["float32"], lambda: iter(()))
 
 
+def test_the_process_that_exports_never_calls_the_converter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps memory at each call, until its process ends."""
+    monkeypatch.delattr(tf.lite, "TFLiteConverter")
+    network, task = opinionated("classification")
+    written = write_files(
+        network, MODELS["classification"], task, CLASSES, FAST,
+        about=ModelMetadata("t"), representative=lambda: iter(()), folder=tmp_path,
+    )  # fmt: skip
+    assert list(written) == ["float32"] and (tmp_path / "model.tflite").stat().st_size > 1000
+
+
 def test_a_process_of_its_own_writes_the_bytes_that_this_one_would(tmp_path: Path) -> None:
     """TensorFlow's converter, called here as its documents say, with the same examples."""
     network, task = opinionated("detection")

@@ -40,19 +40,24 @@ def test_the_layout_decides_what_is_fed_and_given() -> None:
         return write_readme("net", "detection", ("ball",), View(64), settings).splitlines()
 
     formats: tuple[Format, ...] = ("onnx", "float32", "rknn")
-    own, points, corners, levels = (lines_of(Export(formats=formats, layout=layout)) for layout in GIVEN)
+    assert [*GIVEN] == ["detections", "yolov8", "yolov8_corners", "yolov8_levels", "heads"]
+    own, points, corners, levels = (lines_of(Export(formats=formats, layout=layout)) for layout in [*GIVEN][:-1])
+    maps = lines_of(Export(formats=("onnx",), layout="heads"))
     assert "| `model.onnx` | ONNX | float32, (pixel - 127.5) / 127.5 |" in own
     assert "| `model.onnx` | ONNX | float32, pixel / 255 |" in points
     assert "| `model.tflite` | TensorFlow Lite, weights as trained | float32, pixel / 255 |" in corners
     assert any(line.startswith("- `model.rknn`: boxes (ymin xmin ymax xmax") for line in own)
     assert any(line.startswith("- `.tflite`: 1 x (4 + classes) x points: ") for line in points)
     assert any(not missing_in(line, "- `.tflite`: ", "(x1 y1 x2 y2 in pixels)") for line in corners)
+    assert "| `model.onnx` | ONNX | float32, (pixel - 127.5) / 127.5 |" in maps
+    assert any(not missing_in(line, "- `model.onnx`: ", "last convolutions") for line in maps)
     assert any(not missing_in(line, "- `model.rknn`: ", "stride", "distances left, up") for line in levels)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_device_gets_its_steps_with_the_name_of_its_file_and_where_they_come_from(device: DeviceName) -> None:
-    settings = Export(formats=EVERY, device=device, layout=DEVICES[device].layouts[0])
+    formats = ("saved_model", *DEVICES[device].formats) if DEVICES[device].is_hailo else EVERY
+    settings = Export(formats=formats, device=device, layout=DEVICES[device].layouts[0])
     text = write_readme("net", "detection", ("ball",), View(640), settings)
     taken = next(name for form, name in settings.files.items() if form in DEVICES[device].formats)
     file = ARCHIVE if device in BACKENDS else taken

@@ -29,6 +29,17 @@ LIMELIGHT = "https://docs.limelightvision.io/docs/docs-limelight"
 FTC = "https://ftc-docs.firstinspires.org/projects/ftcdocs-archive/en/latest/TensorFlow"
 LUXONIS = "https://docs.luxonis.com/software-v3/ai-inference/conversion"
 
+HAILO_STEPS = (
+    "Hailo gives its Dataflow Compiler 3.x to those who register. Install it on a computer with Linux.",
+    "There: `python hailo/compile.py`. It reads FILE and the folder `hailo`, and makes `hailo/model.hef`.",
+    "Copy `model.hef` to the Raspberry Pi, where HailoRT runs it. Give it pixels as they are, SIZE x SIZE, RGB.",
+    "If `hailo/plan.json` has `nms`, HailoRT gives boxes and scores. If not, `hailo/postprocess.json` says how.",
+)
+HAILO_ZOO = "https://github.com/hailo-ai/hailo_model_zoo/tree/v2.18"
+HAILO_SOURCES = (HAILO_ZOO, "https://github.com/hailo-ai/hailort", "docs/hailo.md")
+HAILO_OUTPUTS = "the last convolutions of its heads, for each level the boxes' and the classes'"
+HAILO_LABELS = "labels.txt, one label a line; the file has only their numbers"
+
 GUIDES: Mapping[DeviceName, Guide] = {
     "photonvision_rk3588": Guide(
         "PhotonVision on an Orange Pi 5 (RK3588)",
@@ -64,6 +75,20 @@ GUIDES: Mapping[DeviceName, Guide] = {
             "Tell it mean 127.5 and scale 127.5 for each channel, RGB, and an input of 1 x 3 x SIZE x SIZE.",
         ),
         (LUXONIS, "https://github.com/luxonis/modelconverter"),
+    ),
+    "hailo8l": Guide(
+        "Raspberry Pi with a Hailo-8L (AI Kit, AI HAT+ of 13 TOPS)",
+        HAILO_OUTPUTS,
+        HAILO_LABELS,
+        HAILO_STEPS,
+        HAILO_SOURCES,
+    ),
+    "hailo8": Guide(
+        "Raspberry Pi with a Hailo-8 (AI HAT+ of 26 TOPS)",
+        HAILO_OUTPUTS,
+        HAILO_LABELS,
+        HAILO_STEPS,
+        HAILO_SOURCES,
     ),
     "raspberry_pi": Guide(
         "Raspberry Pi, or any computer with LiteRT or ONNX Runtime",

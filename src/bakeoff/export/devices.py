@@ -12,10 +12,14 @@ from bakeoff.learning.networks.network import Fit
 
 DeviceName = Literal[
     "photonvision_rk3588", "photonvision_rubik", "limelight_coral", "oak", "raspberry_pi", "ftc_sdk",
+    "hailo8l", "hailo8",
 ]  # fmt: skip
-Layout = Literal["detections", "yolov8", "yolov8_corners", "yolov8_levels"]  # how a detector's outputs are arranged
+Layout = Literal[
+    "detections", "yolov8", "yolov8_corners", "yolov8_levels", "heads"
+]  # how a detector's outputs are arranged
 LITE = ("int8", "dynamic", "float16", "float32")
 OWN_LAYOUT: Layout = "detections"  # that of a network which states nothing
+HEADS: Layout = "heads"  # the last convolutions' own answers, which every detector has
 DETECTION, CLASSIFICATION, VIDEO = "detection", "classification", "video"
 
 
@@ -28,6 +32,7 @@ class Device:
     outputs: str = "the four outputs of TFLite_Detection_PostProcess"  # that it expects of a detector's .tflite
     output_ranks: tuple[int, ...] = (3, 2, 2, 1)  # how many axes each of those has
     is_edge_tpu: bool = False  # operations are checked against Coral's list
+    is_hailo: bool = False  # likewise against Hailo's, and what its compiler needs is written
     fit: Fit | None = None  # how a frame gets into the network's square; None: its user decides, or nobody knows
 
     def takes_kind(self, network: Any) -> bool:
@@ -52,7 +57,7 @@ class Device:
 def layouts_of(network: Any) -> tuple[Layout, ...]:
     """Return the output layouts that a detector can be exported in, by its `layouts`."""
     layouts: tuple[Layout, ...] = getattr(network, "layouts", (OWN_LAYOUT,))
-    return layouts
+    return (*layouts, HEADS) if network.task == DETECTION else layouts
 
 
 DEVICES: Mapping[DeviceName, Device] = {
@@ -73,6 +78,8 @@ DEVICES: Mapping[DeviceName, Device] = {
         layouts=(OWN_LAYOUT, "yolov8"),
     ),
     "ftc_sdk": Device(LITE),
+    "hailo8l": Device(("onnx",), layouts=(HEADS,), is_hailo=True),
+    "hailo8": Device(("onnx",), layouts=(HEADS,), is_hailo=True),
 }
 
 

@@ -2,7 +2,7 @@
 
 image (n, 3, size, size) float32, which is (pixel - 127.5) / 127.5; of clips (n, frames, size, size, 3)
 -> detection       boxes (n, a, 4) ymin xmin ymax xmax, shares of the image, and scores (n, a, k): every candidate;
-                   in the layout of YOLOv8 as point_layout.py has it
+                   in the layout of YOLOv8 as yolo_layout.py has it, in that of heads as head_maps.py has it
 -> classification  probabilities (n, k), or label_scores (n, k) if an example may have several labels
 
 Accelerators have no operation that chooses among candidates. The rule for it is in the file's metadata.
@@ -17,7 +17,8 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from bakeoff.export.devices import OWN_LAYOUT, Layout
+from bakeoff.export.devices import HEADS, OWN_LAYOUT, Layout
+from bakeoff.export.heads_build import end_at_convolutions, head_answer, heads_of
 from bakeoff.export.tflite_build import of_unit_range, output_names
 from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.export.upsample import enlarge_by_one_operation
@@ -47,8 +48,11 @@ def onnx_bytes(
     layout: Layout = OWN_LAYOUT,
 ) -> bytes:
     """Return the file, which is the same for the same weights."""
-    points, names = None, list[str]()
-    if isinstance(task, Detection) and layout != OWN_LAYOUT:
+    points, names, heads = None, list[str](), None
+    if isinstance(task, Detection) and layout == HEADS:
+        heads = heads_of(network, task)
+        points = head_answer(network, heads.names)
+    elif isinstance(task, Detection) and layout != OWN_LAYOUT:
         points = answer_in(layout, network, task.head, in_pixels=True)
     shape = [1 if points else None, *network.input_shape[1:]]
     is_image, inner = len(shape) == 4, of_unit_range(network)
@@ -69,17 +73,22 @@ def onnx_bytes(
         model = _converted(answer, is_image=is_image)
     outputs = ["boxes", "scores"] if isinstance(task, Detection) else output_names(task)
     _name_by_place(model, *((IMAGES, names) if points else (IMAGE, outputs)))
+    if heads:
+        end_at_convolutions(model)
     model.producer_name, model.producer_version, model.doc_string = "bakeoff", "", about.name
+    axes = "1 3 h w" if points else "n 3 h w" if is_image else "n frames h w 3"
     metadata = {
         "task": "video" if not is_image else "detection" if isinstance(task, Detection) else "classification",
         "labels": json.dumps(classes, ensure_ascii=False),
         "view": json.dumps(view.as_tree()),
-        "input": f"{'n 3 h w' if is_image else 'n frames h w 3'}, {SCALE}" if not points else f"1 3 h w, {UNIT_SCALE}",
+        "input": f"{axes}, {UNIT_SCALE if points and not heads else SCALE}",
         "trained_from": about.origin,
         "licences": about.licences,
     }
     if points:
         metadata["layout"] = layout
+    if heads:
+        metadata[HEADS] = json.dumps(heads.as_tree())
     if isinstance(task, Detection):
         metadata["suppression"] = json.dumps(rule_of(task.model))
     for key, text in metadata.items():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.export.devices import HEADS, OWN_LAYOUT
 from bakeoff.export.foreign_models import (
     CANNOT,
     TASKS,
@@ -16,6 +17,7 @@ from bakeoff.export.foreign_models import (
     require_labels,
     require_shape,
 )
+from bakeoff.export.head_maps import Heads
 from bakeoff.export.nms_numpy import Predictions, Rule, read_candidates
 from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT
 from bakeoff.foundation.errors import DataError, WorkspaceError, one_line, show
@@ -45,19 +47,26 @@ class OnnxModel:
             raise DataError(f"{path}: {OURS}: its task must be one of {', '.join(TASKS)}, got {show(self.task)}")
         require_labels(path, self.labels)
         self._layout = metadata.get("layout")  # set by the exporters of other detectors
+        self._heads = _read_heads(path, metadata.get(HEADS, "{}")) if self._layout == HEADS else None
         known = [["boxes", "scores"]] if self._rule else [[name] for name in SCORES]
         if self._names not in known and not self._layout:
             raise DataError(f"{path}: {OURS}: it gives {', '.join(self._names)}")
         given = self._session.get_inputs()[0]
         sides = tuple(given.shape[1:])  # channels first, of clips last
         self._is_clip = len(sides) == 4
-        self._mean, self._deviation = map(np.float32, UNIT if self._layout else (MEAN, DEVIATION))
+        of_unit = self._layout and not self._heads
+        self._mean, self._deviation = map(np.float32, UNIT if of_unit else (MEAN, DEVIATION))
         self.shape: tuple[int, ...] = (
             sides if self._is_clip else (*sides[1:], *sides[:1])
         )  # ([frames], height, width, 3)
         require_shape(path, self.shape)
         self._given: dict[str, np.ndarray] = {}
         self._input = given.name
+
+    @property
+    def layout(self) -> str:
+        """Return how a detector's outputs are arranged."""
+        return self._layout or OWN_LAYOUT
 
     def answer(self, pixels: np.ndarray) -> Predictions:
         """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""
@@ -66,6 +75,8 @@ class OnnxModel:
             return check_answer(self.path, self._read([value[0] for value in self.call()]), self.labels)
 
     def _read(self, given: list[np.ndarray]) -> Predictions:
+        if self._rule and self._heads:
+            return self._rule.detections(*self._heads.candidates(dict(zip(self._names, given, strict=True))))
         if self._rule and self._layout:
             return self._rule.detections(*read_candidates(self._layout, given, self.shape[0], len(self.labels)))
         values = dict(zip(self._names, given, strict=True))
@@ -82,6 +93,13 @@ class OnnxModel:
     def call(self) -> Callable[[], list[np.ndarray]]:
         """What is timed."""
         return lambda: self._session.run(None, self._given)
+
+
+def _read_heads(path: Path, text: str) -> Heads:
+    try:
+        return Heads.of(json.loads(text))
+    except (KeyError, ValueError, TypeError, RecursionError) as error:
+        raise DataError(f"{path}: {OURS}: its metadata {HEADS}: {one_line(ValueError(repr(error)))}") from None
 
 
 def _open(path: Path, threads: int) -> Any:

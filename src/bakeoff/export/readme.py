@@ -6,7 +6,7 @@ It is an output of a stage, so it holds what the variant decides, and neither nu
 from collections.abc import Iterator, Sequence
 
 from bakeoff.export.device_guides import GUIDES
-from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, Layout
+from bakeoff.export.devices import DETECTION, DEVICES, HEADS, OWN_LAYOUT, VIDEO, Layout
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.export.tflite_metadata import DEVIATION, LABELS, MEAN
 from bakeoff.foundation.formatting import format_count
@@ -28,6 +28,7 @@ KINDS: dict[Format, tuple[str, str]] = {  # what it is, what it takes
 POINTS = "1 x (4 + classes) x points: centre x, centre y, width and height in {}, then scores"
 CORNERS = "of each point the box (x1 y1 x2 y2 in pixels), the score of its likeliest class, and that class from 0"
 LEVELS = "of each stride logits of the distances left, up, right and down, scores of each class, and their sum"
+MAPS = "of each level what the last convolutions answer, for boxes and for classes; its metadata says what it means"
 GIVEN: dict[Layout, tuple[str, str]] = {  # what a detector's .tflite gives, and what its other files do
     "detections": (
         "boxes (ymin xmin ymax xmax, shares of the image), classes from 0, scores, and their number",
@@ -36,6 +37,7 @@ GIVEN: dict[Layout, tuple[str, str]] = {  # what a detector's .tflite gives, and
     "yolov8": (POINTS.format("shares of the side"), POINTS.format("pixels")),
     "yolov8_corners": (CORNERS, CORNERS),
     "yolov8_levels": (LEVELS, LEVELS),
+    "heads": (MAPS, MAPS),
 }
 RESIZED = {
     "smooth": "bilinear, and so that every pixel counts where the image shrinks (antialiasing)",
@@ -62,7 +64,7 @@ def _describe(name: str, task: str, classes: Sequence[str], settings: Export) ->
     yield from ("`export.json` says what each file is worth.", "", "| file | is | takes |", "|---|---|---|")
     for form, file in settings.files.items():
         kind, given = KINDS[form]
-        given = SHARES if given == VALUES and settings.layout != OWN_LAYOUT else given
+        given = SHARES if given == VALUES and settings.layout not in (OWN_LAYOUT, HEADS) else given
         yield f"| `{file}{'/' if form == SAVED_MODEL else ''}` | {kind} | {given} |"
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from bakeoff.export.devices import DEVICES, OWN_LAYOUT, DeviceName, Layout
+from bakeoff.export.devices import DEVICES, HEADS, OWN_LAYOUT, DeviceName, Layout
 from bakeoff.foundation.errors import require, require_at_most, require_between
 from bakeoff.foundation.files import read_json, require_all_whole
 from bakeoff.learning.networks.network import Fit
@@ -43,6 +43,8 @@ class Export:
         require(bool(set(needed) & set(self.formats)), "formats", list(self.formats), rule)
         fits = self.layout == OWN_LAYOUT or set(self.formats) != {SAVED_MODEL}
         require(fits, "layout", self.layout, f"{OWN_LAYOUT} for a SavedModel alone; add onnx or a .tflite to formats")
+        is_cut = self.layout == HEADS and not set(self.formats) <= {SAVED_MODEL, ONNX}
+        require(not is_cut, "formats", list(self.formats), f"{SAVED_MODEL} and {ONNX} alone with layout {HEADS}")
         require_between(self, max_detections=(1, 1000), max_drop=(0, 1), latency_calls=(1, 10_000), threads=(1, 256))
         examples = self.representative_examples
         require(1 <= examples <= 100_000, "representative_examples", examples, "between 1 and 100,000")

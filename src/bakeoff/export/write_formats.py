@@ -3,6 +3,7 @@
 A .tflite has its outputs in order, its metadata and its labels in it: one file that needs no other.
 """
 
+import gc
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.dataset.records.manifest import write_labels
 from bakeoff.export import tflite_metadata, tflite_worker
-from bakeoff.export.devices import OWN_LAYOUT
+from bakeoff.export.devices import HEADS, OWN_LAYOUT
 from bakeoff.export.onnx_build import onnx_bytes, rule_of
 from bakeoff.export.saved_model import save_servable
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
@@ -60,7 +61,7 @@ def write_files(
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(view.as_tree())}
     module = None
     with enlarge_by_one_operation(network):
-        if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
+        if isinstance(task, Detection) and settings.layout not in (OWN_LAYOUT, HEADS):
             scale = UNIT
             module, outputs = point_module(settings.layout, network, task.head)
             texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
@@ -81,6 +82,8 @@ def write_files(
             described = describe(converted[form], outputs, metadata)
             (folder / file).write_bytes(pack_files(described, texts))
         yield form
+    del module
+    gc.collect()  # graphs hold each other, and Python looks for such garbage seldom: see tf_loading.py
 
 
 def representative_of(store: RecordReader, shape: Shape, settings: Export, seed: int) -> Representative:

@@ -56,7 +56,7 @@ def answer_in(layout: Layout, network: keras.Model, head: Head, *, in_pixels: bo
 
 
 def _levels(network: keras.Model) -> Answer:
-    maps = [_maps_of(network.output[name]) for name in ("boxes", "classes")]
+    maps = [maps_of(network.output[name]) for name in ("boxes", "classes")]
     strides = [network.input_shape[1] // boxes.shape[1] for boxes in maps[0]]
     inner = keras.Model(network.get_layer(FIRST_LAYER).output, [*itertools.chain(*maps)])
 
@@ -75,7 +75,7 @@ def _levels(network: keras.Model) -> Answer:
     return answer
 
 
-def _maps_of(rows: keras.KerasTensor) -> list[keras.KerasTensor]:
+def maps_of(rows: keras.KerasTensor) -> list[keras.KerasTensor]:
     """Return the maps of the levels that `blocks.rows` made rows of: it reshapes each, and joins them."""
     return [reshaped for joined in _inputs_of(rows) for reshaped in _inputs_of(joined)]
 

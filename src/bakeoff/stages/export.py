@@ -10,11 +10,12 @@ from bakeoff.config.track_settings import Track, load_track
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.experiments.planning.known_before import LOST, lost_by_files
 from bakeoff.experiments.planning.time_estimate import keep_stage
+from bakeoff.export import hailo
 from bakeoff.export.devices import DEVICES
 from bakeoff.export.licences import state_licences
 from bakeoff.export.settings import DIGESTS, MAIN, REPORT, RKNN, Export
 from bakeoff.foundation import workspace
-from bakeoff.foundation.errors import errors_in_one_line
+from bakeoff.foundation.errors import DataError, errors_in_one_line
 from bakeoff.foundation.files import building, hash_file
 from bakeoff.foundation.progress import print_line, progress
 from bakeoff.foundation.tf_loading import load_tensorflow
@@ -28,6 +29,7 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.results.measurements import keep_measured, run_id_of
 
 METRICS = "metrics.json"
+CALIBRATION = "calibration_images"  # in export.json, of a device whose compiler learns from some
 BATCH = 16  # examples that are compared at once; the size changes no result
 
 
@@ -48,6 +50,9 @@ def export(
     manifest, state = fitting_manifest(records, run.derived), read_state(trained)
     if RKNN in settings.formats:
         find_python()
+    is_hailo = settings.device is not None and DEVICES[settings.device].is_hailo
+    if is_hailo and (why := hailo.find_obstacle(manifest.splits[TRAIN], manifest.classes)):
+        raise DataError(f"export.device: {settings.device} {why}; {hailo.REMEDY}")
     weights = f"{settings.weights}.weights.h5"
     network = restore(run.model, run.derived.num_classes, trained / weights, state.files.get(weights))
     task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
@@ -77,6 +82,8 @@ def export(
             "device": settings.device,
             "lineage": {"starts": state.lineage.starts or (), "own": state.lineage.own},
         }
+        if is_hailo and settings.device:
+            report[CALIBRATION] = hailo.write_hailo(settings.device, partial, manifest.classes, representative)
         _write_notes(run, settings, report, manifest.classes, partial)
         require_parity(report, settings.max_drop)
     if fingerprint := lineage.fingerprint:
@@ -143,6 +150,9 @@ def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> lis
     lines = [f"{report['weights']} weights, {headline} {number(report['network'].get(headline))}, on {examples}"]
     lines += [describe_rule(report)] if AS_A_FILE in report else []
     lines += [fit] if (fit := describe_fit(report)) else []
+    if images := report.get(CALIBRATION):
+        advice = f"; Hailo advises {hailo.ADVISED:,}" if images < hailo.ADVISED else ""
+        lines.append(f"{hailo.FOLDER}/: what Hailo's compiler needs, with {images:,} images to calibrate with{advice}")
     for_edge_tpu = report.get("device") and DEVICES[report["device"]].is_edge_tpu
     for form, file in report["files"].items():
         name = f"{file['file']} ({form})" if file["file"] != form else f"{form}/"

@@ -27,6 +27,7 @@ FILES = {
     "photonvision_rk3588": ("rknn", "model.rknn"), "photonvision_rubik": ("int8", "model.tflite"),
     "limelight_coral": ("int8", "model.tflite"), "oak": ("onnx", "model.onnx"),
     "raspberry_pi": ("dynamic", "model.tflite"), "ftc_sdk": ("dynamic", "model.tflite"),
+    "hailo8l": ("onnx", "model.onnx"), "hailo8": ("onnx", "model.onnx"),
 }  # fmt: skip
 
 
@@ -100,6 +101,17 @@ def test_a_zip_has_the_one_file_its_labels_a_page_to_read_and_the_reader(page: P
     compile(reader, "reader.py", "exec")
     assert "labels.txt" in inside and ("photonvision.zip" in inside) == option.startswith("photonvision")
     assert "AGPL" in readme  # the licences
+
+
+def test_what_a_compiler_needs_beside_the_model_is_in_the_zip(page: Page, run: Path) -> None:
+    write_file(run, "hailo8l")
+    beside = run / EXPORTS / "hailo8l/hailo"
+    beside.mkdir()
+    (beside / "plan.json").write_text("{}", encoding="utf-8")
+    archive = zipfile.ZipFile(io.BytesIO(page.get(f"/runs/{NAME}/robots/hailo8l/zip").body))
+    folder = f"hailo8l-{ID[:8]}"
+    names = {name.removeprefix(f"{folder}/") for name in archive.namelist()}
+    assert names == {"model.onnx", "labels.txt", "hailo/plan.json", "README.html", "reader.py"}
 
 
 def test_a_robot_of_the_training_itself_needs_no_second_export(page: Page, folder: Path, run: Path) -> None:

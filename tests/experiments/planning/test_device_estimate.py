@@ -38,7 +38,7 @@ def test_the_file_is_made_with_random_weights() -> None:
     outlook = try_device(run, MANIFEST)
     assert (outlook.device, outlook.form, outlook.threads) == ("limelight_coral", "int8", 2)
     assert 20_000 < outlook.bytes < 400_000 and outlook.latency_ms > 0 and outlook.calls > 0
-    assert missing_in(outlook.edge_tpu, "Edge TPU", "38 of 44") == []
+    assert missing_in(outlook.operations, "Edge TPU", "38 of 44") == []
 
 
 @pytest.fixture

@@ -24,6 +24,11 @@ class Sketch:
 PHOTONVISION = Sketch(
     "http://photonvision.local:5800", "Settings › Object Detection", (("Bulk Import", "FILE"),), "Upload"
 )
+HAILO = Sketch(
+    "A terminal with Hailo's compiler", "The folder of this zip",
+    (("Needs", "FILE and the folder hailo"), ("Type", "python hailo/compile.py"), ("Makes", "hailo/model.hef")),
+    "Enter",
+)  # fmt: skip
 SKETCHES: Mapping[DeviceName, Sketch] = {
     "photonvision_rk3588": PHOTONVISION,
     "photonvision_rubik": PHOTONVISION,
@@ -38,6 +43,8 @@ SKETCHES: Mapping[DeviceName, Sketch] = {
         "ModelConverter or HubAI of Luxonis", "New conversion: RVC2 or RVC4",
         (("ONNX file", "FILE"), ("Mean and scale", "127.5 and 127.5, RGB")), "Convert",
     ),
+    "hailo8l": HAILO,
+    "hailo8": HAILO,
     "raspberry_pi": Sketch(
         "A terminal on the robot", "The folder with your program",
         (("Copy there", "FILE"), ("Try it", "python reader.py FILE film.mp4")), "Enter",

@@ -17,6 +17,7 @@ from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.experiments.runs.cleanup import named_by
 from bakeoff.experiments.runs.curve_drawings import read_last_values
 from bakeoff.experiments.runs.list_runs import KnownRun
+from bakeoff.export import hailo
 from bakeoff.export.licences import state_licences
 from bakeoff.export.settings import require_exported
 from bakeoff.foundation import workspace
@@ -29,6 +30,7 @@ from bakeoff.tracking.results.cached_outputs import find_cached
 from bakeoff.tracking.results.results import result_here
 
 READER = Path(run_export.__file__).with_name("reader.py")
+BESIDE = f"{hailo.FOLDER}/"  # a folder whose files go with the model
 FACTS, LABELS, LITE = "export.json", "labels.txt", "model.tflite"
 
 
@@ -58,7 +60,8 @@ def pack_for(run: KnownRun, robot: Robot) -> tuple[IO[bytes], str]:
         READER.name: READER.read_text(encoding="utf-8"),
     }
     folder = f"{robot.option}-{short}"
-    return _write_zip(folder, {exported: files[exported], LABELS: files[LABELS]}, texts.items()), f"{folder}.zip"
+    carried = {name: path for name, path in files.items() if name in (exported, LABELS) or name.startswith(BESIDE)}
+    return _write_zip(folder, carried, texts.items()), f"{folder}.zip"
 
 
 def find_for(run: KnownRun, robot: Robot) -> dict[str, Path]:

@@ -66,6 +66,16 @@ ROBOTS: Mapping[str, Robot] = {
             "Raspberry Pi",
             "It takes every network, and so does any small computer with Linux. Small ones are faster.",
         ),
+        Robot(
+            "hailo8l",
+            "Raspberry Pi with a Hailo-8L (13 TOPS)",
+            "Hailo's compiler makes the chip's file of what is exported; Hailo gives it to those who register.",
+        ),
+        Robot(
+            "hailo8",
+            "Raspberry Pi with a Hailo-8 (26 TOPS)",
+            "Hailo's compiler makes the chip's file of what is exported; Hailo gives it to those who register.",
+        ),
         Robot("oak", "OAK camera", "Luxonis' converter makes the camera's file of model.onnx."),
     )
 }

@@ -16,7 +16,8 @@ from bakeoff.config.compose.whole_run import Draft
 from bakeoff.config.weight_card import require_licence
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN
-from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, nearest_device
+from bakeoff.export import hailo
+from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, layouts_of, nearest_device
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export
 from bakeoff.foundation.errors import ConfigError, DataError, show
 from bakeoff.foundation.workspace import RAW, WEIGHTS
@@ -58,7 +59,7 @@ def check(
         _check_task(model, manifest, problems)
     if model and draft.export:
         _check_formats(draft.export, model, problems)
-        _check_device(draft.export, model, problems)
+        _check_device(draft.export, model, manifest, problems)
         _check_fit(draft.export, model, problems)
     if model and fit_of(model) == LETTERBOX and draft.data and draft.data.get("square"):
         rule = "must be stretch with data.square: true, whose records are stretched already, got letterbox"
@@ -138,8 +139,8 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
     if RKNN in export.formats and model.task == VIDEO:
         problems.add("export.formats", f"must not hold {RKNN} for clips, which {type(model).__name__} takes")
     is_refused = export.device is not None and DEVICES[export.device].find_obstacle(model)
-    if export.layout not in getattr(model, "layouts", (OWN_LAYOUT,)) and not is_refused:
-        kinds = ", ".join(kind for kind, other in NETWORKS.items() if export.layout in getattr(other, "layouts", ()))
+    if export.layout not in layouts_of(model) and not is_refused:
+        kinds = ", ".join(kind for kind, other in NETWORKS.items() if export.layout in layouts_of(other))
         nearest_size = max(32, round(model.input_size / 32) * 32)
         problems.add(
             "export.layout",
@@ -148,7 +149,7 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
         )
 
 
-def _check_device(export: Export, model: Network, problems: Problems) -> None:
+def _check_device(export: Export, model: Network, manifest: Manifest | None, problems: Problems) -> None:
     """A network that the device cannot run is named now, with the nearest that can."""
     if export.device is None:
         return
@@ -157,6 +158,8 @@ def _check_device(export: Export, model: Network, problems: Problems) -> None:
         if model.task == DETECTION and export.layout not in device.layouts:
             rule = f"must be {' or '.join(device.layouts)} for {export.device}, got {export.layout!r}"
             problems.add("export.layout", rule)
+        if device.is_hailo and manifest and (why := hailo.find_obstacle(manifest.splits[TRAIN], manifest.classes)):
+            problems.add("export.device", f"{export.device} {why}; {hailo.REMEDY}")
         return
     kinds = ", ".join(sorted(kind for kind, cls in NETWORKS.items() if device.takes_kind(cls)))
     lacks_layout = model.task in device.tasks and not device.takes_kind(model)

@@ -30,7 +30,7 @@ class Outlook:
     latency_ms: float  # on this machine, with random weights
     threads: int
     calls: int
-    edge_tpu: str  # what Coral's chip takes of it; empty on other devices
+    operations: str  # what the device's own chip takes of them; empty on devices without one
 
 
 def look_ahead(run: Run, manifest: Manifest, kept_in: Path) -> Outlook | None:

@@ -32,6 +32,7 @@ def try_device(run: Run, manifest: Manifest) -> Outlook:
     load_tensorflow()
     from bakeoff.export.accuracy_report import latency, open_file
     from bakeoff.export.edge_tpu import check_edge_tpu
+    from bakeoff.export.hailo_operations import check_hailo
     from bakeoff.export.tflite_metadata import ModelMetadata
     from bakeoff.export.tflite_operations import read_lite_file
     from bakeoff.export.write_formats import write_files
@@ -62,8 +63,11 @@ def try_device(run: Run, manifest: Manifest) -> Outlook:
         model: Any = open_file(form, path, settings.threads)  # one that takes pixels of its own size
         model.put(np.full(sides, 127, np.uint8))
         milliseconds, calls = latency(model.call, CALLS)
-        edge_tpu = str(check_edge_tpu(read_lite_file(path))) if device.is_edge_tpu else ""
-        return Outlook(run.export.device, form, path.stat().st_size, milliseconds, settings.threads, calls, edge_tpu)
+        taken_by_chip = str(check_edge_tpu(read_lite_file(path))) if device.is_edge_tpu else ""
+        if device.is_hailo:
+            taken_by_chip = check_hailo(path)
+        size = path.stat().st_size
+        return Outlook(run.export.device, form, size, milliseconds, settings.threads, calls, taken_by_chip)
 
 
 def main() -> None:

@@ -55,8 +55,8 @@ def _device_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     pace = f"{facts['latency_ms']:.1f} ms an answer with {format_count(threads, 'thread')}"
     measured = "on this machine, with random weights"
     yield "device", f"{facts['device']} takes this network; as {facts['form']} about {size}, {pace} {measured}"
-    if facts["edge_tpu"]:
-        yield "  operations", facts["edge_tpu"]
+    if facts["operations"]:
+        yield "  operations", facts["operations"]
 
 
 def _describe_time(plan: Plan) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bakeoff.export.devices import DETECTION, DEVICES, LITE, Device, DeviceName
 from bakeoff.export.edge_tpu import check_edge_tpu
+from bakeoff.export.hailo_operations import check_hailo
 from bakeoff.export.onnx_run import SUFFIX as ONNX_SUFFIX
 from bakeoff.export.onnx_run import OnnxModel
 from bakeoff.export.photonvision import BACKENDS, unpacked
@@ -46,7 +47,12 @@ def check_file(path: Path, name: DeviceName) -> Iterator[str]:
         if model.task not in device.tasks:
             raise DataError(f"{path}: {name} takes networks for {' or '.join(device.tasks)}, this is for {model.task}")
         _check_labels(path, lambda: model.labels)
+        if model.layout not in device.layouts and model.task == DETECTION:
+            rule = f"{name} takes the layout {' or '.join(device.layouts)}, this file has {model.layout}"
+            raise DataError(f"{path}: {rule}; export it for {name}")
         yield f"takes float32 {' x '.join(map(str, model.shape))}, for {model.task}"
+        if device.is_hailo:
+            yield check_hailo(path)
     else:
         yield "no program here can look into this file; export.json has what its simulator answered"
 
