@@ -22,6 +22,7 @@ from bakeoff.foundation.errors import DataError, OutOfRange
 from bakeoff.inference.device.device_check import check_file
 from bakeoff.learning.input.view import View
 from support import point_files
+from support.doc_blocks import blocks_of
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 from support.messages import missing_in
 
@@ -116,6 +117,19 @@ def test_postprocess_json_is_what_our_decoder_reads(tmp_path: Path) -> None:
     outputs = network(image[None], training=False)
     np.testing.assert_allclose(boxes, task.head.boxes(outputs)[0], atol=2e-4)
     np.testing.assert_allclose(scores, task.head.scores(outputs)[0], atol=2e-4)
+
+
+def test_the_program_of_the_page_decodes_what_the_chip_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, task = write_model(tmp_path, "anchors")
+    write(tmp_path, pictures(64, "anchors"), "anchors")
+    model, image = OnnxModel(tmp_path / "model.onnx"), pictures(1, "anchors")[0]
+    model.put(image)
+    names = [output.name for output in model._session.get_outputs()]
+    found: dict[str, Any] = {"maps": dict(zip(names, (value[0] for value in model.call()), strict=True))}
+    monkeypatch.chdir(tmp_path)
+    [block] = [block for block in blocks_of("docs/hailo.md") if block.language == "py"]
+    exec(compile(block.text, block.page, "exec"), found)
+    np.testing.assert_allclose(found["scores"], task.head.scores(network(image[None], training=False))[0], atol=2e-4)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bakeoff.export.head_maps import HEADS
 from bakeoff.learning.networks.letterbox import LETTERBOX
 from bakeoff.learning.networks.network import Fit
 
@@ -19,7 +20,6 @@ Layout = Literal[
 ]  # how a detector's outputs are arranged
 LITE = ("int8", "dynamic", "float16", "float32")
 OWN_LAYOUT: Layout = "detections"  # that of a network which states nothing
-HEADS: Layout = "heads"  # the last convolutions' own answers, which every detector has
 DETECTION, CLASSIFICATION, VIDEO = "detection", "classification", "video"
 
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from bakeoff.dataset.records.manifest import Split
 from bakeoff.export import hailo_compile
-from bakeoff.export.devices import HEADS, DeviceName
+from bakeoff.export.devices import DeviceName
 from bakeoff.export.hailo_operations import check_hailo
-from bakeoff.export.head_maps import Heads
+from bakeoff.export.head_maps import HEADS, Heads
 from bakeoff.export.settings import ONNX_FILE
 from bakeoff.export.tflite_metadata import DEVIATION, MEAN
 from bakeoff.export.tflite_worker import Representative

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+HEADS: Literal["heads"] = "heads"  # the layout, and the key of a file's metadata
 MOST_LOGARITHM = 10.0  # of a box's growth, as in networks/boxes.py
 
 

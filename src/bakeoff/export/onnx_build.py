@@ -17,7 +17,8 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from bakeoff.export.devices import HEADS, OWN_LAYOUT, Layout
+from bakeoff.export.devices import OWN_LAYOUT, Layout
+from bakeoff.export.head_maps import HEADS
 from bakeoff.export.heads_build import end_at_convolutions, head_answer, heads_of
 from bakeoff.export.tflite_build import of_unit_range, output_names
 from bakeoff.export.tflite_metadata import ModelMetadata

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.export.devices import HEADS, OWN_LAYOUT
 from bakeoff.export.foreign_models import (
     CANNOT,
     TASKS,
@@ -17,7 +16,7 @@ from bakeoff.export.foreign_models import (
     require_labels,
     require_shape,
 )
-from bakeoff.export.head_maps import Heads
+from bakeoff.export.head_maps import HEADS, Heads
 from bakeoff.export.nms_numpy import Predictions, Rule, read_candidates
 from bakeoff.export.tflite_metadata import DEVIATION, MEAN, UNIT
 from bakeoff.foundation.errors import DataError, WorkspaceError, one_line, show
@@ -64,9 +63,9 @@ class OnnxModel:
         self._input = given.name
 
     @property
-    def layout(self) -> str:
-        """Return how a detector's outputs are arranged."""
-        return self._layout or OWN_LAYOUT
+    def layout(self) -> str | None:
+        """Return how a detector's outputs are arranged, if not as those of other networks here."""
+        return self._layout
 
     def answer(self, pixels: np.ndarray) -> Predictions:
         """Answer `pixels` 0..255, of `shape`, as SavedModels do, for one example: see saved_model.py."""

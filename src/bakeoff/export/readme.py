@@ -6,7 +6,8 @@ It is an output of a stage, so it holds what the variant decides, and neither nu
 from collections.abc import Iterator, Sequence
 
 from bakeoff.export.device_guides import GUIDES
-from bakeoff.export.devices import DETECTION, DEVICES, HEADS, OWN_LAYOUT, VIDEO, Layout
+from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, Layout
+from bakeoff.export.head_maps import HEADS
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
 from bakeoff.export.tflite_metadata import DEVIATION, LABELS, MEAN
 from bakeoff.foundation.formatting import format_count

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from bakeoff.export.devices import DEVICES, HEADS, OWN_LAYOUT, DeviceName, Layout
+from bakeoff.export.devices import DEVICES, OWN_LAYOUT, DeviceName, Layout
+from bakeoff.export.head_maps import HEADS
 from bakeoff.foundation.errors import require, require_at_most, require_between
 from bakeoff.foundation.files import read_json, require_all_whole
 from bakeoff.learning.networks.network import Fit

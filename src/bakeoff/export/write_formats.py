@@ -19,7 +19,8 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from bakeoff.dataset.records.manifest import write_labels
 from bakeoff.export import tflite_metadata, tflite_worker
-from bakeoff.export.devices import HEADS, OWN_LAYOUT
+from bakeoff.export.devices import OWN_LAYOUT
+from bakeoff.export.head_maps import HEADS
 from bakeoff.export.onnx_build import onnx_bytes, rule_of
 from bakeoff.export.saved_model import save_servable
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bakeoff.export.devices import DETECTION, DEVICES, LITE, Device, DeviceName
+from bakeoff.export.devices import DETECTION, DEVICES, LITE, OWN_LAYOUT, Device, DeviceName
 from bakeoff.export.edge_tpu import check_edge_tpu
 from bakeoff.export.hailo_operations import check_hailo
 from bakeoff.export.onnx_run import SUFFIX as ONNX_SUFFIX
@@ -47,8 +47,9 @@ def check_file(path: Path, name: DeviceName) -> Iterator[str]:
         if model.task not in device.tasks:
             raise DataError(f"{path}: {name} takes networks for {' or '.join(device.tasks)}, this is for {model.task}")
         _check_labels(path, lambda: model.labels)
-        if model.layout not in device.layouts and model.task == DETECTION:
-            rule = f"{name} takes the layout {' or '.join(device.layouts)}, this file has {model.layout}"
+        layout = model.layout or OWN_LAYOUT
+        if layout not in device.layouts and model.task == DETECTION:
+            rule = f"{name} takes the layout {' or '.join(device.layouts)}, this file has {layout}"
             raise DataError(f"{path}: {rule}; export it for {name}")
         yield f"takes float32 {' x '.join(map(str, model.shape))}, for {model.task}"
         if device.is_hailo:

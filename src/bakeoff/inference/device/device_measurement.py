@@ -31,7 +31,8 @@ MODULES = (
     "__init__", "foundation/__init__", "foundation/errors", "foundation/versions", "foundation/tf_loading",
     "foundation/formatting", "foundation/signals", "foundation/address_space", "export/__init__",
     "export/foreign_models", "export/flatbuffer", "export/tflite_metadata", "export/tflite_run", "export/onnx_run",
-    "export/nms_numpy", "inference/__init__", "inference/device/__init__", "inference/device/benchmark",
+    "export/nms_numpy", "export/head_maps", "inference/__init__", "inference/device/__init__",
+    "inference/device/benchmark",
 )  # fmt: skip
 IMAGES = "images.npy"
 OF_TIMES, OF_TEXT = ("p50", "p90", "p99", "most"), ("runtime", "machine", "system", "python")
