@@ -23,7 +23,7 @@ MOST_LOGARITHM = 10.0  # of a box's growth, as in networks/boxes.py
 
 
 @dataclass(frozen=True)
-class Level:
+class HeadLevel:
     boxes: str  # the name of the map
     classes: str
     stride: float  # pixels of the input from one place to the next
@@ -37,7 +37,7 @@ class Heads:
     scores: Literal["sigmoid", "softmax"]
     has_background: bool  # the first class of each anchor
     box_scales: tuple[float, ...]
-    levels: tuple[Level, ...]
+    levels: tuple[HeadLevel, ...]
 
     @property
     def names(self) -> list[str]:
@@ -51,7 +51,7 @@ class Heads:
     def of(cls, tree: Mapping[str, Any]) -> "Heads":
         """Return what a file tells of its heads. Raises KeyError, TypeError or ValueError if that is none."""
         levels = tuple(
-            Level(
+            HeadLevel(
                 str(level["boxes"]), str(level["classes"]), float(level["stride"]), _numbers(level["rows"]),
                 _numbers(level["columns"]), tuple((float(height), float(width)) for height, width in level["sizes"]),
             )
@@ -67,7 +67,7 @@ class Heads:
         scores = [self._scores_of(level, maps[level.classes]) for level in self.levels]
         return np.concatenate(boxes), np.concatenate(scores)
 
-    def _boxes_of(self, level: Level, answers: np.ndarray) -> np.ndarray:
+    def _boxes_of(self, level: HeadLevel, answers: np.ndarray) -> np.ndarray:
         y, x = np.meshgrid(_array(level.rows), _array(level.columns), indexing="ij")
         if not level.sizes:
             return _from_distances(level, answers, y, x)
@@ -77,13 +77,13 @@ class Heads:
         half = np.exp(np.minimum(codes[..., 2:], MOST_LOGARITHM)) * sizes / 2
         return np.concatenate([middle - half, middle + half], axis=-1).reshape(-1, 4)
 
-    def _scores_of(self, level: Level, answers: np.ndarray) -> np.ndarray:
+    def _scores_of(self, level: HeadLevel, answers: np.ndarray) -> np.ndarray:
         logits = _by_anchor(answers, max(len(level.sizes), 1))
         scores = _softmax(logits) if self.scores == "softmax" else 1 / (1 + np.exp(-logits))
         return scores[..., int(self.has_background) :].reshape(-1, scores.shape[-1] - self.has_background)
 
 
-def _from_distances(level: Level, answers: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _from_distances(level: HeadLevel, answers: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
     shares = _softmax(answers.reshape(4, -1, *y.shape), axis=1)
     bins = np.arange(shares.shape[1], dtype=np.float32)[:, None, None]
     step_y, step_x = (np.float32(1 / len(places)) for places in (level.rows, level.columns))

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.export.head_maps import Heads, Level
+from bakeoff.export.head_maps import HeadLevel, Heads
 from bakeoff.export.tflite_build import of_unit_range
 from bakeoff.export.yolo_layout import Answer, maps_of
 from bakeoff.foundation.errors import ConfigError
@@ -41,7 +41,7 @@ def heads_of(network: keras.Model, task: Detection) -> Heads:
         sizes = own[0, 0, :, 2:] - own[0, 0, :, :2]
         _require_grid(own, rows, columns, sizes)
         levels.append(
-            Level(
+            HeadLevel(
                 f"boxes_{number}", f"classes_{number}", network.input_shape[1] / height, tuple(map(float, rows)),
                 tuple(map(float, columns)), () if is_point else tuple((float(y), float(x)) for y, x in sizes),
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.config.track_settings import Track, load_track
+from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.experiments.planning.known_before import LOST, lost_by_files
 from bakeoff.experiments.planning.time_estimate import keep_stage
@@ -39,7 +40,7 @@ def export(
     """Write the trained network as files; return what `export.json` holds, and how long answers take here."""
     load_tensorflow()
     from bakeoff.export.accuracy_report import compare_files, require_parity, sample_of
-    from bakeoff.export.rknn_build import TOOLKIT, find_python
+    from bakeoff.export.rknn_build import TOOLKIT
     from bakeoff.export.rknn_report import write_rknn
     from bakeoff.export.tflite_metadata import ModelMetadata
     from bakeoff.export.write_formats import representative_of, write_files
@@ -48,11 +49,7 @@ def export(
     from bakeoff.learning.tasks.task import make_task
 
     manifest, state = fitting_manifest(records, run.derived), read_state(trained)
-    if RKNN in settings.formats:
-        find_python()
-    is_hailo = settings.device is not None and DEVICES[settings.device].is_hailo
-    if is_hailo and (why := hailo.find_obstacle(manifest.splits[TRAIN], manifest.classes)):
-        raise DataError(f"export.device: {settings.device} {why}; {hailo.REMEDY}")
+    _require_compilers(settings, manifest)
     weights = f"{settings.weights}.weights.h5"
     network = restore(run.model, run.derived.num_classes, trained / weights, state.files.get(weights))
     task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
@@ -82,22 +79,37 @@ def export(
             "device": settings.device,
             "lineage": {"starts": state.lineage.starts or (), "own": state.lineage.own},
         }
-        if is_hailo and settings.device:
+        if settings.device and DEVICES[settings.device].is_hailo:
             report[CALIBRATION] = hailo.write_hailo(settings.device, partial, manifest.classes, representative)
         _write_notes(run, settings, report, manifest.classes, partial)
         require_parity(report, settings.max_drop)
     if fingerprint := lineage.fingerprint:
         keep_measured(fingerprint, export=timing, **{LOST: lost_by_files(run.model, report)})
     with tracker.attach(track, run_id_of(state)) as copy:
-        files = {form: {key: file[key] for key in file if key != "edge_tpu"} for form, file in report["files"].items()}
-        flat_facts = [*tracker.flatten(files), *tracker.flatten(timing["files"])]
-        numbers = {f"export/{key}": value for key, value in flat_facts if _is_number(value)}
-        total = sum(file["bytes"] for file in report["files"].values())
-        copy.metrics(state.last_step, numbers | {"export/bytes": total}, revised=True)
+        copy.metrics(state.last_step, _flatten(report, timing), revised=True)
         for name in ("labels.txt", REPORT, MAIN):
             copy.file(out / name, "export")
         copy.exported(out, state, weights=settings.weights, task=run.derived.task, multi_label=manifest.multi_label)
     return report, timing
+
+
+def _require_compilers(settings: Export, manifest: Manifest) -> None:
+    """Refuse, before anything is converted, what another maker's compiler would lack in the end."""
+    from bakeoff.export.rknn_build import find_python
+
+    if RKNN in settings.formats:
+        find_python()
+    is_hailo = settings.device is not None and DEVICES[settings.device].is_hailo
+    if is_hailo and (why := hailo.find_obstacle(manifest.splits[TRAIN], manifest.classes)):
+        raise DataError(f"export.device: {settings.device} {why}; {hailo.REMEDY}")
+
+
+def _flatten(report: Mapping[str, Any], timing: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of each file by a name for trackers."""
+    files = {form: {key: file[key] for key in file if key != "edge_tpu"} for form, file in report["files"].items()}
+    flat_facts = [*tracker.flatten(files), *tracker.flatten(timing["files"])]
+    numbers = {f"export/{key}": value for key, value in flat_facts if _is_number(value)}
+    return numbers | {"export/bytes": sum(file["bytes"] for file in report["files"].values())}
 
 
 def _write_notes(
