@@ -62,11 +62,11 @@ def write_records(
     boxes: np.ndarray = BOXES,
     *,
     multi_label: bool = False,
+    kinds: int = 1,
 ) -> None:
     folder.mkdir(exist_ok=True)
-    split = Split(
-        examples, examples * 176 * 176 * 3, 1, {"0": examples}, (Shard("train-00000-of-00001", examples, 1, "0"),)
-    )
+    counts = {str(number): examples for number in range(kinds)}
+    split = Split(examples, examples * 176 * 176 * 3, 1, counts, (Shard("train-00000-of-00001", examples, 1, "0"),))
     sha256 = None
     if task == "detection":
         with BoxTable(folder) as table:
@@ -691,6 +691,25 @@ def test_a_device_that_cannot_run_the_network_is_refused_with_the_nearest_that_c
     assert load(render({"export": "export: limelight_coral"})).export.device == "limelight_coral"
     run = load(render({"model": "model: point_nano", "export": "export: photonvision_rk3588"}))
     assert (run.export.layout, run.export.formats[-1]) == ("yolov8_levels", "rknn")
+
+
+def test_a_compiler_that_calibrates_needs_pictures_of_more_than_one_kind(render: Render) -> None:
+    with pytest.raises(ConfigError, match=words("export.device: hailo8l …class 0 …")):
+        render({"export": "export: hailo8l"})
+    write_records(Path("records"), kinds=2)
+    run = load(render({"export": "export: hailo8l"}))
+    assert (run.export.layout, run.export.representative_examples) == ("heads", 1024)
+    rule = "conf/export/hailo8l.yaml:2: export.device: hailo8l …64 …63…; add pictures"
+    write_records(Path("records"), examples=63, kinds=2)
+    with pytest.raises(ConfigError, match=words(rule)):
+        render({"export": "export: hailo8l"})
+    write_records(Path("records"), examples=64, kinds=2)
+    assert load(render({"export": "export: hailo8"})).export.device == "hailo8"
+    with pytest.raises(ConfigError, match=words("export.formats: …saved_model and onnx…heads…'int8'")):
+        render({"export": "export: {use: hailo8, formats: [onnx, int8]}"})
+    with pytest.raises(ConfigError, match=words("export.device: hailo8 …detection…classification…nearest")):
+        write_records(Path("records"), task="classification")
+        render({"model": "model: cnn_small", "export": "export: hailo8"})
 
 
 @pytest.mark.parametrize("chosen", options_side_by_side(), ids=lambda chosen: "-".join(chosen.values()))

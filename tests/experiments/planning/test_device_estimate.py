@@ -41,6 +41,13 @@ def test_the_file_is_made_with_random_weights() -> None:
     assert missing_in(outlook.operations, "Edge TPU", "38 of 44") == []
 
 
+def test_the_operations_are_compared_with_those_of_the_chip() -> None:
+    run = a_run(Export(formats=("saved_model", "onnx"), device="hailo8", layout="heads"))
+    outlook = try_device(run, MANIFEST)
+    assert (outlook.device, outlook.form) == ("hailo8", "onnx") and outlook.latency_ms > 0
+    assert missing_in(outlook.operations, "Hailo", "operations", "Conv") == []
+
+
 @pytest.fixture
 def child(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Programs in the place of the process that converts; the last one is run."""
