@@ -140,7 +140,7 @@ class Walk:
                 await self.press("a", 65)
                 await self.page.wait_for(f"document.getElementById('number').value === '{number + 1}'")
             await self.press("t", 84)
-            await self.page.wait_for("/proposed in|OpenCV/.test(document.getElementById('state').textContent"
+            await self.page.wait_for("/the tracker proposed|OpenCV/.test(document.getElementById('state').textContent"
                                      " + document.getElementById('problem').textContent)")  # fmt: skip
             await self.press("d", 68)
         elif not proposed and not is_last:

@@ -10,7 +10,7 @@ const editor = get('editor'), canvas = get('canvas'), { folder } = editor.datase
 const tab = sessionStorage.getItem('bakeoff-tab') ?? makeKey();
 const SECONDS_BETWEEN_BEATS = 5, FIRST_GOAL = Number(editor.dataset.try), GOAL = Number(editor.dataset.enough);
 sessionStorage.setItem('bakeoff-tab', tab); // so that a page that is loaded again is the same person
-let frames = [], classes = [], taken = [], at = -1, frame = null, chosen = null, label = '', copied = [], turn = 0, isDragging = false;
+let frames = [], classes = [], taken = [], at = -1, frame = null, chosen = null, label = '', copied = [], turn = 0, isDragging = false, news = '';
 
 const count = (number, one, many = `${one}s`) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
 
@@ -20,7 +20,7 @@ function show(trouble = '') {
   draw(canvas, frame, classes, chosen, view);
   const waiting = frame.proposals.length, isTaken = taken.includes(frame.name);
   const state = frame.labelled ? (frame.boxes.length ? count(frame.boxes.length, 'box', 'boxes') : 'nothing here') : 'no label yet';
-  const words = [state, frame.boxes.some(isOutside) && 'a box reaches out of the photo, so training leaves it out', waiting && `${waiting} proposed`, isTaken && 'somebody else has this photo open', trouble];
+  const words = [state, frame.boxes.some(isOutside) && 'a box reaches out of the photo, so training leaves it out', waiting && `${waiting} proposed`, isTaken && 'somebody else has this photo open', news, trouble];
   put('state', words.filter(Boolean).join(', '));
   put('boxes', chosen ? `Chosen: ${chosen.label}, ${Math.round(chosen.xmin)} ${Math.round(chosen.ymin)} to ${Math.round(chosen.xmax)} ${Math.round(chosen.ymax)}` : '');
   if (!isDragging) showButtons();
@@ -108,7 +108,7 @@ async function open(number) {
   const next = new Frame(folder, name, image, trouble => { if (next === frame) show(trouble); });
   const loaded = await Promise.all([next.load(), image.decode().then(() => true, () => false)]);
   if (mine !== turn) return; // another was asked for since
-  [at, frame, chosen] = [number, next, null];
+  [at, frame, chosen, news] = [number, next, null, ''];
   get('number').value = number + 1;
   put('of', `of ${frames.length.toLocaleString('en')}`);
   put('name', name.split('/').pop());
@@ -134,6 +134,7 @@ async function beat() {
 
 // Changes the frame, so that it can be undone, and saves it.
 function change(work) {
+  news = '';
   frame.remember();
   work();
   show();
@@ -229,10 +230,12 @@ const deeds = {
   }),
   track: async () => {
     if (!await isSaved()) return;
-    put('state', 'The tracker looks for the boxes …');
+    news = 'The tracker looks for the boxes …';
+    show();
     const answer = await ask(`/labels/${folder}/track`, { json: { name: frame.name } });
     if (answer) await list(frame.name);
-    if (answer) put('state', `${count(answer.boxes, 'box', 'boxes')} proposed in ${count(answer.frames.length, 'photo')}`);
+    news = answer ? `the tracker proposed ${count(answer.boxes, 'box', 'boxes')} in ${count(answer.frames.length, 'photo')}` : '';
+    show();
   },
   undo: () => { chosen = null; frame.undo(); return store(); },
   redo: () => { chosen = null; frame.redo(); return store(); },
