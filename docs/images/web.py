@@ -96,9 +96,10 @@ class Walk:
         """Send a film, and wait for its pictures."""
         await self.open("/photos")
         await self.fill("document.getElementById('every')", str(EVERY))
-        await self.shoot("photos")
         await self.page.choose_files("#file", film)
         await self.wait_for_errand()
+        await self.open(f"/photos/{film.stem}")
+        await self.shoot("photos")
 
     async def label(self, film: str) -> None:
         """Draw the boxes that nobody proposes, and accept those that the tracker carried."""
