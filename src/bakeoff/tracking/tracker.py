@@ -32,6 +32,7 @@ from bakeoff.tracking.results.run_id import RESTORED, SWEEP_EXPERIMENT
 from bakeoff.tracking.store.mlflow_names import describe_changes
 from bakeoff.tracking.store.target import SyncProgress, Target
 from bakeoff.tracking.sync.process import is_far
+from bakeoff.tracking.sync.system_metrics import energy_tag
 from bakeoff.tracking.sync.watch import Watch
 
 __all__ = ["Tracker", "attach", "expect_earlier_points", "flatten", "new_run_id", "start"]
@@ -144,6 +145,17 @@ class Tracker:
             self._journal.text(patch, CHANGES)
         # A run that resumes may have an older patch among its artifacts; this one counts.
         self._journal.tags({CHANGES_TAG: hashlib.sha256(patch).hexdigest() if patch else "none"})
+
+    def begin_energy(self, *, has_begun: bool) -> None:
+        """Measure the energy that the machine uses for a training, which may have begun in an earlier process."""
+        if self._watch:
+            self._watch.begin_energy(has_begun=has_begun)
+
+    def end_energy(self) -> None:
+        """Write what is known of it."""
+        if self._watch:
+            known = self._watch.end_energy().items()
+            self.tags({energy_tag(name): "unknown" if joules is None else f"{joules:.1f}" for name, joules in known})
 
     def settle(self) -> None:
         """Bring to the disk all that was written until now."""

@@ -9,11 +9,13 @@ import yaml
 
 from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.foundation import workspace
+from bakeoff.tracking.results.results import result_here
 from support.commands import Bakeoff
 from support.drawing import write
 from support.finished_run import commit_run, write_run
 from support.messages import missing_in
 from support.repository import git
+from support.run_journals import write_run as tag_run
 
 TEXTS = """licence: apache-2.0
 authors: [Team 7]
@@ -58,6 +60,22 @@ def test_a_card_says_what_the_files_say(bakeoff: Bakeoff) -> None:
     counts = read_manifest(workspace.RECORDS).splits
     assert f"| cat | {counts['train'].counts['cat']} | {counts['validation'].counts['cat']} |" in sheet
     assert all(answer in sheet for answer in ("By us, in the garden.", "cc-by-4.0", "None are in them."))
+
+
+def test_the_energy_of_the_training_is_given_if_its_run_has_it(bakeoff: Bakeoff) -> None:
+    run_id = result_here().run_id
+    assert run_id
+    bakeoff("card", "--out", "unknown")
+    assert "Energy" not in read_card("unknown")[1]
+    tag_run(run_id, tags={"bakeoff.processor_energy_joules": "7200.0", "bakeoff.gpu_energy_joules": "1800000.0"})
+    bakeoff("card", "--out", "counted")
+    metadata, body = read_card("counted")
+    assert "| processors and their memory | 7,200 J | 0.002 kWh |" in body
+    assert "| GPUs | 1,800,000 J | 0.5 kWh |" in body
+    assert "co2_eq_emissions" not in metadata  # nobody knows where the power came from
+    write(workspace.CONF / "card.yaml", "co2_per_kwh: 100\n")
+    bakeoff("card", "--out", "known")
+    assert read_card("known")[0]["co2_eq_emissions"]["emissions"] == 50.2
 
 
 def test_the_same_run_gives_the_same_bytes_and_names_its_commit_if_it_is_committed(bakeoff: Bakeoff) -> None:
@@ -111,6 +129,8 @@ def test_bad_input_is_one_line(bakeoff: Bakeoff) -> None:
     assert missing_in(refused("v7", "--out", "new"), "v7: ", "no revision") == []
     write(workspace.CONF / "card.yaml", "licence: Apache 2\n")
     assert missing_in(refused("--out", "new"), "conf/card.yaml:1: licence: ", "'Apache 2'") == []
+    write(workspace.CONF / "card.yaml", "co2_per_kwh: -3\n")
+    assert missing_in(refused("--out", "new"), "conf/card.yaml:1: co2_per_kwh: ", "-3") == []
     write(workspace.CONF / "card.yaml", "licenze: mit\n")
     assert missing_in(refused("--out", "new"), "conf/card.yaml:1: licenze", "'licence'") == []
     (workspace.CONF / "card.yaml").unlink()

@@ -24,6 +24,7 @@ class CardTexts:
     contact: str | None = None
     intended_use: str | None = None
     limits: str | None = None  # what it must not be used for, and where it is known to fail
+    co2_per_kwh: float | None = None  # grams that one kWh of the power causes which the training used
     data_name: str | None = None
     data_licence: str = UNKNOWN
     data_origin: str | None = None  # who took the pictures, where, when and why, and who labelled them
@@ -34,6 +35,7 @@ class CardTexts:
         for key in ("licence", "data_licence"):
             value = getattr(self, key)
             require(bool(IDENTIFIER.fullmatch(value)), key, value, "an identifier such as apache-2.0, in small letters")
+        require(self.co2_per_kwh is None or self.co2_per_kwh >= 0, "co2_per_kwh", self.co2_per_kwh, "grams, at least 0")
 
 
 def load_texts() -> CardTexts:

@@ -13,9 +13,12 @@ from bakeoff.export.settings import DIGESTS, REPORT
 from bakeoff.foundation import git
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.files import read_json, read_text, require_whole
+from bakeoff.foundation.formatting import as_number
 from bakeoff.foundation.workspace import EVALUATION, EXPORTED, RECORDS
+from bakeoff.tracking.find_run import find_run
 from bakeoff.tracking.results.cached_outputs import find_cached
 from bakeoff.tracking.results.results import Result, result_here, result_of
+from bakeoff.tracking.sync.system_metrics import ENERGY, energy_tag
 
 SLICES, DATA_REPORT = "slices.json", "report.json"
 
@@ -29,6 +32,7 @@ class RunFacts:
     slices: Mapping[str, Any]
     export: Mapping[str, Any]
     files: Mapping[str, Path]  # what was exported, by its names
+    energy: Mapping[str, float]  # of the training in joules, by system_metrics.ENERGY, where it was counted
 
     @property
     def task(self) -> str:
@@ -68,7 +72,17 @@ def read_facts(revision: str | None) -> RunFacts:
         _read(evaluation.get(SLICES)),
         export,
         files,
+        _find_energy(result.run_id),
     )
+
+
+def _find_energy(run_id: str | None) -> dict[str, float]:
+    try:
+        run = find_run(run_id) if run_id else None
+    except WorkspaceError:  # the store that may know it does not answer
+        return {}
+    tags = run.tags if run else {}
+    return {name: joules for name in ENERGY if (joules := as_number(tags.get(energy_tag(name))) or 0) > 0}
 
 
 def _find_commit(revision: str | None) -> str | None:

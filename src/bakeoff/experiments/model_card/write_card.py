@@ -17,10 +17,13 @@ from bakeoff.export.licences import state_licences
 from bakeoff.foundation.formatting import format_size, make_printable
 from bakeoff.learning.metrics.names import choose_judgement
 from bakeoff.tracking.results.results import name_of
+from bakeoff.tracking.sync.system_metrics import GPUS, PROCESSORS
 
 DATASHEET, README_OF_FILES = "DATASHEET.md", "FILES.md"
 PIPELINES = {"detection": "object-detection", "classification": "image-classification", "video": "video-classification"}
 LIBRARIES = {".tflite": "tflite", ".onnx": "onnx"}  # by the ending of a file; else TensorFlow's SavedModel
+POWERED = {PROCESSORS: "processors and their memory", GPUS: "GPUs"}
+JOULES_OF_KWH = 3.6e6
 SHOWN = 3  # weak slices
 FEW = 50  # things of a class, below which its number is a guess
 UNSAFE = re.compile(r"[\s`|\[\]]+")  # what ends code, a cell or a line, and what makes links
@@ -31,9 +34,9 @@ Row = Sequence[str]
 def format_card(facts: RunFacts, texts: CardTexts, certificate: Sequence[str] = ()) -> str:
     """`certificate` are lines of a section that says who vouches for the folder."""
     parts = (
-        _describe(facts, texts), _intend(texts), _limit(facts, texts), _start(facts), _train(facts), _evaluate(facts),
-        _list_files(facts), _state_lineage(facts, texts), _repeat(facts), certificate,
-        _contact(texts),
+        _describe(facts, texts), _intend(texts), _limit(facts, texts), _start(facts), _train(facts),
+        _state_energy(facts), _evaluate(facts), _list_files(facts), _state_lineage(facts, texts), _repeat(facts),
+        certificate, _contact(texts),
     )  # fmt: skip
     metadata = yaml.safe_dump(make_metadata(facts, texts), sort_keys=False, allow_unicode=True)
     return f"---\n{metadata}---\n\n" + "\n".join(line for part in parts for line in part) + "\n"
@@ -51,7 +54,16 @@ def make_metadata(facts: RunFacts, texts: CardTexts) -> dict[str, Any]:
         "license": texts.licence, "library_name": library, "pipeline_tag": pipeline,
         "tags": ["bakeoff", str(facts.model.get("kind", ""))], "metrics": [name for name, _ in list_numbers(facts)],
         "model-index": [{"name": _name(facts, texts), "results": [result]}],
-    }  # fmt: skip
+    } | _state_emissions(facts, texts)  # fmt: skip
+
+
+def _state_emissions(facts: RunFacts, texts: CardTexts) -> dict[str, Any]:
+    """Return nothing unless the energy was counted, and somebody wrote what a kWh causes."""
+    if texts.co2_per_kwh is None or not facts.energy:
+        return {}
+    grams = sum(facts.energy.values()) / JOULES_OF_KWH * texts.co2_per_kwh
+    source = "joules counted by " + " and ".join(POWERED[name] for name in facts.energy) + ", times co2_per_kwh"
+    return {"co2_eq_emissions": {"emissions": float(f"{grams:.3g}"), "source": source}}
 
 
 def list_numbers(facts: RunFacts) -> list[tuple[str, float]]:
@@ -131,6 +143,20 @@ def _train(facts: RunFacts) -> Iterator[str]:
     yield ""
     yield from table(("setting", "value"), [*given, ("seed", str(variant.get("seed")))])
     yield from ("", "`models/config/run.yaml` of the commit below has every other setting.")
+
+
+def _state_energy(facts: RunFacts) -> Iterator[str]:
+    """Say nothing where nothing was counted."""
+    if not facts.energy:
+        return
+    yield from ("", "## Energy of the training", "")
+    rows = [
+        (what, f"{joules:,.0f} J", f"{joules / JOULES_OF_KWH:.3g} kWh")
+        for name, what in POWERED.items()
+        if (joules := facts.energy.get(name)) is not None
+    ]
+    yield from table(("counted", "energy", "is"), rows)
+    yield from ("", "Counters of the machine say so. What else ran on it is in them; what is not in this table is not.")
 
 
 def _evaluate(facts: RunFacts) -> Iterator[str]:

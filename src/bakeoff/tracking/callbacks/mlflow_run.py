@@ -15,6 +15,7 @@ from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.run_file.yaml_file import read_mapping
 from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.training import Training
+from bakeoff.learning.training.workers import Alone
 from bakeoff.tracking.results import lineage
 from bakeoff.tracking.results.measurements import RESUMED_TAG
 from bakeoff.tracking.tracker import Tracker
@@ -45,6 +46,8 @@ class MlflowRun(Callback):
         tracker.tags({STARTS_TAG: lineage.in_words(self._starts), LICENCES_TAG: licences})
         tracker.changes()
         self._phases = [phase.span.name for phase in training.phases]
+        if isinstance(training.workers, Alone):  # else machines are at work that nobody measures
+            tracker.begin_energy(has_begun=training.position.step > 0)
         for line in training.history:  # a journal keeps nothing twice
             self.on_log(line)
 
@@ -67,6 +70,7 @@ def report_results(
 ) -> None:
     from bakeoff.tracking.callbacks.tensorboard import EVENTS
 
+    tracker.end_energy()
     facts = {"weights_sha256": state.weights_sha256, **measured}
     tracker.tags({f"bakeoff.{key}": str(facts[key]) for key in IN_TAGS if key in facts})
     resumed = measured["resumed_at_steps"]

@@ -112,6 +112,9 @@ class Journal:
     def next_step(self, metric: str) -> int:
         return self._points[metric][0] + 1 if metric in self._points else 0
 
+    def last_value(self, metric: str) -> float | None:
+        return self._points[metric][1] if metric in self._points else None
+
     def metrics(
         self, step: int, values: Mapping[str, float], *, revised: bool = False, weights: str | None = None
     ) -> None:

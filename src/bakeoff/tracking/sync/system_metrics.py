@@ -1,16 +1,20 @@
-"""The machine and the code that a run is made with: how busy it is, under MLflow's own names, and what it is."""
+"""The machine and the code that a run is made with: how busy it is and what energy it uses, under MLflow's own names
+where it has some, and what it is."""
 
 import os
 import platform
 import shutil
 import subprocess
+import time
+from collections.abc import Mapping
 from pathlib import Path
+from threading import Lock
 
 import psutil
 
 from bakeoff.foundation import git, machine
 from bakeoff.foundation.files import read_text
-from bakeoff.foundation.formatting import format_count
+from bakeoff.foundation.formatting import as_number, format_count
 from bakeoff.foundation.installed import NAME, installed_address
 from bakeoff.foundation.shipped import code_digest, code_stage
 from bakeoff.foundation.versions import installed_version, library_version
@@ -26,7 +30,14 @@ CHOSEN_BY = (
     "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8", "asimd", "asimddp", "i8mm", "bf16", "sve", "sve2",
 )  # fmt: skip
 GPU_TOOL = "nvidia-smi"
-GPU_QUESTION = ("--query-gpu=index,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
+GPU_QUESTION = (
+    "--query-gpu=index,utilization.gpu,memory.used,memory.total,power.draw",
+    "--format=csv,noheader,nounits",
+)
+POWER = "_power_usage_watts"
+POWERCAP = Path("/sys/class/powercap")
+RAPL_ZONES = ("package", "dram")  # those of the cores are within a package's, and psys has all of them once more
+PROCESSORS, GPUS = ENERGY = "system/processor_energy_joules", "system/gpu_energy_joules"
 LONGEST_S = 2  # the end of a stage may wait for the tool's answer
 # Of the bakeoff that made a run: its version, where it was installed from, and which code decided.
 VERSION_TAG, INSTALLED_TAG, CODE_TAG = "bakeoff.version", "bakeoff.installed_from", "bakeoff.code_sha256"
@@ -56,14 +67,58 @@ def measure_gpus() -> dict[str, float]:
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=True).stdout
         for line in answer.splitlines():
-            number, busy, used, total = (float(figure) for figure in line.split(","))
+            *measured, power = line.split(",")
+            number, busy, used, total = map(float, measured)
             name = f"system/gpu_{number:.0f}"
             figures[f"{name}_utilization_percentage"] = busy
             figures[f"{name}_memory_usage_megabytes"] = used * MIB / MB
             figures[f"{name}_memory_usage_percentage"] = 100 * used / total
+            if (watts := as_number(power)) is not None:
+                figures[f"{name}{POWER}"] = watts
     except (OSError, ValueError, ZeroDivisionError, subprocess.SubprocessError):  # a figure may be [N/A]
         return {}
     return figures
+
+
+def energy_tag(name: str) -> str:
+    return name.replace("system/", "bakeoff.")
+
+
+def read_counters() -> dict[str, tuple[int, int]]:
+    """Return the microjoules that each processor and its memory has counted, and where it begins anew.
+
+    They are those of Linux's powercap, which also counts AMD's. Nothing where there are none, or only root may read.
+    """
+    try:
+        return {
+            zone.name: (int((zone / "energy_uj").read_text()), int((zone / "max_energy_range_uj").read_text()))
+            for zone in POWERCAP.glob("intel-rapl:*")
+            if (zone / "name").read_text().startswith(RAPL_ZONES)
+        }
+    except (OSError, ValueError):
+        return {}
+
+
+class EnergyMeter:
+    """Adds up the joules that the machine uses: its processors by their counters, its GPUs by their power."""
+
+    def __init__(self, joules: Mapping[str, float]) -> None:
+        """Go on from `joules`; what is not among them is not measured."""
+        self.joules = joules
+        self._one_at_a_time, self._at, self._counters = Lock(), time.monotonic(), read_counters()
+
+    def add(self, load: Mapping[str, float]) -> Mapping[str, float]:
+        """Add what was used since the last call, by GPUs at the power of a `load`; return all of what is known."""
+        with self._one_at_a_time:
+            at, counters, used = time.monotonic(), read_counters(), {}
+            if counters and counters.keys() == self._counters.keys():
+                steps = ((now - self._counters[zone][0]) % max(most, 1) for zone, (now, most) in counters.items())
+                used[PROCESSORS] = sum(steps) / 1e6
+            if watts := [value for name, value in load.items() if name.endswith(POWER)]:
+                used[GPUS] = sum(watts) * (at - self._at)
+            self.joules = {name: joules + used[name] for name, joules in self.joules.items() if name in used}
+            self._at, self._counters = at, counters
+            return self.joules
 
 
 def versions() -> str:

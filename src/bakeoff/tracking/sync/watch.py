@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from threading import Event, Thread
 
@@ -10,6 +11,7 @@ from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import SyncProgress, Target, is_sent, place_in, target_in
 from bakeoff.tracking.sync import system_metrics
 from bakeoff.tracking.sync.process import is_far, is_running, start_sender
+from bakeoff.tracking.sync.system_metrics import ENERGY, EnergyMeter
 
 MEASURE_EVERY_S = 1.0
 RESTART_AFTER_S = 10.0  # a sender that has just ended is started again after this time
@@ -23,8 +25,22 @@ class Watch:
         self._system_every = system_every_s
         self._started_at = self._trouble_since = float("-inf")
         self._warned, self._ending = False, Event()
+        self._load: dict[str, float] = {}
+        self._meter = EnergyMeter({})
         self._thread = Thread(target=self._run, name="tracking", daemon=True)
         self._thread.start()
+
+    def begin_energy(self, *, has_begun: bool) -> None:
+        """Measure from now on the energy of a training. One that `has_begun` goes on from what its journal has."""
+        known = {name: joules for name in ENERGY if (joules := self._journal.last_value(name)) is not None}
+        if self._system_every:
+            self._meter = EnergyMeter(known if known or has_begun else dict.fromkeys(ENERGY, 0.0))
+
+    def end_energy(self) -> dict[str, float | None]:
+        """Return the joules of it; None of what an earlier process of the run could measure, and this one could not."""
+        joules = self._look() if self._meter.add(self._load) else {}
+        self._meter = EnergyMeter({})
+        return {name: joules.get(name) for name in ENERGY if self._journal.last_value(name) is not None}
 
     def end(self, wait_s: float) -> None:
         """Wait for MLflow to have everything, but not longer, and not for one that takes nothing."""
@@ -50,17 +66,26 @@ class Watch:
 
     def _run(self) -> None:
         looked_at = time.monotonic()
-        system_metrics.measure_load()  # processor time is counted from here
+        self._load = system_metrics.measure_load()  # processor time is counted from here
         while True:
             self._keep_sending()
             self._check_trouble()
+            self._meter.add(self._load)
             # MLflow's comparison of runs begins with the metric that came first: with one of the training's.
             is_wanted = self._system_every and self._journal.has_metrics
             if is_wanted and time.monotonic() - looked_at >= self._system_every:
                 looked_at = time.monotonic()
-                self._journal.metrics(self._journal.next_step(system_metrics.FIRST), system_metrics.measure_load())
+                self._look()
             if self._ending.wait(MEASURE_EVERY_S):
                 return
+
+    def _look(self) -> Mapping[str, float]:
+        """Write how busy the machine is and the energy of the training until now, and return this."""
+        load = system_metrics.measure_load()
+        joules = self._meter.add(self._load)
+        self._load |= load  # a tool that once gives no answer leaves the last one
+        self._journal.metrics(self._journal.next_step(system_metrics.FIRST), load | joules)
+        return joules
 
     def _keep_sending(self) -> None:
         now = time.monotonic()
