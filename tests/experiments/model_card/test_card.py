@@ -145,7 +145,10 @@ def test_bad_input_is_one_line(bakeoff: Bakeoff) -> None:
 
 def test_hugging_face_reads_the_card(bakeoff: Bakeoff) -> None:
     hub = pytest.importorskip("huggingface_hub")
+    tag_run(result_here().run_id or "", tags={"bakeoff.gpu_energy_joules": "3600.0"})
+    write(workspace.CONF / "card.yaml", "co2_per_kwh: 400\n")
     assert bakeoff("card", "--out", "given").code == 0
     card = hub.ModelCard(Path("given/README.md").read_text(encoding="utf-8"), ignore_metadata_errors=False)
     found = {result.metric_type: result.metric_value for result in card.data.eval_results}
+    assert card.data.to_dict()["co2_eq_emissions"]["emissions"] == 0.4
     assert found["accuracy"] == 0.9 and card.data.model_name == "small · cosine · low"
