@@ -7,6 +7,7 @@ power left of its writing; src/bakeoff/foundation/dvc_repair.py has more.
 import argparse
 import configparser
 import json
+import logging
 import os
 import shlex
 import sqlite3
@@ -107,11 +108,14 @@ def fetch_commit(commit: str, stages: Sequence[str]) -> None:
     from dvc.repo import Repo
 
     end_retries()
+    logging.disable(logging.WARNING)  # DVC lists each file that the remote lacks
     try:
         with Repo() as repo:
             repo.fetch(targets=list(stages), revs=[commit], workspace=False)
     except (DvcException, sqlite3.Error) as error:
         raise WorkspaceError(f"dvc fetch: {' '.join(str(error).split())}") from None
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def change_params(changes: Sequence[str]) -> None:

@@ -1,6 +1,9 @@
 """bakeoff gate, on runs whose answers are known: what it prints, writes, and ends with."""
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,7 +12,9 @@ import pytest
 from bakeoff.app.cli.gate import UNDECIDED, WORSE
 from bakeoff.experiments.gate.gate_text import MARKER
 from bakeoff.foundation import git as own_git
+from bakeoff.foundation import workspace
 from support.commands import Bakeoff
+from support.drawing import write
 from support.judged_runs import evaluated, with_examples
 from support.messages import missing_in
 from support.repository import git
@@ -114,3 +119,65 @@ def test_bad_input_is_one_line(bakeoff: Bakeoff, here: Path, monkeypatch: pytest
     assert (
         missing_in(bakeoff("gate", "aaaa", "--against", "main7").err, "--against:", "'main7'", "fetch-depth: 0") == []
     )
+
+
+def dvc(*words: str) -> None:
+    subprocess.run([sys.executable, "-m", "dvc", *words, "--quiet"], check=True)
+
+
+def test_a_change_that_nobody_ran_is_refused(bakeoff: Bakeoff, here: Path) -> None:
+    """Else a pull request would be judged by the result that it found."""
+
+    def refuse() -> str:
+        output = bakeoff("gate", "--against", "aaaa")
+        assert (output.code, output.out, len(output.err.splitlines())) == (2, "", 1), output
+        return output.err
+
+    git("init", "--quiet")
+    dvc("init")
+    command = f'{sys.executable} -c ""'
+    stage = {"cmd": command, "params": ["seed"], "deps": ["conf", "data/raw", "models/config"]}
+    write(here / "dvc.yaml", json.dumps({"stages": {"render_config": stage}}))
+    for name in ("params.yaml", "conf/lr.yaml", "data/raw/1.jpg", "models/config/run.yaml"):
+        write(here / name, "seed: 0\n")
+    dvc("repro")
+    write(here / "data/raw/1.jpg", "of which a clone has others")
+    shutil.rmtree("models/config")
+    assert "dvc.lock" not in refuse()
+    write(here / "params.yaml", "seed: 1\n")
+    assert missing_in(refuse(), "dvc.lock: render_config", "the seed of params.yaml", "`bakeoff repro`") == []
+    write(here / "params.yaml", "seed: 0\n")
+    write(here / "conf/lr.yaml", "seed: 1\n")
+    assert "the conf that is here" in refuse()
+    assert bakeoff("gate", "aaaa", "--against", "aaaa").code == 0
+
+
+def test_a_result_that_is_only_in_the_remote(bakeoff: Bakeoff, here: Path, tmp_path: Path) -> None:
+    outs = [{"path": "models/evaluation/examples.parquet", "md5": "0f"}]
+    write(here / "dvc.lock", json.dumps({"stages": {"train": {"cmd": "train"}, "evaluate": {"outs": outs}}}))
+    write(here / "models/evaluation/metrics.json", json.dumps({"accuracy": 0.8}))
+    for command in (
+        "init -q -b change",
+        "add dvc.lock models",
+        "commit -qm done",
+        "update-ref refs/remotes/origin/main HEAD",
+    ):
+        git(*command.split())
+    dvc("init")
+    assert missing_in(bakeoff("gate", "aaaa", "--against", "origin/main").err, "origin/main: ", "no result") == []
+    write(here / workspace.RUN, "seed: 0\n")
+    for command in ("add models", "commit -qm rendered", "update-ref refs/remotes/origin/main HEAD"):
+        git(*command.split())
+    message = bakeoff("gate", "aaaa", "--against", "main").err
+    assert missing_in(message, "--against: ", "'main'", "`--against origin/main`") == []
+
+    def refuse() -> str:
+        """In a process of its own: DVC prints where it was first loaded."""
+        command = [sys.executable, "-m", "bakeoff", "gate", "aaaa", "--against", "origin/main"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done
+        return done.stderr
+
+    assert missing_in(refuse(), "origin/main (", "no remote", "`dvc pull evaluate`", "`dvc push`") == []
+    dvc("remote", "add", "--default", "shelf", str(tmp_path / "gone"))
+    assert "no remote" not in refuse()

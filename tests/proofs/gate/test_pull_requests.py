@@ -1,4 +1,4 @@
-"""Three pull requests in a bare repository, each judged by the steps of the workflow in docs/gate.md."""
+"""Pull requests in a bare repository, each judged by the steps of the workflow in docs/gate.md."""
 
 import os
 import subprocess
@@ -41,7 +41,7 @@ def open_pull_request(workspace: Workspace, branch: str, old: str, new: str) -> 
 
 
 def judge(bare: Path, branch: str, folder: Path) -> tuple[str, str]:
-    """Run the workflow's steps in a fresh clone; return the exit code of the gate and the comment."""
+    """Run the workflow's steps in a fresh clone; return the exit code of the gate and the comment, or the mistake."""
     subprocess.run(["git", "clone", "--quiet", "--branch", branch, bare, folder / "clone"], check=True)
     more = {
         "BASE": "origin/main", "NUMBER": "7", "GITHUB_REPOSITORY": "team/robot",
@@ -55,12 +55,12 @@ def judge(bare: Path, branch: str, folder: Path) -> tuple[str, str]:
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
     code = (folder / "output").read_text().strip().removeprefix("code=")
-    comment = (folder / "clone/comment.md").read_text("utf-8")
+    comment = done.stderr if code == "2" else (folder / "clone/comment.md").read_text("utf-8")
     print(branch, code, comment, sep="\n")
     return code, comment
 
 
-def test_three_pull_requests(tmp_path: Path) -> None:
+def test_pull_requests(tmp_path: Path) -> None:
     bare, workspace = tmp_path / "bare.git", tiny_workspace(tmp_path / "author", LINES)
     (workspace.folder / "conf/gate.yaml").write_text(RULES)
     workspace.run("git", "init", "--quiet", "--bare", "--initial-branch=main", str(bare))
@@ -84,3 +84,12 @@ def test_three_pull_requests(tmp_path: Path) -> None:
         assert picture.width > 400 and picture.height > 200
     code, comment = judge(bare, "seed", tmp_path / "seed")
     assert code in ("0", "3") and os.path.exists(tmp_path / "seed/clone/gate.xml")
+    workspace.run("git", "switch", "--quiet", "--create", "unrun", "main")
+    workspace.edit("params.yaml", "peak: 0.003", "peak: 0.002")
+    workspace.commit()
+    workspace.run("git", "push", "--quiet", "origin", "unrun")
+    code, mistake = judge(bare, "unrun", tmp_path / "unrun")
+    assert code == "2" and "the lr of params.yaml" in mistake and len(mistake.splitlines()) == 1
+    (tmp_path / "shelf").rename(tmp_path / "shelf.gone")  # as for a fork, which may not read it
+    code, mistake = judge(bare, "tidy", tmp_path / "fork")
+    assert code == "2" and "`dvc pull evaluate`" in mistake and len(mistake.splitlines()) == 1

@@ -30,7 +30,7 @@ HERE = "."
 TRACKED = {  # part -> the files of git that belong to it
     "code": re.compile(r"(src|parts)/.*|dvc\.yaml|environment\.py|pyproject\.toml|setup\.py"),
     "lock": re.compile(r"dvc\.lock|requirements[^/]*"),
-    "config": re.compile(r"params\.yaml|(conf|models/config)/.*(?<!conf/team\.yaml)"),  # minutes decide no result
+    "config": re.compile(r"params\.yaml|(conf|models/config)/(?!(team|gate|card)\.yaml).*"),  # see .dvcignore
     "data": re.compile(r"data/.*"),
     "metrics": re.compile(r"models/evaluation/.*"),
 }

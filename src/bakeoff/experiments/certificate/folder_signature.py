@@ -109,7 +109,8 @@ def _using_key(key: Path, kind: str) -> Iterator[None]:
         raise
     except Exception as error:  # whatever `cryptography` raises for a file of any content
         rule = f"must be a {kind} key in PEM, of the curve P-256, P-384 or P-521"
-        raise WorkspaceError(f"--key: {key}: {rule} ({one_line(error)})") from None
+        password = f"; ${PASSWORD} must hold its password" if "assword" in str(error) else ""
+        raise WorkspaceError(f"--key: {key}: {rule} ({one_line(error)}){password}") from None
 
 
 def _import(module: str) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from bakeoff.experiments.compare.run_row import OTHER_EVALUATION, Contender
+from bakeoff.foundation import dvc
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.foundation.workspace import EVALUATION, JUDGED
 from bakeoff.learning.metrics.box_matching import Boxes
@@ -49,6 +50,13 @@ def find_examples(contender: Contender, address: str, on: str | None = None) -> 
     if contender.mlflow_id and urlsplit(contender.artifacts or "").scheme not in ("", "file"):
         if (fetched := fetch_file(address, contender.mlflow_id, name)) is not None:
             return fetched
+    revision = contender.revision or contender.experiment or ("HEAD" if contender.files else None)
+    if not on and find_cached(revision, "evaluate", EVALUATION / FILE).is_known:
+        remote = "" if dvc.default_remote() else "DVC has no remote here (`dvc remote add --default` names one); "
+        raise WorkspaceError(
+            f"{contender.label}: its {name} is not here, neither in MLflow nor in DVC's cache; {remote}`dvc pull "
+            f"evaluate` at {revision} brings it, if the remote lets you in and has it (`dvc push` where it was made)"
+        )
     command = f"`bakeoff evaluate {contender.run_id[:SHOWN_OF_ID]}`" if on else "`dvc repro evaluate` on it"
     raise WorkspaceError(
         f"{contender.label}: has no {name}, neither here nor in MLflow nor in DVC's cache, so its examples cannot be "

@@ -71,7 +71,7 @@ class Contender:
 
     @property
     def short(self) -> str:
-        return self.run_id[:SHOWN_OF_ID]
+        return self.run_id if self.run_id == self.revision else self.run_id[:SHOWN_OF_ID]
 
     @property
     def label(self) -> str:

@@ -124,8 +124,10 @@ def _find_records(revision: str) -> dict[str, str]:
 
 
 def _describe_lack(what: str) -> str:
-    remote = "nor in its remote; `dvc push` it" if dvc.default_remote() else "which has no remote; `dvc remote add` one"
-    return f"{what} cannot be had: not in DVC's cache, {remote} from where it was built"
+    remote = (
+        "nor in its remote, or it lets nobody in" if dvc.default_remote() else "which has no remote (`dvc remote add`)"
+    )
+    return f"{what} cannot be had: not in DVC's cache, {remote}; `dvc push` it from where it was built"
 
 
 def _open_records(name: str, folder: Path) -> OpenData:

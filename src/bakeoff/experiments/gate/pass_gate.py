@@ -1,5 +1,7 @@
 """The names of two runs and the rules -> the verdict of the gate."""
 
+from pathlib import Path
+
 from bakeoff.experiments.compare.comparison_verdict import MatchedExamples, judge, match_runs
 from bakeoff.experiments.compare.examples import find_examples
 from bakeoff.experiments.compare.load_runs import Gathered
@@ -10,16 +12,21 @@ from bakeoff.experiments.gate.answer_times import check_times
 from bakeoff.experiments.gate.exported_files import read_sizes
 from bakeoff.experiments.gate.gate_rules import GateRules
 from bakeoff.experiments.gate.gate_verdict import GateVerdict, check_numbers, check_sizes, check_slices
-from bakeoff.foundation import git
+from bakeoff.experiments.planning.stage_status import list_changes
+from bakeoff.foundation import dvc, git
 from bakeoff.foundation.errors import DataError, WorkspaceError
+from bakeoff.tracking.results.cached_outputs import LOCK
 
 HERE = "."
+NOT_IN_GIT = ("data/", "models/")  # of these a clone may have less than the run had
 
 
 def pass_gate(
     gathered: Gathered, which: str, rules: GateRules, samples: int | None = None
 ) -> tuple[GateVerdict, MatchedExamples]:
     """Judge a run against the one that the rules name, with the examples that both answered."""
+    if which == HERE:
+        _require_run()
     a, b = _select(rules.against, gathered), select_one(which, gathered)
     if rules.judged_on is not None:
         require_judged([a, b], rules.judged_on)
@@ -46,6 +53,22 @@ def pass_gate(
     return GateVerdict(a, b, checks, compared.differences, setbacks), matched
 
 
+def _require_run() -> None:
+    """Refuse a result that was made with other settings or code than those that are here: nobody ran the change."""
+    if not Path(LOCK).is_file():
+        return
+    with dvc.asking_status() as status:
+        changes = list_changes(status())
+    for stage, paths in changes.items():
+        for path, how in paths.items():
+            if how != "deleted" and not path.startswith(NOT_IN_GIT):
+                named = f"{', '.join(how)} of {path}" if isinstance(how, dict) else path
+                raise WorkspaceError(
+                    f"{LOCK}: {stage} was not run with the {named} that is here; run `bakeoff repro` and commit "
+                    f"{LOCK}, or name the run to judge"
+                )
+
+
 def _select(against: str, gathered: Gathered) -> Contender:
     try:
         return select_one(against, gathered)
@@ -54,5 +77,14 @@ def _select(against: str, gathered: Gathered) -> Contender:
             raise WorkspaceError(
                 f"--against: {against!r} is not in this clone, which is shallow; "
                 "`git fetch --unshallow` brings the rest (in a workflow: fetch-depth: 0)"
+            ) from error
+        if git.commit(against):
+            raise WorkspaceError(
+                f"--against: {against}: this commit holds no result; run `bakeoff repro` there and commit {LOCK}"
+            ) from error
+        if git.commit(f"origin/{against}"):
+            raise WorkspaceError(
+                f"--against: no run is known as {against!r}, and no branch of this clone; `--against origin/{against}` "
+                "takes that of the remote"
             ) from error
         raise

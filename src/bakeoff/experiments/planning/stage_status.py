@@ -162,7 +162,7 @@ def _read_known(status: Callable[[], Mapping[str, Any]]) -> DvcState:
     runs = (read_yaml(file.read_text("utf-8", "replace")) for file in dvc.cached_runs())
     cached = [entry for entry in runs if _is_entry(entry) and "cmd" in entry]
     code = code_lines() if CODE_STAGE in stages else {}
-    return DvcState(stages, locked, _changed(status()), cached, code)
+    return DvcState(stages, locked, list_changes(status()), cached, code)
 
 
 def _read_stages(file: Path, remedy: str) -> dict[str, dict[str, Any]]:
@@ -182,7 +182,8 @@ def _is_entry(tree: Any) -> bool:
     )
 
 
-def _changed(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def list_changes(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return stage -> path -> how it changed since dvc.lock, as `dvc status` has it."""
     changed: dict[str, dict[str, Any]] = {}
     for stage, entries in status.items():
         changed[stage] = {}
