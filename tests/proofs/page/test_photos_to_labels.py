@@ -162,7 +162,7 @@ class Person:
         await self.open("/")
         assert await self.page.see("location.pathname") == "/photos"
         await self.page.choose_files("#photos", *photos)
-        words = f"'{len(photos)} of {len(photos)} photos'"
+        words = f"'{len(photos):,} of {len(photos):,} photos'"
         await self.page.wait_for(f"document.getElementById('sent-words').textContent.startsWith({words})")
         await self.page.wait_for("!document.getElementById('on').hidden")
 
