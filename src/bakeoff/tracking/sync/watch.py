@@ -84,7 +84,7 @@ class Watch:
         load = system_metrics.measure_load()
         joules = self._meter.add(self._load)
         self._load |= load  # a tool that once gives no answer leaves the last one
-        self._journal.metrics(self._journal.next_step(system_metrics.FIRST), load | joules)
+        self._journal.metrics(self._journal.next_step(system_metrics.FIRST), {**load, **joules})
         return joules
 
     def _keep_sending(self) -> None:
