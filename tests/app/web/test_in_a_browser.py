@@ -190,13 +190,16 @@ async def press_often(address: str) -> None:
 def test_a_double_click_back_and_another_tab_start_nothing_twice(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first command of Start is git's; here it lasts as long as the test."""
-    hold, slow = workspace / "hold", workspace / "programs/git"
+    """The first command of Start is DVC's; here it lasts as long as the test."""
+    hold, slow = workspace / "hold", workspace / "programs/sitecustomize.py"  # each Python begins with it
     hold.touch()
     slow.parent.mkdir()
-    slow.write_text(f"#!/bin/sh\nwhile [ -e {hold} ]; do sleep 0.2; done\nexit 1\n", encoding="utf-8")
-    slow.chmod(0o755)
-    monkeypatch.setenv("PATH", os.pathsep.join([str(slow.parent), os.environ["PATH"]]))
+    slow.write_text(
+        "import os, sys, time\n"
+        f"while 'bakeoff.foundation.dvc' in sys.orig_argv and os.path.exists({str(hold)!r}): time.sleep(0.2)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(slow.parent), os.environ.get("PYTHONPATH", "")]))
     with served() as page:
         asyncio.run(press_often(f"http://{page.own}"))
     started = background_commands.list_recent()
