@@ -20,6 +20,7 @@ from bakeoff.export.settings import Export
 from bakeoff.export.tflite_build import centre_boxes, lite_module, post_process
 from bakeoff.export.tflite_metadata import ModelMetadata, read_metadata
 from bakeoff.export.tflite_run import LiteModel
+from bakeoff.export.tflite_worker import WORKER
 from bakeoff.export.write_formats import convert, write_files
 from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
 from bakeoff.learning.networks.detector_settings import Suppression
@@ -299,7 +300,7 @@ def test_a_converter_that_is_ended_is_one_line_and_leaves_no_file(
     network, task = opinionated("classification")
 
     def representative() -> Iterator[list[np.ndarray]]:
-        [child] = psutil.Process().children()
+        [child] = [one for one in psutil.Process().children() if WORKER in one.cmdline()]
         child.send_signal(number)
         while child.status() != psutil.STATUS_ZOMBIE:
             yield [examples("classification", 1) / np.float32(127.5) - 1]

@@ -38,6 +38,7 @@ SETTINGS = {  # variables of MLflow; a user who sets one keeps it
 LOG_LEVELS = {
     "mlflow": logging.WARNING,  # it logs every table that it creates
     "mlflow.store.db.utils": logging.CRITICAL,  # a failure is raised as well, and printed once
+    "mlflow.utils.environment": logging.ERROR,  # it misses pip, which uv needs not
     "mlflow.utils.requirements_utils": logging.ERROR,  # TensorFlow is left out on purpose
     "alembic": logging.WARNING,
 }
