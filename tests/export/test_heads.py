@@ -15,12 +15,11 @@ from bakeoff.export.onnx_run import OnnxModel
 from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.input.view import View
-from bakeoff.learning.networks.ssd_fpn import SsdFpn
-from bakeoff.learning.networks.ssd_multibox import SsdMultibox
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import make_task
 from support import point_files
 from support.lite_files import CLASSES, examples, opinionated
+from support.tiny_detectors import LITE, MULTIBOX
 
 NEAR = 2e-4  # of scores, and of boxes in shares of the image, between TensorFlow and ONNX Runtime
 
@@ -45,8 +44,11 @@ def draw(model: Any) -> tuple[keras.Model, Detection]:
 CASES = {
     "points": lambda: (*point_files.drawn_network(), point_files.images(3)),
     "ssd": lambda: (*opinionated("detection"), examples("detection", 3)),
-    "multibox": lambda: (*draw(SsdMultibox(input_size=96)), np.random.default_rng(2).uniform(0, 255, (2, 96, 96, 3))),
-    "fpn": lambda: (*draw(SsdFpn(input_size=128)), np.random.default_rng(2).uniform(0, 255, (2, 128, 128, 3))),
+    "multibox": lambda: (
+        *draw(MULTIBOX),
+        np.random.default_rng(2).uniform(0, 255, (2, MULTIBOX.input_size, MULTIBOX.input_size, 3)),
+    ),
+    "fpn": lambda: (*draw(LITE), np.random.default_rng(2).uniform(0, 255, (2, 64, 64, 3))),
 }
 
 

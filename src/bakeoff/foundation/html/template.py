@@ -12,8 +12,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.foundation.glossary import read_glossary
-
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
@@ -71,6 +69,12 @@ def _environment() -> "Environment":
     digest = b64encode(sha256(script.encode()).digest()).decode()  # browsers run this script and no other
     environment.globals |= {"style": style, "script": script, "script_digest": digest, "mark": Markup(MARK)}
     environment.globals["notebook_style"] = notebook_style
-    environment.globals["meaning_of"] = lambda word: read_glossary()[word]
+    environment.globals["meaning_of"] = _find_meaning
     environment.filters |= {"fixed": "{:.{}f}".format, "count": "{:,}".format}
     return environment
+
+
+def _find_meaning(word: str) -> str:
+    from bakeoff.foundation.glossary import read_glossary  # which no page of a stage needs
+
+    return read_glossary()[word]
