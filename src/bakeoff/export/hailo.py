@@ -25,7 +25,7 @@ from bakeoff.export.tflite_worker import Representative
 from bakeoff.foundation.errors import DataError
 
 FOLDER, POSTPROCESS, SCRIPT = "hailo", "postprocess.json", "compile.py"
-LEAST = 64  # images; the compiler calibrates with so many unless it is told another number
+LEAST = 64  # images; a bound of our own, for fewer say little of the range of a value
 ADVISED = 1024  # images, by docs/OPTIMIZATION.rst of Hailo's Model Zoo
 REMEDY = "add pictures, or choose another export.device"
 META_ARCH = "yolov8"  # of HailoRT's decoders the one for sides as distributions
@@ -57,7 +57,7 @@ def write_hailo(chip: DeviceName, export: Path, labels: tuple[str, ...], represe
     shape = shapes[given]
     suppression = _suppress(heads, rule, labels, shapes, shape[-1])
     plan = {
-        "chip": chip, "onnx": f"{path.name}", "input": {"name": given, "shape": shape}, "mean": MEAN,
+        "chip": chip, "onnx": path.name, "input": {"name": given, "shape": shape}, "mean": MEAN,
         "deviation": DEVIATION, "end_nodes": heads.names, "meta_arch": META_ARCH if suppression else None,
         "nms": suppression,
     }  # fmt: skip

@@ -192,7 +192,10 @@ def test_the_library_of_in_toto_reads_the_statement(certified: CommandOutput) ->
     from in_toto_attestation.v1 import statement, statement_pb2
 
     message = json_format.Parse(Path("here/certificate.json").read_text(encoding="utf-8"), statement_pb2.Statement())
-    statement.Statement.copy_from_pb(message).validate()
+    read = statement.Statement.copy_from_pb(message)
+    read.validate()
+    assert read.pb.predicate_type == "https://bakeoff/certificate/v1"
+    assert WEIGHTS.as_posix() in [subject.name for subject in read.pb.subject]
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,10 @@ class Preparation:
 
     @property
     def remark(self) -> str:
-        return "" if self.step.state.is_live else self.job.why or "" if self.job else self.errand.last_line
+        """Return why nothing is under way any more."""
+        if self.step.state.is_live:
+            return ""
+        return self.job.why if self.job else self.errand.last_line
 
     @property
     def step(self) -> Activity:
