@@ -20,7 +20,6 @@ from bakeoff.export.settings import Export
 from bakeoff.export.tflite_build import centre_boxes, lite_module, post_process
 from bakeoff.export.tflite_metadata import ModelMetadata, read_metadata
 from bakeoff.export.tflite_run import LiteModel
-from bakeoff.export.tflite_worker import WORKER
 from bakeoff.export.write_formats import convert, write_files
 from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
 from bakeoff.learning.networks.detector_settings import Suppression
@@ -298,9 +297,10 @@ def test_a_converter_that_is_ended_is_one_line_and_leaves_no_file(
     number: int, kind: type[BaseException], parts: tuple[str, ...], tmp_path: Path
 ) -> None:
     network, task = opinionated("classification")
+    before = psutil.Process().children()
 
     def representative() -> Iterator[list[np.ndarray]]:
-        [child] = [one for one in psutil.Process().children() if WORKER in one.cmdline()]
+        [child] = set(psutil.Process().children()) - set(before)
         child.send_signal(number)
         while child.status() != psutil.STATUS_ZOMBIE:
             yield [examples("classification", 1) / np.float32(127.5) - 1]

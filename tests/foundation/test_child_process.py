@@ -55,10 +55,11 @@ def test_how_it_ends_is_the_error_also_while_it_is_fed(
 
 def test_what_goes_wrong_as_it_is_fed_ends_it(write: Write) -> None:
     write("import sys, time; sys.stdin.buffer.read(); time.sleep(600)")
-    children = []
+    others = set(psutil.Process().children())
+    children: set[psutil.Process] = set()
 
     def feed(given: object) -> None:
-        children.extend(psutil.Process().children())
+        children.update(set(psutil.Process().children()) - others)
         raise KeyboardInterrupt
 
     before = time.monotonic()
