@@ -482,6 +482,15 @@ def test_all_mistakes_of_a_variant_come_in_one_go(render: Render) -> None:
     ]
 
 
+def test_a_typo_is_said_before_the_network_is_built(render: Render, tmp_path: Path) -> None:
+    unknown = tmp_path / "nothing_known"
+    render()  # writes the workspace; the facts of its network stand elsewhere
+    Path("params.yaml").write_text(PARAMS.replace("steps: 400", "stepz: 400"), encoding="utf-8")
+    variant = read_variant(Path("params.yaml"), Path("conf"), Path("records"), facts=unknown)
+    assert missing_in("\n".join(variant.problems.lines), "params.yaml:6", "train.stepz", "steps") == []
+    assert not unknown.exists() or not list(unknown.iterdir())
+
+
 def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_bytes(b"lr: \xff\n")

@@ -36,7 +36,7 @@ def resolve(
     records: Records,
     problems: Problems,
     *,
-    facts_of: Callable[[Network, int], Facts],
+    facts_of: Callable[[Network, int], Facts | None],
     set_by: SetByWhom,
     limits_of: Callable[[Memory], Limits] = stated_limits,
     largest_batch: Callable[[Run, Load, Limits], BatchSizeChoice | None] | None = None,
@@ -121,7 +121,7 @@ def _derive(
 
 
 def _find_facts(
-    model: Network | None, manifest: Manifest | None, facts_of: Callable[[Network, int], Facts]
+    model: Network | None, manifest: Manifest | None, facts_of: Callable[[Network, int], Facts | None]
 ) -> Facts | None:
     """Return what is known of the network; nothing if it is of another task than the records."""
     if model is None or manifest is None or model.task != manifest.task:

@@ -89,8 +89,12 @@ def facts_of(network: Network, num_classes: int, kept_in: Path) -> Facts:
         rows = [(row["path"], tuple(row["shape"]), row["trainable"], row["after_bytes"]) for row in tree["variables"]]
         return Facts(tuple(Variable(*row) for row in rows), tree["activation_bytes"])
 
-    path = kept_in / f"{_fingerprint(network, num_classes)}.json"
-    return find_once(path, read, lambda: _build_for_facts(network, num_classes))
+    return find_once(_file(network, num_classes, kept_in), read, lambda: _build_for_facts(network, num_classes))
+
+
+def kept_facts(network: Network, num_classes: int, kept_in: Path) -> Facts | None:
+    """Return what was found earlier, at no cost."""
+    return facts_of(network, num_classes, kept_in) if _file(network, num_classes, kept_in).exists() else None
 
 
 def _build_for_facts(network: Network, num_classes: int) -> Facts:
@@ -114,13 +118,13 @@ def _build_for_facts(network: Network, num_classes: int) -> Facts:
     return Facts(variables, left)
 
 
-def _fingerprint(network: Network, num_classes: int) -> str:
+def _file(network: Network, num_classes: int, kept_in: Path) -> Path:
     """Return another for other settings, other code of the networks and another Keras."""
     digest = hashlib.sha256(f"{network!r} {num_classes} {installed_version('keras')}".encode())
     for file in sorted(Path(bakeoff.learning.networks.__file__).parent.glob("*.py")):
         digest.update(file.read_bytes())
     digest.update(digest_parts("export"))  # which networks alone decide
-    return digest.hexdigest()[:16]
+    return kept_in / f"{digest.hexdigest()[:16]}.json"
 
 
 def inspect_machine() -> MachineResources:
