@@ -24,7 +24,7 @@ sys.path.append("tests")
 
 import browser
 
-from proofs.page.test_photos_to_labels import Person, Server, served
+from proofs.page.person import Person, Server, served
 
 SIZE, ALIKE = (4000, 3000), 10
 

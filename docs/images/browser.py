@@ -18,6 +18,7 @@ CHROMIUM = (
     "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--remote-debugging-port=0",
 )  # fmt: skip
+PORT = "DevToolsActivePort"  # a file in the profile
 SECONDS = 120  # for anything to appear, on a busy machine
 GIVES_WAY = "navigated or closed"  # words of Chromium's
 
@@ -27,6 +28,8 @@ class Refused(AssertionError):
 
 
 class Page:
+    pid = 0  # of the browser
+
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket, self._calls = socket, 0
 
@@ -40,6 +43,12 @@ class Page:
                 if "error" in answer:
                     raise Refused(answer["error"])
                 return answer["result"]
+
+    @property
+    def port(self) -> int:
+        """Return where Chromium listens."""
+        port: int = self._socket.get_extra_info("peername")[1]
+        return port
 
     async def see(self, script: str) -> Any:
         """The value of an expression of JavaScript; None while the page has nothing of it, or gives way to another."""
@@ -107,22 +116,36 @@ class Page:
 
 
 @asynccontextmanager
-async def chromium(width: int, height: int) -> AsyncIterator[Page]:
-    with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as profile:
-        browser = subprocess.Popen([*CHROMIUM, f"--user-data-dir={profile}"], stderr=subprocess.DEVNULL)
+async def chromium(width: int, height: int, profile: Path | None = None) -> AsyncIterator[Page]:
+    """Start a browser. With a profile it has what an earlier one kept, also over a kill."""
+    with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as empty:
+        folder = profile or Path(empty)
+        (folder / PORT).unlink(missing_ok=True)  # of a browser that was killed
+        browser = subprocess.Popen([*CHROMIUM, f"--user-data-dir={folder}"], stderr=subprocess.DEVNULL)
         try:
-            port = await _port(Path(profile) / "DevToolsActivePort")
+            port = await _port(folder / PORT)
             async with aiohttp.ClientSession() as session:
                 async with session.get(f"http://127.0.0.1:{port}/json") as answer:
                     [tab] = [tab for tab in await answer.json() if tab["type"] == "page"]
                 async with session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
                     page = Page(socket)
+                    page.pid = browser.pid
                     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
                     await page.call("Emulation.setDeviceMetricsOverride", **size)
                     yield page
         finally:
             browser.terminate()
             browser.wait()
+
+
+@asynccontextmanager
+async def open_tab(page: Page) -> AsyncIterator[Page]:
+    """Open another tab of the same browser."""
+    target = (await page.call("Target.createTarget", url="about:blank"))["targetId"]
+    async with aiohttp.ClientSession() as session:
+        address = f"http://127.0.0.1:{page.port}/devtools/page/{target}"
+        async with session.ws_connect(address, max_msg_size=0) as socket:
+            yield Page(socket)
 
 
 async def _port(file: Path) -> str:

@@ -6,17 +6,9 @@ KILLS=30 kills the server more often.
 """
 
 import asyncio
-import importlib
-import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,23 +18,17 @@ import pytest
 from PIL import Image
 
 from bakeoff.dataset.sources.voc import read_voc
-from bakeoff.foundation.machine import bind_port
+from proofs.page.person import CONTROL, HEIGHT, SHIFT, WIDTH, Person, Server, load_browser, served
 from support.imports import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")]
 PHOTOS, SIZE = 40, (640, 480)
-WIDTH, HEIGHT = 1280, 800
 KILLS = int(os.environ.get("KILLS", "10"))  # at random moments, other ones each time
-SHIFT, CONTROL = 8, 2  # as Chromium numbers modifiers
 
 
-@pytest.fixture(autouse=True)
-def _finds_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT / "docs/images")
-
-
-def browser() -> ModuleType:
-    return importlib.import_module("browser")
+@pytest.fixture
+def browser(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return load_browser(monkeypatch)
 
 
 @pytest.fixture
@@ -66,109 +52,8 @@ def photos(tmp_path: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-class Server:
-    """`bakeoff web` as a process, which can be killed and started again at the same address."""
-
-    def __init__(self, folder: Path) -> None:
-        with bind_port("127.0.0.1", 0, range(0)) as place:
-            self.port = place.getsockname()[1]
-        self.folder, self.address = folder, f"http://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "bakeoff", "web", "--no-token", "--port", str(self.port)]
-        self.process = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL)
-        end = time.monotonic() + 60
-        while True:
-            try:
-                with urllib.request.urlopen(f"{self.address}/photos", timeout=10):
-                    return
-            except OSError:
-                assert time.monotonic() < end and self.process.poll() is None, "bakeoff web does not start"
-                time.sleep(0.2)
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def frame(self, name: str) -> Any:
-        with urllib.request.urlopen(f"{self.address}/labels/photos/frame?name={name}") as answer:
-            return json.load(answer)
-
-    def boxes(self, name: str) -> list[tuple[str, list[int]]]:
-        rows = self.frame(name)["boxes"]
-        return [(row["label"], [round(row[side]) for side in ("xmin", "ymin", "xmax", "ymax")]) for row in rows]
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[Server]:
-    server = Server(folder)
-    try:
-        yield server
-    finally:
-        server.kill()
-
-
-class Person:
-    """Who labels in a browser, and what that took."""
-
-    def __init__(self, page: Any, server: Server) -> None:
-        self.page, self.server, self.keys, self.drags, self.clicks = page, server, 0, 0, 0
-
-    async def open(self, path: str) -> None:
-        await self.page.call("Page.navigate", url=f"{self.server.address}{path}")
-        await self.page.wait_for("document.readyState === 'complete' && !!document.querySelector('h1')")
-
-    async def click(self, element: str) -> None:
-        await self.page.click(element)
-        self.clicks += 1
-
-    async def press(self, key: str, code: int, modifiers: int = 0) -> None:
-        await self.page.press(key, code, modifiers)
-        self.keys += 1
-
-    async def place(self, x: float, y: float) -> tuple[float, float]:
-        """Return where a pixel of the photo is on the screen."""
-        left, top, zoom = await self.page.wait_for(
-            "(() => { const c = document.getElementById('canvas'), r = c.getBoundingClientRect(); if (!c.dataset.view)"
-            " return null; const [zoom, x, y] = JSON.parse(c.dataset.view); return [r.left + x, r.top + y, zoom]; })()"
-        )
-        return left + x * zoom, top + y * zoom
-
-    async def drag(self, x1: float, y1: float, x2: float, y2: float, modifiers: int = 0) -> None:
-        start, end = await self.place(x1, y1), await self.place(x2, y2)
-        await self.page.mouse("mousePressed", *start, modifiers)
-        for share in (0.3, 0.7, 1.0):
-            x, y = (one + share * (other - one) for one, other in zip(start, end, strict=True))
-            await self.page.mouse("mouseMoved", x, y, modifiers)
-        await self.page.mouse("mouseReleased", *end, modifiers)
-        self.drags += 1
-        await asyncio.sleep(0.3)
-
-    async def touch(self, kind: str, *points: tuple[float, float]) -> None:
-        fingers = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
-        await self.page.call("Input.dispatchTouchEvent", type=kind, touchPoints=fingers)
-
-    async def frame(self) -> str:
-        return await self.page.see("document.getElementById('canvas').dataset.frame")
-
-    async def add_class(self, label: str) -> None:
-        await self.page.type_into("document.querySelector('#new-class input')", label)
-        await self.click("document.querySelector('#new-class button')")
-        await self.page.wait_for(f"document.getElementById('classes').innerText.includes('{label}')")
-
-    async def bring_in(self, photos: list[Path]) -> None:
-        """Choose photos on the page that the address itself leads to."""
-        await self.open("/")
-        assert await self.page.see("location.pathname") == "/photos"
-        await self.page.choose_files("#photos", *photos)
-        words = f"'{len(photos):,} of {len(photos):,} photos'"
-        await self.page.wait_for(f"document.getElementById('sent-words').textContent.startsWith({words})")
-        await self.page.wait_for("!document.getElementById('on').hidden")
-
-
-async def label_all(server: Server, photos: list[Path]) -> None:
-    async with browser().chromium(WIDTH, HEIGHT) as page:
+async def label_all(browser: ModuleType, server: Server, photos: list[Path]) -> None:
+    async with browser.chromium(WIDTH, HEIGHT) as page:
         person = Person(page, server)
         await person.bring_in(photos)
         assert await page.see("document.querySelectorAll('#tiles img').length") == PHOTOS
@@ -191,10 +76,10 @@ async def label_all(server: Server, photos: list[Path]) -> None:
 
 
 def test_forty_photos_without_labels_are_brought_in_and_labelled_by_what_is_visible(
-    workspace: Path, photos: list[Path]
+    browser: ModuleType, workspace: Path, photos: list[Path]
 ) -> None:
     with served(workspace) as server:
-        asyncio.run(label_all(server, photos))
+        asyncio.run(label_all(browser, server, photos))
     for number, file in enumerate(sorted((workspace / "data/raw/photos/annotations").iterdir())):
         name, size, [(left, top, right, bottom, label)] = read_voc(file.read_bytes())
         assert (name, size, label) == (f"IMG_{number:04d}.jpg", SIZE, "marker")
@@ -202,8 +87,8 @@ def test_forty_photos_without_labels_are_brought_in_and_labelled_by_what_is_visi
     assert number + 1 == PHOTOS
 
 
-async def edit(server: Server, photos: list[Path]) -> None:
-    async with browser().chromium(WIDTH, HEIGHT) as page:
+async def edit(browser: ModuleType, server: Server, photos: list[Path]) -> None:
+    async with browser.chromium(WIDTH, HEIGHT) as page:
         person = Person(page, server)
         await person.bring_in(photos[:3])
         await person.open("/labels/photos")
@@ -272,10 +157,10 @@ async def by_touch(person: Person, see: Any) -> None:
 
 
 def test_boxes_are_moved_resized_copied_deleted_and_undone_by_mouse_keys_and_touch(
-    workspace: Path, photos: list[Path]
+    browser: ModuleType, workspace: Path, photos: list[Path]
 ) -> None:
     with served(workspace) as server:
-        asyncio.run(edit(server, photos))
+        asyncio.run(edit(browser, server, photos))
 
 
 async def kill_later(server: Server, seconds: float) -> None:
@@ -283,8 +168,8 @@ async def kill_later(server: Server, seconds: float) -> None:
     server.kill()
 
 
-async def kill_while_drawing(server: Server, photos: list[Path], times: int) -> None:
-    async with browser().chromium(WIDTH, HEIGHT) as page:
+async def kill_while_drawing(browser: ModuleType, server: Server, photos: list[Path], times: int) -> None:
+    async with browser.chromium(WIDTH, HEIGHT) as page:
         person, moments = Person(page, server), np.random.default_rng()
         await person.bring_in(photos[:times])
         await person.open("/labels/photos")
@@ -306,13 +191,15 @@ async def kill_while_drawing(server: Server, photos: list[Path], times: int) -> 
         assert await page.see("Object.keys(localStorage).filter(key => key.startsWith('bakeoff-draft')).length") == 0
 
 
-def test_no_box_is_lost_when_the_server_is_killed_and_the_tab_is_closed(workspace: Path, photos: list[Path]) -> None:
+def test_no_box_is_lost_when_the_server_is_killed_and_the_tab_is_closed(
+    browser: ModuleType, workspace: Path, photos: list[Path]
+) -> None:
     with served(workspace) as server:
-        asyncio.run(kill_while_drawing(server, photos, KILLS))
+        asyncio.run(kill_while_drawing(browser, server, photos, KILLS))
 
 
-async def break_off(server: Server, photos: list[Path]) -> None:
-    async with browser().chromium(WIDTH, HEIGHT) as page:
+async def break_off(browser: ModuleType, server: Server, photos: list[Path]) -> None:
+    async with browser.chromium(WIDTH, HEIGHT) as page:
         person = Person(page, server)
         await person.open("/photos")
         await page.choose_files("#photos", *photos)
@@ -332,8 +219,10 @@ async def break_off(server: Server, photos: list[Path]) -> None:
         assert await page.see("window.sent") <= PHOTOS - here
 
 
-def test_photos_that_came_before_a_kill_are_not_sent_again(workspace: Path, photos: list[Path]) -> None:
+def test_photos_that_came_before_a_kill_are_not_sent_again(
+    browser: ModuleType, workspace: Path, photos: list[Path]
+) -> None:
     with served(workspace) as server:
-        asyncio.run(break_off(server, photos))
+        asyncio.run(break_off(browser, server, photos))
     images = sorted((workspace / "data/raw/photos/images").iterdir())
     assert [path.name for path in images] == [path.name for path in photos]

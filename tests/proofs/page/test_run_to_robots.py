@@ -7,49 +7,30 @@ One training of two steps serves all. PICTURES=FOLDER draws each screen at 400 a
 
 import asyncio
 import hashlib
-import importlib
-import os
 import shutil
 import subprocess
 import sys
 import time
-import urllib.request
-import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from bakeoff.export.photonvision import BACKENDS, unpacked
-from bakeoff.foundation.machine import bind_port
-from bakeoff.inference.device.device_check import check_file
-from bakeoff.inference.predict.light_runtime import Small
-from support.imports import ROOT
+from proofs.page.person import HEIGHT, WIDTH, Person, Server, load_browser, served
+from proofs.page.robot_zips import read_zip, take_zip
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")]
 # All that one network fits and that need no program of a maker; the file for an Orange Pi needs Rockchip's.
 ROBOTS = ("limelight_coral", "photonvision_rubik", "ftc_sdk", "raspberry_pi", "oak")
 PHOTOS, SIZE, SECONDS = 16, (320, 240), 900
-WIDTH, HEIGHT = 1280, 900
-PICTURES = Path(os.environ["PICTURES"]).resolve() if "PICTURES" in os.environ else None
 TRAINING = (
     "model=point_nano", "train.steps=2", "train.batch_size=2", "train.validate_every_epochs=null",
     "train.validate_every_steps=2", "lr.warmup_steps=0",
     "export=saved_model", "export.max_drop=1", "export.sample=2", "export.representative_examples=4",
     "export.latency_calls=1", "evaluate.interval_samples=100",
 )  # fmt: skip
-
-
-def load_browser(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / "docs/images")
-    browser = importlib.import_module("browser")
-    monkeypatch.setattr(browser, "SECONDS", SECONDS)
-    return browser
 
 
 @pytest.fixture
@@ -99,96 +80,25 @@ def draw_photos(folder: Path) -> None:
         (folder / f"annotations/IMG_{number:04d}.xml").write_text(text, encoding="utf-8")
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    with bind_port("127.0.0.1", 0, range(0)) as place:
-        port = place.getsockname()[1]
-    command = [sys.executable, "-m", "bakeoff", "web", "--no-token", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
-    end = time.monotonic() + 120
-    try:
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/photos", timeout=30).close()
-                break
-            except OSError:
-                assert time.monotonic() < end and process.poll() is None, "bakeoff web does not start"
-                time.sleep(0.3)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-class Person:
-    """Who clicks in a browser."""
-
-    def __init__(self, page: Any) -> None:
-        self.page, self.clicks = page, 0
-
-    async def click(self, element: str) -> None:
-        await self.page.wait_for(f"!!{element}")
-        await self.page.click(element)
-        self.clicks += 1
-
-    async def click_link(self, words: str, inside: str = "document") -> None:
-        links = f"[...{inside}.querySelectorAll('a, button')]"
-        await self.click(f"{links}.find(one => one.textContent.trim() === {words!r} && one.offsetParent)")
-
-    async def arrive(self, path: str) -> None:
-        await self.page.wait_for(f"location.pathname === {path!r} && document.readyState === 'complete'")
-
-    async def shoot(self, name: str) -> None:
-        if PICTURES is None:
-            return
-        PICTURES.mkdir(parents=True, exist_ok=True)
-        for width in (400, 1280):
-            for scheme in ("light", "dark"):
-                media = [{"name": "prefers-color-scheme", "value": scheme}]
-                await self.page.call("Emulation.setEmulatedMedia", features=media)
-                await self._resize(width, HEIGHT)
-                height = min(4000, await self.page.see("document.documentElement.scrollHeight"))
-                assert await self.page.see("document.documentElement.scrollWidth") <= width
-                await self._resize(width, height)
-                await asyncio.sleep(0.5)
-                image = await self.page.picture(x=0, y=0, width=width, height=height)
-                image.save(PICTURES / f"{name}-{width}-{scheme}.png")
-        await self._resize(WIDTH, HEIGHT)
-
-    async def _resize(self, width: int, height: int) -> None:
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        await self.page.call("Emulation.setDeviceMetricsOverride", **size)
-
-
-async def walk(browser: ModuleType, address: str, folder: Path, downloads: Path) -> dict[str, Path]:
+async def walk(browser: ModuleType, server: Server, downloads: Path) -> dict[str, Path]:
     zips: dict[str, Path] = {}
     async with browser.chromium(WIDTH, HEIGHT) as page:
         await page.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(downloads))
-        person, began = Person(page), time.monotonic()
-        await page.call("Page.navigate", url=f"{address}/")
+        person, began = Person(page, server), time.monotonic()
+        await person.open("/")
         await person.arrive("/robot")  # the next step: the model is there
-        await person.click_link("Look at it first")
+        await person.click_words("Look at it first")
         await page.wait_for("document.querySelectorAll('#words p').length >= 3")
         words = await page.see("document.getElementById('words').innerText")
         print(words)
         assert "marker" in words and "Too few photos to be sure" in words
-        await try_scores(person, folder)
+        await try_scores(person, server.folder)
         await person.shoot("run")
-        await person.click_link("Take it along")
+        await person.click_words("Take it along")
         await person.arrive("/robot")
         await person.shoot("robot")
         for robot in ROBOTS:
-            card = f"document.getElementById({robot!r})"
-            await page.wait_for(f"!!{card}")
-            await person.click_link("Make the file", card)
-            await page.wait_for("location.pathname.startsWith('/activity/')")
-            await page.wait_for("!!document.querySelector('#errand .errand-done, #errand .errand-failed')")
-            log = await page.see("document.querySelector('#errand .log').textContent")
-            assert await page.see("!!document.querySelector('#errand .errand-done')"), log
-            await person.click_link("Continue")
-            await person.arrive("/robot")
-            await person.click_link("Download the zip", card)
-            zips[robot] = await wait_for_zip(downloads, robot)
+            zips[robot] = await take_zip(person, robot, downloads)
         await person.shoot("robot-done")
         print(f"from a finished run to {len(zips)} zips: {person.clicks} clicks, {time.monotonic() - began:.0f} s")
     return zips
@@ -208,17 +118,8 @@ async def try_scores(person: Person, folder: Path) -> None:
     await page.wait_for("document.getElementById('photo-name').textContent === 'IMG_0003.jpg'")
     answered = await page.see("document.getElementById('at-score').innerText")
     assert "box" in answered, answered
-    await person.click_link("Validation photos")
+    await person.click_words("Validation photos")
     await page.wait_for("document.getElementById('photo-name').textContent !== 'IMG_0003.jpg'")
-
-
-async def wait_for_zip(downloads: Path, robot: str) -> Path:
-    end = time.monotonic() + 120
-    while True:
-        if found := list(downloads.glob(f"{robot}-*.zip")):
-            return found[0]
-        assert time.monotonic() < end, [path.name for path in downloads.iterdir()]
-        await asyncio.sleep(0.3)
 
 
 def digest(folder: Path) -> dict[str, str]:
@@ -228,35 +129,15 @@ def digest(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in names if path.is_file()}
 
 
-@contextmanager
-def open_model(file: Path, robot: str) -> Iterator[Path]:
-    """Give the model, which for PhotonVision is in an archive."""
-    if robot not in BACKENDS:
-        yield file
-        return
-    with unpacked(file, robot) as (model, _):
-        yield model
-
-
 def test_a_finished_run_reaches_five_robots_by_what_is_visible(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    browser, downloads, before = load_browser(monkeypatch), tmp_path / "downloads", digest(workspace)
+    browser, downloads, before = load_browser(monkeypatch, SECONDS), tmp_path / "downloads", digest(workspace)
     downloads.mkdir()
-    with served(workspace) as address:
-        zips = asyncio.run(walk(browser, address, workspace, downloads))
+    with served(workspace) as server:
+        zips = asyncio.run(walk(browser, server, downloads))
     assert digest(workspace) == before
     assert [*zips] == [*ROBOTS]
     photo = np.asarray(Image.open(workspace / "data/raw/gym/images/IMG_0000.jpg").convert("RGB"))
     for robot, file in zips.items():
-        with zipfile.ZipFile(file) as archive:
-            archive.extractall(tmp_path / robot)
-        [folder] = (tmp_path / robot).iterdir()
-        names = {path.name for path in folder.iterdir()}
-        [model] = names - {"labels.txt", "README.html", "reader.py"}
-        print(robot, model, *check_file(folder / model, robot), sep="\n  ")
-        with open_model(folder / model, robot) as file:
-            reader = Small(file)
-            answer = reader.answer(photo)
-        assert reader.labels == ("marker",) and answer["boxes"].shape[1:] == (4,)
-        assert len(answer["boxes"]) == len(answer["scores"]) == len(answer["classes"])
+        read_zip(file, robot, tmp_path, photo, ("marker",))
