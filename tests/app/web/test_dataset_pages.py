@@ -144,7 +144,7 @@ def test_more_than_was_announced_and_more_than_is_taken_are_refused(
     full = shutil._ntuple_diskusage(100, 100, 0)
     monkeypatch.setattr(uploads.shutil, "disk_usage", lambda path: full)
     code, tree = send(page, "a.zip", b"1", 0, 1)
-    assert code == 400 and missing_in(tree["problem"], "no space", "a.zip") == []
+    assert code == 507 and missing_in(tree["problem"], "no space", "a.zip") == []
     assert not [path for path in folder.rglob("*") if path.is_file()]
 
 

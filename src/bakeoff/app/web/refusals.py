@@ -1,8 +1,8 @@
-"""What the page refuses, by the code of its answer: 404, 409, 503 or 400."""
+"""What the page refuses, by the code of its answer: 404, 409, 503, 507 or 400."""
 
 from typing import Any
 
-from bakeoff.foundation.errors import BakeoffError, DataError
+from bakeoff.foundation.errors import BakeoffError, DataError, WorkspaceError
 
 
 class NotFound(DataError):
@@ -15,6 +15,10 @@ class BadRequest(BakeoffError):
 
 class Busy(BakeoffError):
     """Others ask for the same at this moment."""
+
+
+class NoRoom(WorkspaceError):
+    """The disk has too little room for it."""
 
 
 class Conflict(BakeoffError):

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from bakeoff.app.web.refusals import BadRequest, Busy, Conflict, NotFound
+from bakeoff.app.web.refusals import BadRequest, Busy, Conflict, NoRoom, NotFound
 from bakeoff.app.web.work_steps import list_steps
 from bakeoff.foundation.errors import name_fault
 from bakeoff.foundation.html import template
@@ -89,7 +89,7 @@ def text_of(tree: Mapping[str, Any], key: str, default: str = "") -> str:
 
 async def show_problem(request: Request, error: Exception) -> Response:
     """Return a message about what is wrong."""
-    codes = {NotFound: 404, Conflict: 409, Busy: 503}
+    codes = {NotFound: 404, Conflict: 409, Busy: 503, NoRoom: 507}
     code = next((code for kind, code in codes.items() if isinstance(error, kind)), 400)
     return _tell(request, str(error), code, error.tree if isinstance(error, Conflict) else {})
 

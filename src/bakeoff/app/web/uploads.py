@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bakeoff.app.web.refusals import BadRequest, Conflict
+from bakeoff.app.web.refusals import BadRequest, Conflict, NoRoom
 from bakeoff.app.web.responses import plain
 from bakeoff.app.web.safe_paths import own_folder, require_inside
-from bakeoff.foundation.errors import DataError, WorkspaceError, is_disk_full
+from bakeoff.foundation.errors import DataError, is_disk_full
 from bakeoff.importing.datasets.copying import KEPT_FREE
 
 KEY = re.compile(r"[a-z0-9-]{8,64}")
@@ -122,7 +122,7 @@ def _require_room(folder: Path, file: Path, size: int, *, is_first: bool) -> Non
     root.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(root).free
     if size - _size_here(file) + KEPT_FREE > free:
-        raise WorkspaceError(
+        raise NoRoom(
             f"no space left on the disk: {name} needs {size / 1e9:,.2f} GB, {free / 1e9:,.2f} GB are free; free some"
         )
 

@@ -1,6 +1,6 @@
 // Photos one by one into a set, each shown as soon as it is there; zips, films and folders with labels as a whole.
 import { ask, makeKey, once, say } from './page_actions.js';
-import { convert, digestOf, filesOf, keyOf, send } from './upload.js';
+import { canRead, convert, digestOf, filesOf, insist, keyOf, send } from './upload.js';
 
 const AT_ONCE = 3; // photos on their way; two cores decode
 const ASKED = 200; // files of which the server is asked at once whether it has them
@@ -8,6 +8,7 @@ const IMAGE = /\.(jpe?g|jpe|jfif|png|gif|bmp|webp|tiff?|mpo|ppm|pgm|hei[cf]|avif
 const LABELS = /\.(xml|json|txt|csv|ya?ml|tfrecord|record)$/i;
 const get = id => document.getElementById(id);
 const bring = get('bring'), called = get('called'), words = get('sent-words'), bar = get('sent');
+const NO_ROOM = 507; // the server's answer where its disk is full
 let isNamed = false; // by the person
 
 const count = (number, one, many = `${one}s`) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
@@ -45,7 +46,11 @@ async function importWhole(files, name) {
       bar.value = (before + offset) / total;
       words.textContent = `${name}: ${Math.round(100 * bar.value)} % of ${(total / 1e6).toFixed(1)} MB`;
     };
-    if (!await send(key, file, path, tell)) return;
+    const refusal = await insist(asks => send(asks, key, file, path, tell));
+    if (refusal) {
+      say(refusal.refused.problem);
+      return;
+    }
     done += file.size;
   }
   await importSent(key, name);
@@ -58,7 +63,8 @@ async function importSent(key, name) {
 }
 
 async function takePhotos(files) {
-  const set = called.value.trim(), counts = { new: 0, here: 0, marked: 0, wrong: 0 };
+  const set = called.value.trim(), counts = { new: 0, here: 0, marked: 0, wrong: 0 }, rest = [], unread = [];
+  let full = null; // what the server says where its disk is full
   const show = () => {
     const done = counts.new + counts.here + counts.wrong;
     bar.value = done / files.length;
@@ -73,19 +79,35 @@ async function takePhotos(files) {
     for (let first = 0; first < files.length; first += ASKED) {
       const part = files.slice(first, first + ASKED), known = await findKnown(set, part);
       if (known === null) return;
+      if (full) {
+        rest.push(...part.filter((one, number) => !known.has(number)));
+        continue;
+      }
       counts.here += known.size;
       const queue = part.filter((one, number) => !known.has(number));
       show();
       await Promise.all(Array.from({ length: AT_ONCE }, async () => {
         for (let one = queue.shift(); one; one = queue.shift()) {
-          await takeOne(set, one, counts);
+          const refusal = await takeOne(set, one, counts);
+          if (refusal?.code === NO_ROOM) {
+            full = refusal.refused;
+            rest.push(one, ...queue.splice(0));
+            return;
+          }
+          if (refusal?.refused.remedy === 'convert') unread.push({ ...one, problem: refusal.refused.problem });
+          else if (refusal) addTrouble(`${refusal.refused.problem} `, remedies(set, one, refusal.refused.remedy));
+          counts.wrong += refusal ? 1 : 0;
           show();
         }
       }));
     }
+    if (full) addTrouble(`${count(rest.length, 'photo')} did not come: ${full.problem} `, [['Send the rest', () => { takePhotos(rest); }]]);
+    if (unread.length) await offerJpegs(unread);
   } finally {
     removeEventListener('beforeunload', warn);
   }
+  get('marked').href = `/photos/${encodeURIComponent(set)}?marked=yes`;
+  get('marked').hidden = !counts.marked;
   get('on').href = `/labels/${encodeURIComponent(set)}`;
   get('on').hidden = !(counts.new + counts.here);
   if (!get('on').hidden) bring.querySelector('label.main')?.classList.remove('main'); // the next step is the prominent one
@@ -97,41 +119,48 @@ const warn = event => event.preventDefault();
 async function findKnown(set, files) {
   const described = [];
   for (const { file } of files) described.push({ name: file.name, size: file.size, digest: await digestOf(file) });
-  const answer = await ask('/photos/known', { json: { set, files: described } });
-  return answer && new Set(answer.known);
+  const answer = await insist(asks => asks('/photos/known', { json: { set, files: described } }));
+  if (answer.refused) say(answer.refused.problem);
+  return answer.tree && new Set(answer.tree.known);
 }
 
+// Returns the answer that refuses a photo, or null. After a break all of it is done anew: what is there already is
+// found by its digest.
 async function takeOne(set, { file, path }, counts) {
   const key = keyOf([{ file, path }]);
-  if (!await send(key, file, file.name)) {
-    counts.wrong += 1;
-    addTrouble(`${file.name}: did not come through. `, [['Send it again', () => takePhotos([{ file, path }])]]);
-    return;
-  }
-  let refused = null;
-  const answer = await ask('/photos/take', { json: { set, upload: key, file: file.name }, refused: tree => { refused = tree; } });
-  if (answer) {
-    counts[answer.new ? 'new' : 'here'] += 1;
-    if (answer.new && answer.marks.length) counts.marked += 1;
-    if (answer.new) addTile(set, answer);
-    return;
-  }
-  say('');
-  counts.wrong += 1;
-  addTrouble(`${refused?.problem ?? `${file.name}: the server did not answer.`} `, remedies(set, file, key, refused?.remedy));
+  const answer = await insist(async asks => await send(asks, key, file, file.name)
+    ?? asks('/photos/take', { json: { set, upload: key, file: file.name } }));
+  if (answer.refused) return answer;
+  counts[answer.tree.new ? 'new' : 'here'] += 1;
+  if (answer.tree.new && answer.tree.marks.length) counts.marked += 1;
+  if (answer.tree.new) addTile(set, answer.tree);
+  return null;
 }
 
-function remedies(set, file, key, remedy) {
-  const json = { upload: key, file: file.name };
+// Photos that must be JPEGs first: this browser makes them, if it can read the first one.
+async function offerJpegs(unread) {
+  const [{ file, problem }] = unread, others = unread.length - 1;
+  const which = others ? `${problem} The same goes for ${others.toLocaleString('en')} more. ` : `${problem} `;
+  if (!await canRead(file)) {
+    addTrouble(`${which}This browser cannot read ${others ? 'them' : 'it'}: choose the photos on the iPhone itself, which then sends JPEGs, or save them as JPEG first. `, [
+      ['Choose JPEGs', () => { get('jpeg').click(); return true; }],
+    ]);
+    return;
+  }
+  addTrouble(which, [[`Convert ${others ? 'them' : 'it'} here`, async () => {
+    const made = [];
+    for (const one of unread) {
+      const jpeg = await convert(one.file).catch(() => null);
+      if (jpeg) made.push({ file: jpeg, path: jpeg.name });
+      else addTrouble(`${one.file.name}: this browser cannot read it. `, [['Choose another', () => { get('photos').click(); return true; }]]);
+    }
+    takePhotos(made);
+  }]]);
+}
+
+function remedies(set, { file, path }, remedy) {
+  const key = keyOf([{ file, path }]), json = { upload: key, file: file.name };
   return {
-    convert: [['Convert it here', async () => {
-      const made = await convert(file).catch(() => null);
-      if (made) await takePhotos([{ file: made, path: made.name }]);
-      else addTrouble(`${file.name}: this browser cannot read it either. An iPhone makes a JPEG of it if it is asked for one; elsewhere save it as JPEG first. `, [
-        ['Choose it as JPEG', () => { get('jpeg').click(); return true; }],
-      ]);
-      return true;
-    }]],
     film: [['Take pictures out of it', async () => {
       const named = await ask('/photos/film', { json });
       if (named) await importSent(key, named.file);

@@ -3,21 +3,49 @@ import { ask, say } from './page_actions.js';
 
 const PIECE = 8 * 2 ** 20;
 
-// Returns whether all of it has come. `tell` gets how many bytes are there.
-export async function send(key, file, name, tell = () => {}) {
+const SECONDS_BETWEEN_TRIES = 2;
+
+// Does some work until the server answers: a phone sleeps, a network breaks off, a server begins anew. `work` gets an
+// `ask` that throws where there is no answer, and returns { tree, refused, code }.
+export async function insist(work) {
+  for (;;) {
+    try {
+      return await work(askOnce);
+    } catch (error) {
+      if (error !== NO_ANSWER) throw error;
+    }
+    say('The connection is gone. The rest follows by itself when it is back; keep this page open.');
+    await new Promise(done => {
+      setTimeout(done, 1000 * SECONDS_BETWEEN_TRIES);
+      addEventListener('online', done, { once: true });
+    });
+  }
+}
+
+const NO_ANSWER = Symbol('no answer');
+
+async function askOnce(address, options) {
+  let refusal = null;
+  const tree = await ask(address, { ...options, refused: (refused, code) => { refusal = { refused, code }; } });
+  if (!tree && !refusal) throw NO_ANSWER;
+  if (refusal) say(''); // whoever asks says it in its place
+  return { tree, refused: null, code: 200, ...refusal };
+}
+
+// Sends a file; returns why the server does not take it, or null. `tell` gets how many bytes are there.
+export async function send(asks, key, file, name, tell = () => {}) {
   const address = `/uploads/${key}/${name.split('/').map(encodeURIComponent).join('/')}`;
   let offset = 0;
   do {
-    let moved = null;
-    const answer = await ask(`${address}?offset=${offset}&size=${file.size}`, {
-      method: 'PUT', body: file.slice(offset, offset + PIECE), refused: tree => { moved = tree.offset ?? null; },
+    const answer = await asks(`${address}?offset=${offset}&size=${file.size}`, {
+      method: 'PUT', body: file.slice(offset, offset + PIECE),
     });
-    if (!answer && moved === null) return false;
-    if (!answer) say('');
-    offset = answer ? answer.offset : moved;
+    const { offset: here } = answer.tree ?? answer.refused;
+    if (here === undefined) return answer;
+    offset = here;
     tell(offset);
   } while (offset < file.size);
-  return true;
+  return null;
 }
 
 // The same files have the same key, so that sending them again resumes where it broke off.
@@ -54,6 +82,9 @@ export async function filesOf(transfer) {
   for (const entry of [...transfer.items].map(item => item.webkitGetAsEntry?.()).filter(Boolean)) await walk(entry);
   return found;
 }
+
+// Whether this browser can show a file as a picture.
+export const canRead = file => createImageBitmap(file, { resizeWidth: 1, resizeHeight: 1 }).then(() => true, () => false);
 
 // Another picture of the same: as a JPEG of at most so many pixels, if this browser can read the file.
 export async function convert(file, most = 4096) {
