@@ -166,7 +166,7 @@ class Walk:
 
     async def train(self) -> str:
         """Make a dataset of the frames, and start a training; return the run's address once it takes steps."""
-        await self.page.click("document.getElementById('dataset')")
+        await self.page.click("document.getElementById('train')")
         await self.page.wait_for("location.pathname === '/train'")
         await self.page.click("document.querySelector('#train details:not([open]) summary')")
         await self.fill("document.getElementById('f-steps')", "-5")

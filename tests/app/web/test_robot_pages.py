@@ -10,9 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bakeoff.app.web import background_commands
+from bakeoff.app.web import background_commands, robot_pages
 from bakeoff.app.web.robot_sketch import SKETCHES, draw_sketch
 from bakeoff.app.web.robots import ROBOTS
+from bakeoff.app.web.training_progress import RunSource
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.inference.device.run_export import EXPORTS
 from support.asking import Page
@@ -138,3 +139,15 @@ def test_each_robot_has_a_sketch_whose_words_those_hear_who_do_not_see() -> None
         for box in drawing.iter("rect"):
             assert float(box.get("x")) + float(box.get("width")) <= 560
             assert float(box.get("y")) + float(box.get("height")) <= 250
+
+
+def test_a_robot_whose_compiler_needs_more_photos_is_grey_and_leads_to_photos(
+    page: Page, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(robot_pages, "find_source", lambda run: RunSource(examples=32))
+    text = page.get("/robot").text
+    card = text[text.index('id="hailo8l"') :].partition("</li>")[0]
+    assert missing_in(card, "64 photos", "32", 'href="/photos"') == [] and "data-post" not in card
+    assert 'data-post="' in text[text.index('id="oak"') :].partition("</li>")[0]
+    answer = page.send(f"/runs/{NAME}/robots/hailo8", key="123456")
+    assert answer.code == 404 and missing_in(answer.tree["problem"], "64 photos", "32") == []

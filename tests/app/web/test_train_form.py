@@ -98,7 +98,14 @@ def test_params_yaml_chooses_the_data_and_keeps_the_rest(workspace: Path) -> Non
     assert text == "experiment: demo\ndata: {use: field}\nseed: 0\n"
 
 
+def run_git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], check=True, capture_output=True, text=True).stdout
+
+
 def test_data_that_jobs_would_lack_are_handed_to_dvc_and_git(workspace: Path) -> None:
+    run_git("init", "--quiet")
+    run_git("add", "conf")
+    run_git("-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "Begin")
     option = workspace / "conf/data/field.yaml"
     option.write_text("kind: pascal_voc\npath: data/raw/field\n", encoding="utf-8")
     built = ["dvc", "repro", "build_records"]
@@ -107,8 +114,6 @@ def test_data_that_jobs_would_lack_are_handed_to_dvc_and_git(workspace: Path) ->
     assert prepare("field") == [["dvc", "add", "data/raw/field"], ["git", "add", *added], built, new]
     (workspace / "data/raw/field.dvc").touch()
     assert prepare("field") == [["git", "add", "conf/data/field.yaml"], built, new]
-    for command in (["git", "init", "--quiet"], ["git", "add", "conf"]):
-        subprocess.run(command, cwd=workspace, check=True)
     (workspace / "conf/data/other.yaml").touch()
     made = f"stages:\n  code:\n    outs: [{CODE.as_posix()}]\n"
     (workspace / "dvc.yaml").write_text(made, encoding="utf-8")
@@ -117,8 +122,30 @@ def test_data_that_jobs_would_lack_are_handed_to_dvc_and_git(workspace: Path) ->
     (workspace / "models").mkdir()
     for file in new[2:]:
         (workspace / file).touch()
-    subprocess.run(["git", "add", "--all"], cwd=workspace, check=True)
+    run_git("add", "--all")
     assert prepare("field") == [["git", "add", "conf/data/field.yaml"], built]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["user", "nobody"])
+def test_a_workspace_without_a_commit_gets_one_with_all_but_the_photos(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    """As `bakeoff init` leaves it."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    run_git("init", "--quiet")
+    run_git("config", "user.useConfigOnly", "true")
+    if is_known:
+        run_git("config", "user.name", "Ann")
+        run_git("config", "user.email", "ann@example.org")
+    (workspace / "conf/data/field.yaml").write_text("kind: pascal_voc\npath: data/raw/field\n", encoding="utf-8")
+    (workspace / "data/raw/other").mkdir()
+    (workspace / "data/raw/other/1.jpg").touch()
+    for command in prepare("field")[-2:]:
+        run_git(*command[1:])
+    names = run_git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
+    assert "params.yaml" in names and "conf/data/field.yaml" in names
+    assert not [name for name in names if name.startswith("data/raw")]
+    assert run_git("log", "--format=%an").strip() == ("Ann" if is_known else "bakeoff")
 
 
 def test_the_form_reserves_minutes_and_says_what_is_left(page: Page, workspace: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_training_is_one_row_and_one_page_from_the_click_on(page: Page, folder
     dequeue(JOB)  # its turn has come, and nothing is trained yet
     files = JobFiles(queued(state=JobState.RUNNING).folder, 1)
     with FileLock(workspace.queue() / "lock"):
-        assert (only_row().state, only_row().doing) == ("PREPARING", "preparing")
+        assert (only_row().state, only_row().doing) == ("PREPARING", "about to begin")
     assert (only_row().state, only_row().doing) == ("FAILED", "cut short")  # nobody runs the queue any more
     files.process.write_text(json.dumps(asdict(Process.current())), encoding="utf-8")
     for stage, words in (("render_config", "checking settings"), ("train", "loading the network")):
@@ -112,10 +112,43 @@ def test_a_start_that_fails_says_why_and_leads_back(page: Page, folder: Path) ->
     begin_errand("$ dvc repro build_records\nbuild_records: field: no labels\n", code=2)
     row = only_row()
     assert (row.state, row.doing, row.remark) == ("FAILED", "", "build_records: field: no labels")
-    assert missing_in(page.get(f"/runs/{ERRAND}").text, "no labels", f"/activity/{ERRAND}", "Try again") == []
+    assert missing_in(page.get(f"/runs/{ERRAND}").text, "no labels", "Try again", f"/activity/{ERRAND}") == []
 
 
-def test_evaluating_and_exporting_are_named_until_the_files_are_there(folder: Path) -> None:
+def test_try_again_begins_the_same_commands_and_stays_one_row(
+    page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background_commands, "_start", lambda folder: None)
+    begin_errand("$ dvc repro build_records\nbuild_records: field: no labels\n", code=2)
+    answer = page.send(f"/runs/{ERRAND}/act", what="again", key="123456")
+    new, old = background_commands.list_recent()
+    assert answer.tree["goto"] == f"/runs/{new.id}" and (new.commands, new.title) == (old.commands, old.title)
+    assert (only_row().id, only_row().state) == (new.id, "PREPARING")
+    assert page.send(f"/runs/{new.id}/act", what="again", key="123457").code == 400  # it is under way
+    assert page.send(f"/runs/{new.id}/act", what="stop", key="123457").code == 400  # it has no run yet
+
+
+def test_what_a_kill_left_in_the_queue_has_a_button_that_runs_the_queue(
+    page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(background_commands, "begin_queue", lambda: begun.append("queue"))
+    begin_errand(f"$ bakeoff queue add\n{ID}: 1 in the queue; `bakeoff queue start` runs it\n", code=0)
+    add_sweep(queued())
+    assert missing_in(page.get(f"/runs/{ERRAND}").text, "Run the queue") == []
+    with FileLock(workspace.queue() / "lock"):
+        assert "Run the queue" not in page.get(f"/runs/{ERRAND}").text
+    dequeue(JOB)
+    manifest = queued(state=JobState.RUNNING)
+    run = made(folder / ".bakeoff/runs", "a" * 16, State.SUCCEEDED, experiment=JOB, run_id=RUN_ID, process=NOBODY)
+    JobFiles(manifest.folder, 1).process.write_text(json.dumps(asdict(NOBODY)), encoding="utf-8")
+    assert (only_row().state, only_row().doing) == ("STOPPED", "trained; its evaluation and its files are missing")
+    assert missing_in(page.get(f"/runs/{run.name}").text, "Run the queue") == []
+    assert page.send(f"/runs/{run.name}/act", what="queue", key="123456").tree == {"goto": f"/runs/{run.name}"}
+    assert begun == ["queue"]
+
+
+def test_evaluating_and_exporting_are_named_until_the_files_are_there(page: Page, folder: Path) -> None:
     manifest = queued(state=JobState.RUNNING)
     made(folder / ".bakeoff/runs", "a" * 16, State.SUCCEEDED, experiment=JOB, run_id=RUN_ID, process=NOBODY)
     files = JobFiles(manifest.folder, 1)
@@ -127,7 +160,10 @@ def test_evaluating_and_exporting_are_named_until_the_files_are_there(folder: Pa
         row = only_row()
         assert (row.state, row.doing, row.is_live, row.trains) == ("RUNNING", words, True, False)
     files.process.write_text(json.dumps(asdict(NOBODY)), encoding="utf-8")  # the job was killed
-    assert (only_row().state, only_row().doing) == ("SUCCEEDED", "done")
+    assert only_row().state == "STOPPED"
+    assert missing_in(page.get(f"/runs/{'a' * 16}").text, "its evaluation and its files are missing", "Resume") == []
+    with FileLock(workspace.queue() / "lock"):
+        assert (only_row().state, only_row().doing) == ("SUCCEEDED", "done")  # whoever runs the queue will see to it
     files.process.write_text(json.dumps(asdict(Process.current())), encoding="utf-8")
     queued(state=JobState.DONE)
     assert (only_row().state, only_row().doing) == ("SUCCEEDED", "done")

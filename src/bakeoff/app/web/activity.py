@@ -1,5 +1,7 @@
 """What the page has done: the commands of errands, how they stand and what they printed."""
 
+from collections.abc import Sequence
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -8,6 +10,8 @@ from bakeoff.app.web import background_commands
 from bakeoff.app.web.background_commands import BackgroundCommand
 from bakeoff.app.web.refusals import NotFound
 from bakeoff.app.web.responses import plain, show_page
+from bakeoff.app.web.work_steps import list_steps
+from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.foundation.html import template
 
 SHOWN = 3  # on every page
@@ -25,18 +29,18 @@ def answer_with(errand: BackgroundCommand) -> Response:
     return JSONResponse({"errand": errand.id, "goto": f"/activity/{errand.id}"})
 
 
-def strip_parts() -> dict[str, str]:
-    """Return the last errands, as every page shows them."""
+def common_parts(runs: Sequence[KnownRun] | None = None) -> dict[str, str]:
+    """Return what every page shows: how far each step is, and the last errands."""
+    errands = background_commands.list_recent(SHOWN)
     return {
-        "activity": str(
-            template.render("web_activity_strip.html.jinja", errands=background_commands.list_recent(SHOWN))
-        )
+        "steps": str(template.render("web_steps.html.jinja", steps=list_steps(runs), tab="")),
+        "activity": str(template.render("web_activity_strip.html.jinja", errands=errands)),
     }
 
 
 def errand_parts(name: str) -> dict[str, str]:
     errand = find_errand(name)
-    return strip_parts() | {"errand": str(template.render("web_errand_part.html.jinja", errand=errand))}
+    return common_parts() | {"errand": str(template.render("web_errand_part.html.jinja", errand=errand))}
 
 
 @plain

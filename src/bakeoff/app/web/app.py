@@ -140,7 +140,7 @@ async def send_events(request: Request) -> Response:
         "runs": runs.list_parts,
         "run": lambda: runs.run_parts(name),
         "errand": lambda: activity.errand_parts(name),
-        "activity": activity.strip_parts,
+        "activity": activity.common_parts,
     }
     if kind not in readers:
         raise BadRequest(f"of: must be one of {', '.join(readers)}")

@@ -29,7 +29,7 @@ from bakeoff.app.web.safe_paths import own_folder
 from bakeoff.experiments.runs.cleanup import is_held_file
 from bakeoff.experiments.sweep.sweep_manifest import LOCK
 from bakeoff.foundation import dvc, workspace
-from bakeoff.foundation.errors import DataError
+from bakeoff.foundation.errors import INTERRUPTED, DataError
 from bakeoff.foundation.files import read_json, write_whole
 
 KEY = re.compile(r"[A-Za-z0-9-]{6,64}")
@@ -49,13 +49,17 @@ class BackgroundCommand:
     title: str
     commands: tuple[tuple[str, ...], ...]
     began: float
-    state: str  # "runs", "done", "failed" or "cut short"
+    state: str  # "runs", "done", "stopped", "failed" or "cut short"
     notes: tuple[str, ...] = ()  # files that were written before
     after: str = ""  # the address that the page opens when it is done
 
     def is_of(self, key: str) -> bool:
         """Return whether this press of a button began the errand. A failed errand may begin again."""
         return self.id.endswith(f"-{key}") and self.state in ("runs", "done")
+
+    @property
+    def words(self) -> str:
+        return "under way" if self.state == "runs" else self.state
 
     @property
     def lines(self) -> list[str]:
@@ -148,7 +152,7 @@ def _state(folder: Path, tree: dict[str, Any]) -> str:
     code = read_json(folder / ENDED).get("code")
     if code is None:
         return "runs" if is_held else "cut short"
-    return "failed" if code else "done"
+    return {0: "done", INTERRUPTED: "stopped"}.get(code, "failed")  # "stopped": as the queue ends, whose training was
 
 
 def _start(folder: Path) -> None:

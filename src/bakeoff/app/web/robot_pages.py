@@ -17,6 +17,7 @@ from bakeoff.app.web.robot_zip import pack_for, read_own_device
 from bakeoff.app.web.robots import ROBOTS, Robot
 from bakeoff.app.web.run_rows import Row, make_row
 from bakeoff.app.web.runs import find_run
+from bakeoff.app.web.training_progress import find_source
 from bakeoff.app.web.work_steps import ROBOT
 from bakeoff.experiments.runs.list_runs import KnownRun, known_runs
 from bakeoff.experiments.runs.run_status import State
@@ -32,8 +33,13 @@ class RobotCard:
 
     robot: Robot
     obstacle: str  # why it cannot run the network; "" if it can
+    lack: str  # of photos that its maker's compiler needs; "" if there are enough
     has_file: bool
     errand: BackgroundCommand | None  # the last one that made its file
+
+    @property
+    def is_grey(self) -> bool:
+        return bool(self.obstacle or self.lack)
 
     @property
     def is_being_made(self) -> bool:
@@ -66,12 +72,19 @@ def list_cards(run: KnownRun) -> list[RobotCard]:
     network, device = _read_network(run), read_own_device(run)
     cards = [
         RobotCard(
-            robot, robot.find_obstacle(network) if network is not None else "",
+            robot, robot.find_obstacle(network) if network is not None else "", _find_lack(robot, run),
             robot.option == device or bool(find_export(run, robot.option)), errands.get(tuple(_command(run, robot))),
         )
         for robot in ROBOTS.values()
     ]  # fmt: skip
-    return sorted(cards, key=lambda card: (bool(card.obstacle), not card.has_file))
+    return sorted(cards, key=lambda card: (card.is_grey, not card.has_file))
+
+
+def _find_lack(robot: Robot, run: KnownRun) -> str:
+    examples = find_source(run).examples
+    if examples is None or examples >= robot.least_photos:
+        return ""
+    return f"needs a model that has learned from at least {robot.least_photos} photos, and this one had {examples}"
 
 
 def _read_network(run: KnownRun) -> Any:
@@ -93,6 +106,8 @@ def make_file(request: Request, tree: Tree) -> Response:
     network = _read_network(run)
     if network is not None and (obstacle := robot.find_obstacle(network)):
         raise NotFound(f"{robot.name} {obstacle}; train for it first")
+    if lack := _find_lack(robot, run):
+        raise NotFound(f"{robot.name} {lack}; label more photos, and train again")
     title = f"Make the file for {robot.name}"
     after = f"{ROBOT}?run={row.id}#{robot.option}"
     return answer_with(background_commands.begin(text_of(tree, "key"), title, [_command(run, robot)], after=after))

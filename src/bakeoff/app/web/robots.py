@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.app.web.network_options import list_networks
+from bakeoff.export import hailo
 from bakeoff.export.device_guides import GUIDES, Guide
 from bakeoff.export.devices import DEVICES, DeviceName
 
@@ -27,6 +28,11 @@ class Robot:
     def sizes(self) -> tuple[int, ...]:
         """Return the sides of its input in pixels; nothing: any."""
         return DEVICES[self.option].sizes
+
+    @property
+    def least_photos(self) -> int:
+        """Return how many photos a model must have learned from, for its maker's compiler to see enough of them."""
+        return hailo.LEAST if DEVICES[self.option].is_hailo else 0
 
     def find_obstacle(self, network: Any) -> str:
         """Return why it cannot run a network with these settings; empty: it can."""

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from bakeoff.app.web import background_commands
-from bakeoff.app.web.activity import answer_with, strip_parts
+from bakeoff.app.web.activity import answer_with, common_parts
 from bakeoff.app.web.background_commands import BackgroundCommand
 from bakeoff.app.web.downloads import sends_zip
 from bakeoff.app.web.refusals import NotFound
@@ -21,6 +21,8 @@ from bakeoff.app.web.safe_paths import require_file, require_inside
 from bakeoff.app.web.training_progress import (
     RESUME,
     Preparation,
+    QueueView,
+    find_job,
     find_manifest_of,
     is_start,
     sweep_of,
@@ -78,7 +80,7 @@ def list_parts() -> dict[str, str]:
     parts = {f"run-{row.id}": str(template.render("web_run_row.html.jinja", row=row)) for row in rows}
     order = " ".join(part for part in parts)
     budget = str(template.render("web_budget.html.jinja", accounts=list_accounts(runs)))
-    return {"order": order, **parts, "budget": budget, **strip_parts()}
+    return {"order": order, **parts, "budget": budget, **common_parts(runs)}
 
 
 def list_accounts(runs: Sequence[KnownRun] | None = None) -> list[Account]:
@@ -103,39 +105,47 @@ def lead_on(request: Request) -> Response:
 def run_parts(name: str) -> dict[str, str]:
     training = find_training(name)
     facts = _first_facts(training) if isinstance(training, Preparation) else _facts(training)
-    return {"run": str(template.render("web_run_part.html.jinja", **facts)), **strip_parts()}
+    names = {"run": "web_run_part.html.jinja", "run-head": "web_run_head.html.jinja"}
+    return {**{part: str(template.render(file, **facts)) for part, file in names.items()}, **common_parts()}
 
 
 def _first_facts(training: Preparation) -> dict[str, Any]:
     """Return the same of a training that has no run yet."""
     return {
-        "row": make_first_row(training), "errand": training.errand, "memory": "", "estimate": None, "curves": [],
-        "sheets": [], "can_resume": False, "has_ended": False, "report": False, "is_judged": False,
+        "title": "A new training", "row": make_first_row(training), "errand": training.errand, "memory": "",
+        "estimate": None, "curves": [], "sheets": [], "can_resume": False, "has_ended": False,
+        "report": False, "is_judged": False, "is_left": QueueView().is_left(training.sweep),
     }  # fmt: skip
 
 
 def _facts(run: KnownRun) -> dict[str, Any]:
     """Return what the part of a run's page that changes shows."""
-    status = run.status
+    status, queue = run.status, QueueView()
     return {
-        "row": (row := make_row(run)),
+        "row": (row := make_row(run, queue)),
+        "title": f"Run {row.name}",
         "errand": None,
         "memory": format_size(status.machine.resident_bytes) if status and status.machine.resident_bytes else "",
         "estimate": read_estimate(run.run_id),
         "curves": draw_curves(run.run_id, status.steps if status else 0),
         "sheets": list_sheets(run),
-        "can_resume": can_go_on(run) and not row.waits and row.state != State.QUEUED,
+        "can_resume": can_go_on(run) and not row.waits and (run.state.is_live or not row.is_live),
         "has_ended": not row.is_live and run.can_resume(),
         "report": report_of(run).is_file(),
+        "is_left": queue.is_left(sweep_of(run)),
         "is_judged": row.state == State.SUCCEEDED and bool(run.run_id),
     }
 
 
 def can_go_on(run: KnownRun) -> bool:
-    """Return whether a training can resume: one that stopped or failed, and one that is about to stop."""
+    """Return whether a training can resume: one that stopped or failed, also in a stage after it, or before its first
+    checkpoint; and one that is about to stop.
+    """
     if run.state in (State.STOP_REQUESTED, State.STOPPING):
         return bool(sweep_of(run)) and run.place is None and not run.waits
-    return not run.state.is_live and run.state != State.SUCCEEDED and run.can_resume()
+    job = find_job(run)
+    is_unfinished = job is not None and not job.state.is_final
+    return not run.state.is_live and (is_unfinished or (run.state != State.SUCCEEDED and run.can_resume()))
 
 
 def list_sheets(run: KnownRun) -> list[tuple[int, str]]:
@@ -154,11 +164,10 @@ def report_of(run: KnownRun) -> Path:
 def show_run(request: Request) -> Response:
     training = find_training(request.path_params["name"])
     if isinstance(training, Preparation):
-        facts, address, title = _first_facts(training), training.id, "A new training"
+        facts, address = _first_facts(training), training.id
     else:
         facts, address = _facts(training), request.path_params["name"]
-        title = f"Run {facts['row'].name}"
-    return show_page("web_run.html.jinja", MODELS, title, address=address, **facts)
+    return show_page("web_run.html.jinja", MODELS, facts.pop("title"), address=address, **facts)
 
 
 @plain
@@ -219,8 +228,17 @@ def _removal(run: KnownRun, named: tuple[str, ...]) -> list[list[str]]:
 @changes
 def act(request: Request, tree: Tree) -> Response:
     """Stop a run, resume it, apply it to the workspace or remove it: by the command that does so."""
-    run, what, key = find_run(request.path_params["name"]), text_of(tree, "what"), text_of(tree, "key")
-    name = make_row(run).name
+    training, what, key = find_training(request.path_params["name"]), text_of(tree, "what"), text_of(tree, "key")
+    if what == "queue":
+        background_commands.begin_queue()
+        return JSONResponse({"goto": f"/runs/{request.path_params['name']}"})
+    if isinstance(training, Preparation):
+        old = training.errand
+        if what != "again" or old.state == "runs":
+            raise WorkspaceError(f"{old.title}: has no run yet, so there is nothing to {what}")
+        new = background_commands.begin(key, old.title, old.commands, notes=old.notes, after=old.after)
+        return JSONResponse({"errand": new.id, "goto": f"/runs/{new.id}"})
+    run, name = training, make_row(training).name
     if what == "stop":
         if not run.state.is_live:
             raise WorkspaceError(f"{name} is {run.state}: it is not under way, so there is nothing to stop")

@@ -44,6 +44,7 @@ from bakeoff.tracking.results.run_id import SWEEP_EXPERIMENT
 UNBUILT = "<p>No records have been built yet. Start builds them first, and then checks the form.</p>"
 AGAIN = "<p>This plan takes longer: a network is built, or batch sizes are tried. It will appear here.</p>"
 LOCK = "dvc.lock"
+NOBODY = {"user.name": "bakeoff", "user.email": "bakeoff@localhost"}  # who commits where git knows no user
 PATIENCE_S = 4.0  # a request waits so long for a plan
 KEPT_S = 30.0  # a plan that nobody asked for again is too old then
 MOST_PLANS = 8  # that are made or kept
@@ -293,7 +294,24 @@ def prepare(data: str) -> list[list[str]]:
     commands.append(["dvc", "repro", "build_records"])
     written = [LOCK, *([workspace.CODE.as_posix()] if shipped.code_stage() else [])]
     unknown = [name for name in written if name not in git.tracked(*written)]  # in a workspace that is new
-    return [*commands, ["git", "add", *unknown]] if unknown else commands
+    if unknown:
+        commands.append(["git", "add", *unknown])
+    return commands if git.commit() else [*commands, *_begin_history()]
+
+
+def _begin_history() -> list[list[str]]:
+    """Return the commands after which git has the first commit, which `bakeoff init` leaves to the user: all but the
+    photos, which are DVC's.
+    """
+    try:
+        git.git("var", "GIT_AUTHOR_IDENT")
+        author = []
+    except WorkspaceError:  # git does not know who the user is
+        author = [part for key, text in NOBODY.items() for part in ("-c", f"{key}={text}")]
+    return [
+        ["git", "add", "--all", "--", ".", f":(exclude){workspace.RAW.as_posix()}"],
+        ["git", *author, "commit", "--quiet", "--allow-empty", "-m", "Begin"],  # also where it is tried again
+    ]
 
 
 def _parts(data: str) -> Sequence[str]:

@@ -140,8 +140,10 @@ def find_sweep(errand: BackgroundCommand) -> str | None:
 def list_preparations(runs: Iterable[KnownRun]) -> list[Preparation]:
     """Return the trainings that have no run yet, and those that did not get one, the newest first."""
     known = {sweep_of(run) for run in runs}
-    errands = (one for one in background_commands.list_recent() if any(map(is_start, one.commands)))
-    new = (one for one in errands if one.state == "runs" or abs(time.time() - one.began) < SHOWN_S)
+    errands = [one for one in background_commands.list_recent() if any(map(is_start, one.commands))]
+    last = {one.commands: one for one in reversed(errands)}  # of those that were tried again
+    shown = (one for one in errands if one is last[one.commands])
+    new = (one for one in shown if one.state == "runs" or abs(time.time() - one.began) < SHOWN_S)
     return [one for one in map(Preparation, new) if one.sweep not in known and not one.is_over]
 
 
@@ -151,7 +153,7 @@ def _describe_begun(sweep: str, job: SweepJob) -> Activity:
         case JobState.WAITING:
             return Activity("waiting", State.QUEUED)
         case JobState.RUNNING if (stage := _find_stage(sweep, job)) or is_held_file(workspace.queue() / LOCK):
-            return Activity(STAGES.get(stage, WORDS[State.PREPARING] if stage else "preparing"), State.PREPARING)
+            return Activity(STAGES.get(stage, WORDS[State.PREPARING] if stage else "about to begin"), State.PREPARING)
         case JobState.STOPPED:
             return Activity("will not begin", State.CANCELED)
     return Activity("" if job.state == JobState.FAILED else "cut short", State.FAILED)
@@ -165,6 +167,16 @@ class QueueView:
         return list_queued_sweeps()
 
     @cached_property
+    def is_run(self) -> bool:
+        """Return whether somebody runs the queue, or is about to."""
+        errands = (one.commands for one in background_commands.list_recent(8) if one.state == "runs")
+        return is_held_file(workspace.queue() / LOCK) or any(background_commands.QUEUE in one for one in errands)
+
+    def is_left(self, sweep: str | None) -> bool:
+        """Return whether a training stands in the queue, and nobody runs it, such as after a kill."""
+        return sweep in self.waiting and not self.is_run
+
+    @cached_property
     def resumed(self) -> set[str]:
         """Return the sweeps that wait to go on, or are being put into the queue for that."""
         errands = (one for one in background_commands.list_recent(8) if one.state == "runs")
@@ -176,7 +188,8 @@ class QueueView:
         if status is None:
             return Activity(WORDS.get(state, ""), state)
         sweep = sweep_of(run)
-        is_unfinished = not state.is_live and state != State.SUCCEEDED
+        is_cut_short = state == State.SUCCEEDED and self._is_cut_short(run)
+        is_unfinished = not state.is_live and (state != State.SUCCEEDED or is_cut_short)
         if run.place is not None or (sweep in self.resumed and is_unfinished):
             place = "" if state == State.STOP_REQUESTED else self._describe_place(sweep)
             words = f"waits to go on from step {status.steps_done:,}{place}"
@@ -190,9 +203,18 @@ class QueueView:
             return Activity(f"step {format_done(status.steps_done, status.steps)}", state, trains=True)
         if state in (State.SUCCEEDED, State.STOPPED) and (stage := find_later_stage(run)):
             return Activity(STAGES.get(stage, "finishing"), State.RUNNING)
+        if is_cut_short:
+            return Activity("trained; its evaluation and its files are missing", State.STOPPED)
         if state == State.STOPPED:
             return Activity(f"stopped at step {format_done(status.steps_done, status.steps)}", state)
         return Activity(WORDS.get(state, ""), state)
+
+    def _is_cut_short(self, run: KnownRun) -> bool:
+        """Return whether the job of a run failed or was killed after its training."""
+        job = find_job(run)
+        if job is None or job.state.is_final:
+            return False
+        return job.state != JobState.RUNNING or not (self.is_run or find_later_stage(run))
 
     def _describe_place(self, sweep: str) -> str:
         before = self.waiting.index(sweep) if sweep in self.waiting else 0

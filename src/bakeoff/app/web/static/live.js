@@ -23,6 +23,8 @@ function put(id, html) {
   made.querySelectorAll('details').forEach((one, number) => { one.open ||= open[number] ?? false; });
   const focused = old.contains(document.activeElement) ? [...old.querySelectorAll('a, button, input, pre')].indexOf(document.activeElement) : -1;
   const log = old.querySelector('.log'), atEnd = log && log.scrollTop + log.clientHeight > log.scrollHeight - 30;
+  const current = old.querySelector('[aria-current]')?.getAttribute('href'); // of the steps, this page's own
+  if (current) made.querySelector(`[href="${current}"]`)?.setAttribute('aria-current', 'page');
   old.replaceWith(made);
   if (focused >= 0) made.querySelectorAll('a, button, input, pre')[focused]?.focus({ preventScroll: true });
   const newLog = made.querySelector('.log');
@@ -58,6 +60,8 @@ events.onmessage = event => {
   const { order, ...parts } = JSON.parse(event.data);
   for (const [id, html] of Object.entries(parts)) put(id, html);
   if (order !== undefined) arrange(order);
+  const { title } = document.querySelector('[data-title]')?.dataset ?? {};
+  if (title) document.title = `${title} – bakeoff`;
   document.dispatchEvent(new CustomEvent('parts'));
 };
 document.querySelectorAll('[data-load]').forEach(load);
