@@ -34,7 +34,7 @@ GET_DOCS := $(if $(UV),uv pip install --group docs,$(BIN)/python -m pip install 
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup repro start test quick durations proofs howtos presets attack bench bench-networks gpu-proof check format ui reference docs docs-serve lock audit wheel
+.PHONY: help setup repro start test quick durations proofs howtos page-proof presets attack bench bench-networks gpu-proof check format ui reference docs docs-serve lock audit wheel
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
@@ -46,6 +46,7 @@ help:
 	@echo "make durations  the test suite, which then knows how long each of its files takes; on an idle machine"
 	@echo "make proofs   the proofs that take minutes or gigabytes each: full-size networks, kills, full disks"
 	@echo "make howtos   type every how-to page from its first line to its last, each in a clone"
+	@echo "make page-proof  the team's page in Chromium: forty photos to five robots' zips, bad input, kills; 40 minutes"
 	@echo "make presets  run every preset from its records to its export, about an hour; writes their table into docs/performance.md"
 	@echo "make attack   hostile input for every reader, 50 attempts of each kind, other ones each time; prints what fell"
 	@echo "make bench    the short benchmarks, about 15 minutes; writes their table into docs/performance.md"
@@ -83,6 +84,9 @@ proofs: $(DEV)
 
 howtos: $(DEV)
 	python -m pytest -m slow tests/test_howtos.py -rP
+
+page-proof: $(DEV)
+	python -m pytest -m slow -rP tests/proofs/page/test_whole_way.py tests/proofs/page/test_bad_input.py tests/proofs/page/test_kills.py
 
 presets: $(DEV)
 	python benchmarks/presets.py --write docs/performance.md

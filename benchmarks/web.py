@@ -2,13 +2,17 @@
 
     python benchmarks/web.py            # in the repository
 
-Prints the median and the range of five requests for each page, and the first one, which finds nothing remembered.
+Prints the median and the range of five requests for each page, and the first one, which finds nothing remembered. With
+Chromium it also prints what a browser needs for the first page and the others: milliseconds until something is drawn
+(First Contentful Paint), until its largest part is (Largest Contentful Paint) and until all has come, bytes, requests.
 """
 
+import asyncio
 import io
 import os
 import shutil
 import statistics
+import sys
 import tempfile
 import threading
 import time
@@ -16,6 +20,10 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from PIL import Image
+
+sys.path.append("docs/images")
+
+import browser
 
 from bakeoff.app.web.app import make_server
 from bakeoff.app.web.security import ServerAddress
@@ -33,6 +41,17 @@ PAGES = {
     "Labels": "/labels",
     "frames to label": "/labels/field/frames",
 }  # fmt: skip
+SEEN = {name: PAGES[name] for name in ("Models", "Photos", "Train", "pictures", "Labels")}
+OBSERVE = (
+    "window.largest = 0; new PerformanceObserver(list => { for (const one of list.getEntries())"
+    " window.largest = one.startTime; }).observe({type: 'largest-contentful-paint', buffered: true});"
+)
+FIGURES = """(() => {
+    const [page] = performance.getEntriesByType('navigation'), rest = performance.getEntriesByType('resource');
+    const [drawn] = performance.getEntriesByName('first-contentful-paint'), all = [page, ...rest];
+    const size = all.reduce((sum, one) => sum + one.transferSize, 0);
+    return [drawn.startTime, window.largest, page.loadEventEnd, size, all.length];
+})()"""
 LABEL = (
     "<annotation><filename>{0}.jpg</filename><object><name>ball</name><bndbox><xmin>1</xmin><ymin>1</ymin>"
     "<xmax>30</xmax><ymax>20</ymax></bndbox></object></annotation>"
@@ -95,8 +114,25 @@ def _measure() -> None:
         seconds = [_ask(port, path)[0] for _ in range(REPEATS)]
         row = (first, statistics.median(seconds), min(seconds), max(seconds))
         print(f"{name:16} " + " ".join(f"{one:7.3f}s" for one in row) + f" {size / 1000:8.1f}")
+    if shutil.which("chromium"):
+        asyncio.run(_look(port))
     server.should_exit = True
     thread.join()
+
+
+async def _look(port: int) -> None:
+    """Print what a browser that has never been here needs for a page."""
+    print(f"\n{'in a browser':16} {'first':>8} {'largest':>8} {'all':>8} {'kB':>8} {'requests':>8}")
+    for name, path in {"the first page": "/", **SEEN}.items():
+        async with browser.chromium(1280, 800) as page:
+            await page.call("Page.addScriptToEvaluateOnNewDocument", source=OBSERVE)
+            await page.call("Page.navigate", url=f"http://127.0.0.1:{port}{path}")
+            await page.wait_for(
+                "document.readyState === 'complete' && performance.getEntriesByType('paint').length > 1"
+            )
+            await asyncio.sleep(2)  # what the page asks for by itself
+            first, largest, whole, size, count = await page.see(FIGURES)
+            print(f"{name:16} {first:6.0f}ms {largest:6.0f}ms {whole:6.0f}ms {size / 1000:8.1f} {count:8}")
 
 
 def _ask(port: int, path: str) -> tuple[float, int]:

@@ -232,6 +232,25 @@ def test_a_command_that_fails_ends_an_errand_and_says_why(folder: Path) -> None:
     assert "$ bakeoff stop no-such-run" in failed.log and "bakeoff status" not in failed.log
 
 
+@pytest.mark.parametrize(
+    ("script", "state", "says"),
+    [("kill -9 $$", "failed", "bash -c: was killed by signal 9"), ("echo 1 stopped; exit 130", "stopped", "1 stopped")],
+)
+def test_an_errand_that_is_killed_says_so_and_one_that_stops_has_not_failed(
+    page: Page, folder: Path, script: str, state: str, says: str
+) -> None:
+    """The queue ends with 130 after its training was stopped."""
+    errand = background_commands.begin("key-one", "Run the queue", [["bash", "-c", script]])
+    end = time.monotonic() + 60
+    while background_commands.load(errand.id).state == "runs":
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    ended = background_commands.load(errand.id)
+    assert (ended.state, ended.last_line) == (state, says)
+    for path in ("/activity", f"/activity/{errand.id}"):
+        assert f'<span class="errand-{state}">{state}</span>' in page.get(path).text
+
+
 @pytest.mark.parametrize("hours", [-10_000, -1, 1])
 def test_an_errand_whose_process_was_killed_was_cut_short_and_one_whose_lock_is_held_runs(
     folder: Path, hours: int, monkeypatch: pytest.MonkeyPatch

@@ -2,8 +2,9 @@
 
 import json
 import shutil
+import subprocess
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,10 @@ def test_evaluating_and_exporting_are_named_until_the_files_are_there(page: Page
     files.process.write_text(json.dumps(asdict(NOBODY)), encoding="utf-8")  # the job was killed
     assert only_row().state == "STOPPED"
     assert missing_in(page.get(f"/runs/{'a' * 16}").text, "its evaluation and its files are missing", "Resume") == []
+    gone = subprocess.Popen(["true"], start_new_session=True)
+    gone.wait()
+    files.process.write_text(json.dumps(asdict(replace(Process.current(), pid=gone.pid))), encoding="utf-8")
+    assert only_row().state == "STOPPED"  # also where no other process has its number yet
     with FileLock(workspace.queue() / "lock"):
         assert (only_row().state, only_row().doing) == ("SUCCEEDED", "done")  # whoever runs the queue will see to it
     files.process.write_text(json.dumps(asdict(Process.current())), encoding="utf-8")

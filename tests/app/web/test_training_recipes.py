@@ -31,6 +31,7 @@ from bakeoff.tracking.store.target import Target
 from support.asking import Page
 from support.imports import ROOT
 from support.made_runs import NOBODY, made
+from support.made_sweeps import sweep, sweep_job
 from support.messages import missing_in
 
 PHOTOS = TrainingData("field", "detection", 160, 40)
@@ -200,6 +201,27 @@ def test_a_run_is_continued_with_its_own_settings_and_no_recipe(page: Page, work
     text = page.get(f"/train?more={'a' * 16}").text
     assert missing_in(text, f'name="more" value="{"a" * 16}"', "<details open>", 'name="steps" value="800"') == []
     assert 'name="length"' not in text and 'name="robot"' not in text
+
+
+def test_a_run_is_changed_and_trained_again_with_its_own_settings(page: Page, workspace: Path) -> None:
+    label(workspace, 50, 100)
+    asked = ("data=field", "model=ssd_tiny", "train.steps=70", "lr.peak=1e12")
+    manifest = sweep(sweep_job(1, configurations=(asked,)))
+    manifest.folder.mkdir(parents=True)
+    manifest.write()
+    experiment = manifest.jobs[0].experiment
+    made(workspace / ".bakeoff/runs", "a" * 16, State.FAILED, experiment=experiment, run_id="1" * 32, process=NOBODY)
+    assert f'href="/train?like={"a" * 16}"' in page.get(f"/runs/{'a' * 16}").text
+    text = page.get(f"/train?like={'a' * 16}").text
+    shown = (
+        "selected>field",
+        "<details open>",
+        '"ssd_tiny" selected',
+        'name="steps" value="70"',
+        'value="lr.peak=1e12"',
+    )
+    assert missing_in(text, *shown) == []
+    assert f'value="{"a" * 16}"' not in text  # it begins anew
 
 
 def test_warnings_are_in_words() -> None:

@@ -23,8 +23,9 @@ import numpy as np
 import psutil
 import pytest
 from aiohttp import ClientError
-from PIL import Image, ImageDraw
+from PIL import Image
 
+from proofs.page.labelled_set import label_photos
 from proofs.page.person import HEIGHT, WIDTH, Person, Server, load_browser, served
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")]
@@ -36,10 +37,6 @@ SIZE = (640, 480)
 SERVER, BROWSER, BOTH, QUEUE = "the server", "the browser", "the server, then the browser", "the queue"
 NOTICED_S = 0.1  # after the button of the mouse is up; earlier nobody has seen that the box is there
 STEPS, SECONDS = 1500, 600
-LABEL = (
-    "<annotation><size><width>96</width><height>96</height><depth>3</depth></size><object><name>ball</name><bndbox>"
-    "<xmin>{0}</xmin><ymin>{1}</ymin><xmax>{2}</xmax><ymax>{3}</ymax></bndbox></object></annotation>"
-)
 
 
 @pytest.fixture
@@ -186,20 +183,6 @@ def test_no_box_is_lost(workspace: Path, tmp_path: Path, monkeypatch: pytest.Mon
     run(load_browser(monkeypatch), workspace, "drawing", lambda desk: kill_while_drawing(desk, photos))
 
 
-def label_photos(workspace: Path) -> None:
-    """As the steps Photos and Labels leave a set."""
-    for inside in ("images", "annotations"):
-        (workspace / "data/raw/field" / inside).mkdir(parents=True)
-    for number in range(16):
-        x, y = 8 + 4 * (number % 8), 10 + 3 * number
-        box = (x, y, x + 32, y + 28)
-        image = Image.new("RGB", (96, 96), (40, 90 + number, 60))
-        ImageDraw.Draw(image).ellipse(box, fill="orange")
-        image.save(workspace / f"data/raw/field/images/{number}.jpg")
-        (workspace / f"data/raw/field/annotations/{number}.xml").write_text(LABEL.format(*box), encoding="utf-8")
-    (workspace / "conf/data/field.yaml").write_text("kind: pascal_voc\npath: data/raw/field\n", encoding="utf-8")
-
-
 def list_workers(workspace: Path, server: int) -> list[psutil.Process]:
     """Return the processes that work for the queue: those below the workspace, without the server."""
     found = []
@@ -235,11 +218,11 @@ async def kill_in_a_training(desk: Desk, workspace: Path) -> None:
                     continue
                 one = desk.chance.choice(workers)
                 with suppress(psutil.Error):
-                    print("  ", seconds, words, "->", " ".join(one.cmdline())[-90:])
+                    print(f"   {words}, {seconds:.1f} s later ->", " ".join(one.cmdline())[-90:])
                     one.kill()
                 desk.victims[victim] += 1
             else:
-                print("  ", seconds, words, "->", victim)
+                print(f"   {words}, {seconds:.1f} s later -> {victim}")
                 await desk.strike(victim, person.page.pid, 0)
             struck += 1
         desk.restart()

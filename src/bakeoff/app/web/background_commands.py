@@ -188,6 +188,8 @@ def main() -> None:
                 continue
             print(f"$ {shlex.join(command)}", flush=True)
             code = subprocess.run(_argv(command), check=False, env=dvc.environment(os.environ)).returncode
+            if code < 0:
+                print(f"{command[0]} {command[1]}: was killed by signal {-code}", flush=True)
             if code:
                 break
         write_whole(folder / ENDED, json.dumps({"code": code, "ended": time.time()}) + "\n")

@@ -100,20 +100,21 @@ _plans = Plans()
 def show_form(request: Request) -> Response:
     asked, runs = request.query_params, known_runs()
     more = asked.get("more")
-    data = asked.get("data") or _propose_data()
+    name = more or asked.get("like")
+    before = find_run(name) if name else None
+    data = asked.get("data") or (find_source(before).data if before else "") or _propose_data()
     known = describe_data(data)
     given = dict.fromkeys([*KEYS, "others", "note", PERSON], "") | {"data": data}
     given |= {
         "robot": asked.get("robot", _last_robot(runs)),
         "length": asked.get("length", _propose_length(known, runs)),
     }
-    run = find_run(more) if more else None
-    if run is not None:
-        given |= {"robot": "", "length": "", **_continued(run)}
+    if before is not None:
+        given |= {"robot": "", "length": "", **(_continued(before) if more else _as_before(before))}
     return show_page(
         "web_train.html.jinja", "/train", "Train", given=given, data=_list_data(given["data"]), chosen=chosen_data(),
         presets=list_options("experiment"), starts=_list_starts(), robots=ROBOTS.values(),
-        more=make_row(run) if run else None, accounts=list_accounts(),
+        more=make_row(before) if before and more else None, accounts=list_accounts(),
         **list_choices(given["robot"], known, runs),
     )  # fmt: skip
 
@@ -150,13 +151,17 @@ def _propose_data() -> str:
 def _continued(run: KnownRun) -> dict[str, str]:
     """Return the form as it was for a run, with twice as many steps and the run to continue."""
     steps = run.status.steps if run.status else 0
-    given = {"steps": UNLIMITED if is_endless(steps) else str(2 * steps), "more": run.fingerprint}
+    length = {"steps": UNLIMITED if is_endless(steps) else str(2 * steps), "epochs": "", "more": run.fingerprint}
+    return _as_before(run) | length
+
+
+def _as_before(run: KnownRun) -> dict[str, str]:
+    """Return the form as it was for a run."""
+    given: dict[str, str] = {}
     others = []
     for override in _read_overrides(run):
         key, _, value = override.lstrip("+").partition("=")
         field = next((field for field, its_key in KEYS.items() if its_key == key), None)
-        if field in ("steps", "epochs", "more"):
-            continue
         if field is not None and field not in given:
             given[field] = value.strip("\"'")
         else:

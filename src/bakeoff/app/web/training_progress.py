@@ -13,13 +13,15 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.background_commands import BackgroundCommand
 from bakeoff.experiments.runs.cleanup import is_held_file
 from bakeoff.experiments.runs.list_runs import KnownRun
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.experiments.sweep.job import JobFiles
-from bakeoff.experiments.sweep.process_group import find_noted_session
+from bakeoff.experiments.sweep.process_group import find_noted_session, list_members
 from bakeoff.experiments.sweep.sweep_manifest import FILE as MANIFEST
 from bakeoff.experiments.sweep.sweep_manifest import LOCK, JobState, SweepJob, SweepManifest, load_manifest
 from bakeoff.experiments.sweep.sweep_queue import list_queued_sweeps, list_resumed_sweeps
@@ -259,7 +261,8 @@ def find_later_stage(run: KnownRun) -> str:
 def _find_stage(sweep: str, job: SweepJob) -> str:
     """Return the last stage that DVC began in a job; "" if it has begun none, or the job's process is gone."""
     files = JobFiles(workspace.sweeps() / sweep, job.number)
-    if find_noted_session(files.process) is None:
+    session = find_noted_session(files.process)
+    if session is None or not (psutil.pid_exists(session) or list_members(session)):
         return ""
     try:
         with files.log.open("rb") as log:
