@@ -12,6 +12,7 @@ from filelock import FileLock
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.run_rows import Row, list_rows
+from bakeoff.app.web.runs import run_parts
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.process_id import Process
 from bakeoff.experiments.runs.run_status import State, dequeue
@@ -114,6 +115,18 @@ def test_a_start_that_fails_says_why_and_leads_back(page: Page, folder: Path) ->
     row = only_row()
     assert (row.state, row.doing, row.remark) == ("FAILED", "", "build_records: field: no labels")
     assert missing_in(page.get(f"/runs/{ERRAND}").text, "no labels", "Try again", f"/activity/{ERRAND}") == []
+
+
+def test_the_name_of_a_training_and_the_steps_follow_it(folder: Path) -> None:
+    begin_errand("$ dvc add data/raw/field\n")
+    before = run_parts(ERRAND)
+    assert missing_in(before["run-head"], 'data-title="A new training"', "new camera") == []
+    begin_errand(f"$ bakeoff queue add\n{ID}: 1 in the queue; `bakeoff queue start` runs it\n", code=0)
+    queued(state=JobState.RUNNING)
+    made(folder / ".bakeoff/runs", "a" * 16, State.RUNNING, experiment=JOB, run_id=RUN_ID)
+    after = run_parts(ERRAND)  # the page has the address of its beginning
+    assert missing_in(after["run-head"], 'data-title="Run 964f2107"', "new camera", "964f2107") == []
+    assert before["steps"] != after["steps"] and missing_in(after["steps"], "Train", "1 under way") == []
 
 
 def test_try_again_begins_the_same_commands_and_stays_one_row(

@@ -95,6 +95,7 @@ class Person:
     def __init__(self, page: Any, server: Server) -> None:
         self.page, self.server, self.keys, self.drags, self.clicks = page, server, 0, 0, 0
         self._pointer = (0.0, 0.0)  # where the mouse is on the screen
+        self.shooting = 0.0  # seconds that pictures took, and no person does
 
     def __str__(self) -> str:
         return f"{self.clicks} clicks, {self.keys} keys, {self.drags} drags"
@@ -204,6 +205,7 @@ class Person:
         if pictures is None:
             return
         pictures.mkdir(parents=True, exist_ok=True)
+        began = time.monotonic()
         for width in (400, 1280):
             for scheme in ("light", "dark"):
                 media = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -217,6 +219,7 @@ class Person:
                 image.save(pictures / f"{name}-{width}-{scheme}.png")
         await self.page.call("Emulation.setEmulatedMedia", features=[])
         await self._resize(WIDTH, HEIGHT)
+        self.shooting += time.monotonic() - began
 
     async def _resize(self, width: int, height: int) -> None:
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

@@ -126,6 +126,7 @@ async def wait_until_here(person: Person, photos: list[Path]) -> None:
 
 
 def run(browser: ModuleType, workspace: Path, part: str, way: Callable[[Desk], object]) -> None:
+    print(f"SEED={SEED} KILLS={KILLS}")  # also where something falls
     profile = workspace.parent / "profile"
     profile.mkdir()
     with served(workspace) as server:

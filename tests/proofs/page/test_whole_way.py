@@ -85,12 +85,16 @@ class Walk:
     def __init__(self, person: Person, downloads: Path) -> None:
         self.person, self.page, self.downloads = person, person.page, downloads
         self.zips: dict[str, Path] = {}
-        self._began = self._since = time.monotonic()
+        self._began = self._since = self.clock()
         self._counted = (0, 0, 0)
+
+    def clock(self) -> float:
+        """Return seconds without those that pictures of screens took."""
+        return time.monotonic() - self.person.shooting
 
     def note(self, what: str) -> None:
         """Print what the last part of the way took."""
-        person, now = self.person, time.monotonic()
+        person, now = self.person, self.clock()
         counts = (person.clicks, person.keys, person.drags)
         clicks, keys, drags = (count - before for count, before in zip(counts, self._counted, strict=True))
         print(f"{what:<30} {clicks:3} clicks {keys:3} keys {drags:3} drags {(now - self._since) / 60:5.1f} min")
@@ -181,7 +185,7 @@ class Walk:
             await person.shoot(f"all{path.replace('/', '-')}")
 
     def sum_up(self) -> None:
-        seconds = time.monotonic() - self._began
+        seconds = self.clock() - self._began
         print(f"{COUNT} photos without a label to {len(self.zips)} zips: {self.person}, {seconds / 60:.1f} min")
 
 
