@@ -26,6 +26,7 @@ from bakeoff.config.compose.variant import parse_variant
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.run_status import State
 from bakeoff.foundation import machine
+from bakeoff.learning.networks.letterbox import fit_of
 from bakeoff.tracking.journal.journal import Journal
 from bakeoff.tracking.store.target import Target
 from support.asking import Page
@@ -82,6 +83,7 @@ def test_each_recipe_is_a_variant_that_the_robot_takes(workspace: Path, robot: s
     assert (draft.train.steps, draft.train.epochs, draft.export.device) == (choice.steps, None, robot or None)
     assert not robot or ROBOTS[robot].find_obstacle(draft.model) == ""
     assert ("point_nano" == choice.network) == robot.startswith("photonvision")
+    assert fit_of(draft.model) == (ROBOTS[robot].fit if robot and ROBOTS[robot].fit else "stretch")
 
 
 def test_steps_follow_the_photos_and_end_with_the_time(workspace: Path) -> None:

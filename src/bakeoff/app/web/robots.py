@@ -12,6 +12,7 @@ from bakeoff.app.web.network_options import list_networks
 from bakeoff.export import hailo
 from bakeoff.export.device_guides import GUIDES, Guide
 from bakeoff.export.devices import DEVICES, DeviceName
+from bakeoff.learning.networks.network import Fit
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Robot:
     def sizes(self) -> tuple[int, ...]:
         """Return the sides of its input in pixels; nothing: any."""
         return DEVICES[self.option].sizes
+
+    @property
+    def fit(self) -> Fit | None:
+        """Return how a frame gets into the network's square there; None where its user decides."""
+        return DEVICES[self.option].fit
 
     @property
     def least_photos(self) -> int:

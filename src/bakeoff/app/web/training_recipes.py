@@ -30,6 +30,7 @@ from bakeoff.foundation import machine, workspace
 from bakeoff.foundation.errors import BakeoffError
 from bakeoff.foundation.formatting import format_duration
 from bakeoff.importing.weights.weights_catalogue import read_catalogue
+from bakeoff.learning.networks.letterbox import fit_of
 
 Pairs = tuple[tuple[str, str], ...]  # keys and values of overrides
 DETECTION = "detection"
@@ -230,9 +231,11 @@ def _fit(recipe: Recipe, name: str, data: TrainingData, runs: Sequence[KnownRun]
     steps = max(50, min(wanted, possible))
     preset = [] if data.is_drawn else [("experiment", PRESETS[data.task])]
     resized = [("model.input_size", str(side))] if side != network.input_size else []
+    fit = ROBOTS[robot].fit if robot in ROBOTS else None
+    fitted = [("model.fit", fit)] if fit is not None and fit != fit_of(network) else []
     validate = max(1, steps // 8)
     overrides = [
-        *preset, ("model", name), *resized, ("train.batch_size", str(batch)), ("train.steps", str(steps)),
+        *preset, ("model", name), *resized, *fitted, ("train.batch_size", str(batch)), ("train.steps", str(steps)),
         ("train.validate_every_epochs", "null"), ("train.validate_every_steps", str(validate)),
         *([("export", robot)] if robot in ROBOTS else []),
     ]  # fmt: skip
