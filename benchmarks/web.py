@@ -85,6 +85,7 @@ def _make_runs() -> None:
         write_status(folder, status)
         journal = Journal(run_id)
         Target("local", "bakeoff").write(journal.folder)
+        journal.params({"variant.data": "field", "variant.model": "ssd_small", "derived.train_examples": "16000"})
         for step in range(0, 10 * METRIC_VALUES, 10):
             journal.metrics(step, {"train/loss": 1.0, "validation/mAP_50": 0.5})
         journal.close()
@@ -125,6 +126,7 @@ async def _look(port: int) -> None:
     print(f"\n{'in a browser':16} {'first':>8} {'largest':>8} {'all':>8} {'kB':>8} {'requests':>8}")
     for name, path in {"the first page": "/", **SEEN}.items():
         async with browser.chromium(1280, 800) as page:
+            await page.call("Page.enable")
             await page.call("Page.addScriptToEvaluateOnNewDocument", source=OBSERVE)
             await page.call("Page.navigate", url=f"http://127.0.0.1:{port}{path}")
             await page.wait_for(

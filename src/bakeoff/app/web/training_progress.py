@@ -302,17 +302,18 @@ def read_params(run_id: str) -> dict[str, str]:
     file = (workspace.journals() / run_id / JOURNAL).absolute()
     if not run_id or not file.is_file():
         return {}
-    if file not in _params:
+    size = file.stat().st_size
+    length, params = _params.get(file, (0, {}))
+    if not params and length != size:  # they stay as they are; a journal without them is read again once it has grown
         every: Any = entries(file.parent)
         with closing(every) as read:
             first = next((entry for entry, _ in read if isinstance(entry, ParamsEntry)), None)
-        if first is None:
-            return {}
-        _params[file] = dict(first.values)  # they stay as they are
-    return _params[file]
+        params = dict(first.values) if first else {}
+        _params[file] = size, params
+    return params
 
 
-_params: dict[Path, dict[str, str]] = {}
+_params: dict[Path, tuple[int, dict[str, str]]] = {}  # by journal, with its length when it was read
 
 
 @lru_cache(maxsize=256)
