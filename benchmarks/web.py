@@ -109,16 +109,22 @@ def _measure() -> None:
     server = make_server(ServerAddress("127.0.0.1", port))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
     thread.start()
+    try:
+        _ask_often(port)
+        if shutil.which("chromium"):
+            asyncio.run(_look(port))
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _ask_often(port: int) -> None:
     print(f"{'page':16} {'first':>8} {'median':>8} {'least':>8} {'most':>8} {'kB':>8}")
     for name, path in PAGES.items():
         first, size = _ask(port, path)
         seconds = [_ask(port, path)[0] for _ in range(REPEATS)]
         row = (first, statistics.median(seconds), min(seconds), max(seconds))
         print(f"{name:16} " + " ".join(f"{one:7.3f}s" for one in row) + f" {size / 1000:8.1f}")
-    if shutil.which("chromium"):
-        asyncio.run(_look(port))
-    server.should_exit = True
-    thread.join()
 
 
 async def _look(port: int) -> None:
