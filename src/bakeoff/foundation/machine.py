@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 V1_LIMITS = "memory/"  # where version 1 mounts its controller
 SECONDS_FOR_GPUS = 10
+THREADS = "TF_NUM_INTRAOP_THREADS"  # which TensorFlow reads
 VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"  # by which NVIDIA's libraries hide some; all, if it is empty or -1
 
 
@@ -44,6 +45,12 @@ def resident_memory() -> int:
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads() -> int:
+    """Return how many threads TensorFlow lets work on one operation, if nobody tells it."""
+    own = os.environ.get(THREADS, "")
+    return int(own) if own.isdecimal() and int(own) else cores()
 
 
 def disk_free(folder: Path) -> int | None:

@@ -43,7 +43,7 @@ def train(
         store = stack.enter_context(keep_in_store(start.folder, stop, start.identity, track, fresh=run.train.fresh))
         status = stack.enter_context(open_status(run, start, work))
         require_room_for(run, track, start.folder, out)
-        choose_devices(run)
+        choose_devices(run, start.find_threads(run))
         from bakeoff.experiments.runs.after_training import measure  # TensorFlow is loaded by now
         from bakeoff.learning.pretrained import load_report
         from bakeoff.learning.training import callbacks, outputs

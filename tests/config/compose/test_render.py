@@ -124,6 +124,13 @@ VALUES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {  # lines of params.
         {"train": "train: {use: demo, epochs: 2.5, batch_size: 32}"},
         {"train.steps": None, "train.epochs": 2.5, "derived.steps": 47},
     ),
+    "a small network has one thread in an operation": ({}, {"train.threads": "auto", "derived.threads": 1}),
+    "a large batch has one for each core": (
+        {"train": "train: {use: demo, steps: 400, batch_size: 64}"}, {"derived.threads": None},
+    ),
+    "threads in an operation can be stated": (
+        {"train": "train: {use: demo, steps: 400, threads: 3}"}, {"derived.threads": 3},
+    ),
     "phases without a length share the run's steps": (
         {"train": "train: {use: demo, steps: 100, phases: [{name: a}, {name: b}, {name: c}]}", "lr": "lr: constant"},
         {f"derived.phases[{place}].steps": steps for place, steps in enumerate((33, 33, 34))},

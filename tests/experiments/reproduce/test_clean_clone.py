@@ -133,9 +133,9 @@ def test_dvc_there_has_this_cache_these_secrets_and_remotes_that_count_from_here
 
 
 def test_its_output_comes_line_by_line_without_the_chatter_of_dvc(tmp_path: Path) -> None:
-    script = "import os; print('Updating lock file x'); print(os.getcwd()); raise SystemExit(3)"
+    script = "import os; print('Updating lock file x'); print(os.getcwd()); raise SystemExit(int(os.environ['TRAY']))"
     shown: list[str] = []
-    code, lines = run_command([sys.executable, "-c", script], tmp_path, shown.append)
+    code, lines = run_command([sys.executable, "-c", script], tmp_path, shown.append, {"TRAY": "3"})
     assert (code, shown, lines) == (3, [str(tmp_path)], ["Updating lock file x", str(tmp_path)])
 
 

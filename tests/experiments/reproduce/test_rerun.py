@@ -48,7 +48,7 @@ class Oven:
     def __init__(self) -> None:
         self.made, self.ran, self.params = dict(MADE), [], ""
 
-    def run_stage(self, stage: str, folder: Path, python: Path | None, say: object) -> float:
+    def run_stage(self, stage: str, folder: Path, python: Path | None, say: object, threads: int | None) -> float:
         self.ran.append(stage)
         self.params = (folder / "params.yaml").read_text(encoding="utf-8")
         for name in FILES_OF[stage]:
@@ -141,6 +141,19 @@ def test_a_pipeline_without_the_stages_of_today_is_named(
     monkeypatch.setattr(rerun, "STAGES", ("build_records", "bake", "train", "evaluate"))
     with pytest.raises(CannotBeTried, match=r"dvc\.yaml: had no stage bake then"):
         made_again(first)
+
+
+@pytest.mark.parametrize(("said", "given"), [("3", {"TF_NUM_INTRAOP_THREADS": "3"}), ("many", None), (None, None)])
+def test_stages_compute_with_as_many_threads_as_the_run(
+    said: str | None, given: object, first: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Here, "now", classmethod(lambda cls, commit: HERE))
+    seen: list[object] = []
+    monkeypatch.setattr(rerun, "run_command", lambda *words: (seen.append(words[-1]), (1, [""]))[1])
+    tags = {**first.tags, **({"bakeoff.threads": said} if said else {})}
+    with pytest.raises(CannotBeTried, match="build_records"):
+        made_again(replace(first, tags=tags))
+    assert seen == [given]
 
 
 def test_a_stage_that_fails_says_so_with_its_last_words(first: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:

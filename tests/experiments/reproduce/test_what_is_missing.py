@@ -91,6 +91,12 @@ def test_each_other_version_and_each_other_part_of_the_machine_is_named() -> Non
     assert not any(lack.is_fatal for lack in find(WHOLE, other))
 
 
+def test_other_cores_are_named_only_if_the_run_did_not_say_its_threads() -> None:
+    four = replace(HERE, processor=HERE.processor.replace("2 cores", "4 cores"))
+    assert missing_in(find(WHOLE, four)[0].text, "cores", "2 cores then", "4 cores here") == []
+    assert find(replace(WHOLE, tags={**WHOLE.tags, "bakeoff.threads": "2"}), four) == []
+
+
 @pytest.mark.parametrize(
     ("change", "parts"),
     [

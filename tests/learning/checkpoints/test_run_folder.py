@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from threading import Event, Thread, Timer
+from types import SimpleNamespace
+from typing import Literal
 
 import numpy as np
 import pytest
 
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.learning.checkpoints import checkpoint
+from bakeoff.learning.checkpoints.continue_from import Parent
 from bakeoff.learning.checkpoints.run_folder import (
     MOST_SET_ASIDE,
     CheckpointList,
@@ -21,6 +24,9 @@ from bakeoff.learning.checkpoints.run_folder import (
     find_newest_whole,
 )
 from bakeoff.learning.checkpoints.run_state import Best, PhaseState, Position, RunState
+from bakeoff.learning.plan.train_settings import Train
+from bakeoff.learning.pretrained.weight_source import WeightSource
+from bakeoff.learning.training.start import RunStart
 from support.messages import missing_in
 
 LEGS = ["head", "whole"]
@@ -53,6 +59,32 @@ def test_a_run_goes_on_from_the_latest_leg_and_step(work: RunFolder) -> None:
     state = work.newest()
     assert state.position == Position(1, 1000) and state.arrays is not None
     assert state.arrays["w"].tolist() == [1, 1000]
+
+
+@pytest.mark.parametrize(("here", "there", "stated", "found"), [
+    ((2, 3), 5, "auto", 3), ((2, 3), None, "auto", 3), ((), 5, "auto", 5), ((), None, "auto", None),
+    ((2, 3), 5, 4, None),
+])  # fmt: skip
+def test_a_run_goes_on_with_the_threads_that_it_began_with(
+    here: tuple[int, ...], there: int | None, stated: int | Literal["auto"], found: int | None,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Of the newest checkpoint that can be read; else of the run that it continues; unless the variant says it."""
+    monkeypatch.chdir(tmp_path)
+
+    def trained(folder: Path, *threads: int) -> None:
+        with RunFolder(folder, LEGS) as work:
+            for step, number in enumerate(threads, start=1):
+                work.save(Position(0, step), RunState(threads=number), lambda: {"w": np.zeros(1)}, now=True)
+
+    start = RunStart({}, "1d", WeightSource(None, "none"), None if there is None else Parent(tmp_path / "other", "2e"))
+    trained(tmp_path / "other", *([there] if there else []))
+    trained(start.folder, *here)
+    run = SimpleNamespace(train=Train(batch_size=1, steps=9, threads=stated))
+    assert start.find_threads(run) == found  # type: ignore[arg-type]
+    for path in start.folder.glob("*/00000002"):
+        path.write_bytes(path.read_bytes()[:40])
+    assert start.find_threads(run) == (2 if found == 3 else found)  # type: ignore[arg-type]
 
 
 def test_a_run_says_where_it_goes_on() -> None:

@@ -13,11 +13,12 @@ from tensorflow.python.eager import context
 
 from bakeoff.experiments.runs import device
 from bakeoff.experiments.runs.device import device_tags
+from bakeoff.foundation import machine
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.machine import Gpu
 from bakeoff.learning.input.memory_budget import Memory
 from bakeoff.learning.tasks.task import compile_answer
-from bakeoff.learning.training.accelerators import has_gpus, precision, strategy_of, use_devices
+from bakeoff.learning.training.accelerators import has_gpus, precision, strategy_of, use_devices, use_threads
 from bakeoff.learning.training.step import Step
 from support.imports import ROOT
 from support.slope import Slope, batches, sgd, weight_of
@@ -196,9 +197,35 @@ def test_mlflow_is_told_what_the_gpu_is(two_gpus: context.Context, monkeypatch: 
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: details)
     monkeypatch.setattr(device, "list_gpus", lambda: [Gpu("GPU-5a", "NVIDIA A10", "550.54.15", 23028 * 2**20, 0)])
     text = "2 GPUs: 2 x NVIDIA A10; compute capability 8.6; 24.1 GB; driver 550.54.15"
-    assert device_tags(2) == {"bakeoff.device": text}
+    use_threads(3)
+    assert device_tags(2) == {"bakeoff.device": text, "bakeoff.threads": "3"}
     use_devices("cpu", "growth")
-    assert device_tags(1) == {"bakeoff.device": "CPU"}
+    assert device_tags(1) == {"bakeoff.device": "CPU", "bakeoff.threads": "3"}
+
+
+def test_an_operation_has_the_threads_that_are_wanted_or_as_many_as_tensorflow_takes(
+    two_gpus: context.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "cores", lambda: 6)
+    monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
+    assert [use_threads(wanted) for wanted in (1, 3, None)] == [1, 3, 6]
+    assert two_gpus.config.intra_op_parallelism_threads == 6
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "4")
+    assert [use_threads(wanted) for wanted in (3, None)] == [3, 4]
+
+
+THREADS = """
+import numpy as np, tensorflow as tf
+from bakeoff.learning.training.accelerators import use_threads
+used = [use_threads(3)]
+tf.add(1, 2)
+print(used + [use_threads(1)])
+"""
+
+
+def test_a_process_that_has_computed_keeps_its_threads() -> None:
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [3, 3]
 
 
 def test_half_precision_computes_in_bfloat16_and_keeps_full_weights() -> None:

@@ -21,6 +21,8 @@ from bakeoff.learning.plan.phases import WHOLE_RUN, Derived, Span
 from bakeoff.learning.plan.train_settings import Phase, Train, steps_for
 from bakeoff.learning.run_file.parse import Problems
 
+SMALL_BATCH_BYTES = 64 * 10**6  # of all layers' outputs: below, threads wait longer for each other than they save
+
 
 @dataclass(frozen=True)
 class MemoryNeed:
@@ -89,12 +91,20 @@ def resolve(
     check(draft, records, facts, spans, problems, set_by)
     if problems.lines or facts is None or need is None or held is None:
         return None
-    return draft.whole(_derive(cut, manifest, spans, facts.parameters, because, need.limits, held))
+    threads = _choose_threads(cut, facts.activation_bytes * max(batch for batch, _ in phases))
+    return draft.whole(_derive(cut, manifest, spans, facts.parameters, because, need.limits, held, threads))
+
+
+def _choose_threads(train: Train, batch_bytes: int) -> int | None:
+    if train.threads != "auto":
+        return train.threads
+    return 1 if batch_bytes < SMALL_BATCH_BYTES else None
 
 
 def _derive(
-    train: Train, manifest: Manifest, spans: list[Span], parameters: int, because: str, limits: Limits, held: Buffers
-) -> Derived:
+    train: Train, manifest: Manifest, spans: list[Span], parameters: int, because: str, limits: Limits, held: Buffers,
+    threads: int | None,
+) -> Derived:  # fmt: skip
     last, examples = spans[-1], count_share(manifest.splits[TRAIN].examples, train.share)
     taken = last.first_example + last.steps * last.batch_size * train.accumulate_batches
     return Derived(
@@ -116,6 +126,7 @@ def _derive(
         memory_parts=held.parts,
         device_budget_bytes=limits.device_bytes,
         device_estimate_bytes=held.device_bytes,
+        threads=threads,
         left_out_examples=manifest.splits[TRAIN].examples - examples,
     )
 

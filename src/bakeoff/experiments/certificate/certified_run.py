@@ -39,7 +39,7 @@ OUTPUTS = {  # stage -> the part that its outputs belong to
 }  # fmt: skip
 ENVIRONMENT = {
     "versions": "bakeoff.versions", "processor": "bakeoff.processor", "device": "bakeoff.device",
-    "bakeoff": VERSION_TAG, "installed_from": INSTALLED_TAG, "code_sha256": CODE_TAG,
+    "threads": "bakeoff.threads", "bakeoff": VERSION_TAG, "installed_from": INSTALLED_TAG, "code_sha256": CODE_TAG,
 }  # fmt: skip
 
 

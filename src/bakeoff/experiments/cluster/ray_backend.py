@@ -23,7 +23,7 @@ from bakeoff.experiments.cluster.ray_connection import connect, parse_address
 from bakeoff.experiments.cluster.ray_job import RayJob
 from bakeoff.experiments.cluster.ray_nodes import Node, ask_nodes, require_fitting, send_by_value
 from bakeoff.experiments.sweep.backend import Backend, JobProcess
-from bakeoff.experiments.sweep.job import CACHE, FOLLOWS_PARENT, THREADS, JobFiles
+from bakeoff.experiments.sweep.job import CACHE, FOLLOWS_PARENT, JobFiles
 from bakeoff.experiments.sweep.resources import CountedSeats, Seats
 from bakeoff.experiments.sweep.sweep_manifest import JobState, SweepJob, SweepManifest
 from bakeoff.foundation import machine, workspace
@@ -175,7 +175,7 @@ def make_environment(variables: Mapping[str, str], job: SweepJob) -> dict[str, s
     """
     passed = {key: value for key, value in variables.items() if key.startswith(PASSED_ON) or key == "PYTHONPATH"}
     hidden = {machine.VISIBLE_GPUS: "-1"} if job.devices == "cpu" else {}
-    return {THREADS: str(machine.cores())} | passed | hidden | {FOLLOWS_PARENT: "1"}
+    return {machine.THREADS: str(machine.threads())} | passed | hidden | {FOLLOWS_PARENT: "1"}
 
 
 def _name_actor(job: SweepJob) -> str:

@@ -78,8 +78,10 @@ def known_pace(run: Variant, cores: int | None = None) -> Pace | None:
 def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
     """Take a few real steps of each phase on real batches, with random weights: they change the loss, not the time."""
     load_tensorflow()
+    from bakeoff.learning.training.accelerators import use_threads
     from bakeoff.learning.training.setup import Setup
 
+    use_threads(run.derived.threads)
     setup, seconds = Setup.of(run, manifest, records), {}
     feed = setup.feed()
     for phase in plan_phases(run):
@@ -95,7 +97,7 @@ def pace_key(run: Variant, phase: TrainingPhase) -> str:
     return _digest(
         platform.node(), repr(run.model), run.derived.num_classes, phase.span.batch_size, sorted(phase.trainable),
         train.accumulate_batches, train.mixed_precision, train.devices, train.workers, train.ema_decay > 0,
-        repr(train.augment),
+        run.derived.threads, repr(train.augment),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
@@ -60,12 +60,14 @@ def has_remote(workspace: Path) -> bool:
     return any("['remote " in file.read_text(encoding="utf-8") for file in files if file.is_file())
 
 
-def run_command(command: Sequence[str], folder: Path, show: Callable[[str], None]) -> tuple[int, list[str]]:
-    """Run a command and show it line by line; return its exit code and its words. Ctrl-C ends it, and then continues as
-    KeyboardInterrupt."""
-    lines = []
+def run_command(
+    command: Sequence[str], folder: Path, show: Callable[[str], None], variables: Mapping[str, str] | None = None
+) -> tuple[int, list[str]]:
+    """Run a command, with more `variables`, and show it line by line; return its exit code and its words. Ctrl-C ends
+    it, and then continues as KeyboardInterrupt."""
+    lines, environment = [], _environment(folder, command[0]) | dict(variables or {})
     with subprocess.Popen(
-        command, cwd=folder, env=_environment(folder, command[0]), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True,
     ) as child:  # fmt: skip
         try:

@@ -23,8 +23,8 @@ from bakeoff.experiments.reproduce.reproduction_verdict import (
     ReproductionVerdict,
 )
 from bakeoff.experiments.reproduce.run_inputs import bring
-from bakeoff.experiments.reproduce.what_is_missing import Here, Lack, find_lacks, is_cut_off
-from bakeoff.foundation import dvc, workspace
+from bakeoff.experiments.reproduce.what_is_missing import Here, Lack, find_lacks, is_cut_off, threads_of
+from bakeoff.foundation import dvc, machine, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import read_json, read_text
 from bakeoff.foundation.formatting import make_printable
@@ -77,7 +77,7 @@ def make_again(attempt: Reproduction, print_line: PrintLine, wishes: Wishes) -> 
     recorded = attempt.recorded
     _report_lacks(attempt, find_lacks(recorded, Here.now(recorded.commit)), print_line)
     assert recorded.commit
-    python = _choose_python(recorded, print_line, installs=wishes.install)
+    python, threads = _choose_python(recorded, print_line, installs=wishes.install), threads_of(recorded)
     with fresh_workspace(recorded.commit, recorded.patch, keep=wishes.keep) as folder:
         attempt.kept = folder if wishes.keep else None
         print_line(
@@ -90,11 +90,11 @@ def make_again(attempt: Reproduction, print_line: PrintLine, wishes: Wishes) -> 
         )
         _keep_to_itself(folder / workspace.PARAMS)
         for stage in code_stage(folder):
-            _run_stage(stage, folder, python, print_line)
+            _run_stage(stage, folder, python, print_line, threads)
         for stage in STAGES[: STAGES.index(wishes.until) + 1]:
             if stage == EVALUATE and is_cut_off(recorded) and attempt.compared[-1].same is not True:
                 break  # its weights are of another step than those that were evaluated
-            attempt.seconds[stage] = _run_stage(stage, folder, python, print_line)
+            attempt.seconds[stage] = _run_stage(stage, folder, python, print_line, threads)
             compared = _compare(stage, recorded, folder, wishes.tolerance)
             attempt.compared.append(compared)
             print_line(f"{stage}: {compared.text} ({attempt.seconds[stage]:.0f} s)")
@@ -169,13 +169,15 @@ def _choose_python(recorded: Recorded, print_line: PrintLine, *, installs: bool)
     return python
 
 
-def _run_stage(stage: str, folder: Path, python: Path | None, print_line: PrintLine) -> float:
+def _run_stage(stage: str, folder: Path, python: Path | None, print_line: PrintLine, threads: int | None) -> float:
     """Run it for real: neither dvc.lock nor DVC's cache of runs is asked, and nothing goes into the cache."""
     print_line(f"{stage}: runs")
     began = time.monotonic()
     words = ("repro", "--single-item", "--force", "--no-run-cache", "--no-commit", stage)
     command = [str(python), "-m", "dvc", *words] if python else dvc.command(*words)
-    code, lines = run_command(command, folder, lambda line: print_line(f"  {line}"))
+    code, lines = run_command(
+        command, folder, lambda line: print_line(f"  {line}"), {machine.THREADS: str(threads)} if threads else None
+    )
     if code:
         last = [line for line in lines if line and not line.startswith("ERROR")][-1:]
         raise CannotBeTried(f"{stage}: failed with code {code} ({' '.join(last)}); its output stands above")

@@ -1,11 +1,13 @@
 """What the proof lacks, by all that can be known before anything runs."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bakeoff.experiments.reproduce.maker_environment import Maker
 from bakeoff.experiments.reproduce.recorded import NO_COMMIT, Recorded
+from bakeoff.experiments.runs.device import THREADS_TAG
 from bakeoff.foundation import git
 from bakeoff.foundation.git import list_left_out
 from bakeoff.learning.plan.run_length import format_done
@@ -125,6 +127,12 @@ def _of_settings(recorded: Recorded) -> Iterator[Lack]:
         yield Lack("train.deterministic is false, so no two trainings of it are alike to the bit")
 
 
+def threads_of(recorded: Recorded) -> int | None:
+    """Return with how many threads in one operation the run was trained; None if it did not say so."""
+    said = recorded.tags.get(THREADS_TAG, "")
+    return int(said) if re.fullmatch(r"[1-9]\d{0,2}", said) else None
+
+
 def _of_machine(recorded: Recorded, here: Here) -> Iterator[Lack]:
     then = recorded.tags.get("bakeoff.versions")
     if then is None:
@@ -139,7 +147,7 @@ def _of_machine(recorded: Recorded, here: Here) -> Iterator[Lack]:
         yield Lack("the run did not say its processor; another one may round in other places")
     else:
         for kind, was, now_is in zip(PROCESSOR, then.split("; "), here.processor.split("; "), strict=False):
-            if was != now_is:
+            if was != now_is and not (kind == "cores" and threads_of(recorded)):
                 yield Lack(f"{kind}: {was} then, {now_is} here; sums may be rounded in other places")
 
 

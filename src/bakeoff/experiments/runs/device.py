@@ -20,6 +20,7 @@ from bakeoff.tracking.sync.system_metrics import processor
 
 DEVICE_FILE = "device"  # in a run's folder: what it computed on last
 CPU = "the CPU"
+DEVICE_TAG, THREADS_TAG = "bakeoff.device", "bakeoff.threads"
 FAULT = re.compile(r"(CUDA_ERROR|CUDNN_STATUS|CUBLAS_STATUS)_\w+")
 
 
@@ -37,22 +38,32 @@ def count_devices(run: LearningRun) -> int:
     return device_count(run.train.devices)
 
 
-def choose_devices(run: LearningRun) -> None:
-    """Load TensorFlow and set the devices that a training computes on."""
+def choose_devices(run: LearningRun, threads: int | None = None) -> None:
+    """Load TensorFlow and set the devices that a training computes on. A run that began with another number of
+    `threads` in one operation than its variant has here goes on with that.
+    """
     load_tensorflow()
-    from bakeoff.learning.training.accelerators import use_devices
+    from bakeoff.learning.training.accelerators import use_devices, use_threads
 
     use_devices(run.train.devices, run.memory.gpu_memory_limit)
+    used = use_threads(threads or run.derived.threads)
+    if threads and used != threads:
+        course = f"this run has computed with {threads} in one operation and goes on with {used}"
+        print(f"warning: train.threads: {course}, so no run repeats its weights to the bit", file=sys.stderr)
 
 
 def print_device(replicas: int) -> None:
     """Print what the training computes on; of GPUs the first `replicas`. TensorFlow is loaded."""
     import tensorflow as tf
 
+    from bakeoff.learning.training.accelerators import threads_in_use
+
     if details := _details(replicas):
         print_line(f"train: computes on {name_gpus([one.get('device_name', 'unnamed') for one in details])}")
         return
-    print_line(f"train: computes on the CPU, {format_count(cores(), 'core')} of {processor().split('; ')[1]}")
+    with_threads = f"{format_count(threads_in_use(), 'thread')} in one operation"
+    what = f"{format_count(cores(), 'core')} of {processor().split('; ')[1]}, {with_threads}"
+    print_line(f"train: computes on the CPU, {what}")
     if not tf.config.list_physical_devices("GPU") and (unused := gpu_names()):
         print(f"warning: {describe_unused(unused)}", file=sys.stderr)
 
@@ -84,15 +95,18 @@ def explain_gpu_fault(error: BaseException) -> None:
 
 
 def device_tags(replicas: int) -> dict[str, str]:
-    """Return MLflow's tag: `1 GPU: NVIDIA A10; compute capability 8.6; 24.1 GB; driver 550.54.15`."""
+    """Return MLflow's tags: `1 GPU: NVIDIA A10; compute capability 8.6; 24.1 GB; driver 550.54.15`, and the threads."""
+    from bakeoff.learning.training.accelerators import threads_in_use
+
+    threads = {THREADS_TAG: str(threads_in_use())}
     if not (details := _details(replicas)):
-        return {"bakeoff.device": "CPU"}
+        return {DEVICE_TAG: "CPU"} | threads
     parts = [name_gpus([one.get("device_name", "unnamed") for one in details])]
     if capability := details[0].get("compute_capability"):
         parts.append(f"compute capability {'.'.join(map(str, capability))}")
     if gpus := list_gpus():
         parts += [f"{gpus[0].memory_bytes / 1e9:.1f} GB", f"driver {gpus[0].driver}"]
-    return {"bakeoff.device": "; ".join(parts)}
+    return {DEVICE_TAG: "; ".join(parts)} | threads
 
 
 def _details(replicas: int) -> list[dict[str, Any]]:

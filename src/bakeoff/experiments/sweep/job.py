@@ -31,7 +31,6 @@ from bakeoff.tracking.journal.journal_folder import NOTE_VARIABLE
 ALREADY_RUNS = 4
 CACHE = "BAKEOFF_DVC_CACHE"  # the path of the main workspace's cache
 CORES = "BAKEOFF_CORES"  # the cores that the job may use
-THREADS = "TF_NUM_INTRAOP_THREADS"
 FOLLOWS_PARENT = "BAKEOFF_FOLLOWS_PARENT"  # whether it ends when the process that started it is gone
 
 
@@ -103,7 +102,7 @@ def make_environment(
     A sum that more threads add up differs in its last bits. So a job on a few cores computes with as many threads as
     one that has all of them, and ends in the same weights.
     """
-    threads = {THREADS: str(machine.cores()), CORES: ",".join(map(str, cores))} if cores else {}
+    threads = {machine.THREADS: str(machine.threads()), CORES: ",".join(map(str, cores))} if cores else {}
     visible = {} if gpus is None else {machine.VISIBLE_GPUS: ",".join(gpus) or "-1"}
     return threads | dvc.environment(variables) | visible | {CACHE: str(cache)}
 

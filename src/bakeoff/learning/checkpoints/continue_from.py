@@ -32,7 +32,7 @@ FREE = (
     "train.phases.*.steps", "train.phases.*.epochs", "first_weights", "parent",
 )  # fmt: skip
 # What may be another from here on, though it was not before; it is reported.
-REPORTED_KEYS = ("lr", "train.phases.*.lr", "derived.phases.*.rate_factor", "code", "versions")
+REPORTED_KEYS = ("lr", "train.threads", "train.phases.*.lr", "derived.phases.*.rate_factor", "code", "versions")
 
 
 @dataclass(frozen=True)

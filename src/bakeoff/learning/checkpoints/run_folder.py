@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -298,6 +298,15 @@ def find_newest_whole(folder: Path) -> tuple[Position, Path] | None:
         except Damaged:
             continue
         return position, path
+    return None
+
+
+def find_threads(folder: Path) -> int | None:
+    """Return with how many threads in one operation a run was trained so far; None if nothing there says it."""
+    phases = sorted(folder.glob("[0-9]*-*"), key=number_of)
+    for _, path in sorted(_list_checkpoints(phases).items(), reverse=True):
+        with suppress(Damaged):
+            return read_run_state(path).threads
     return None
 
 

@@ -60,6 +60,7 @@ class RunState:
     resumed: tuple[int, ...] = ()  # the steps from which it resumed
     parents: tuple[TakenFrom, ...] = ()  # the runs that it continues
     lent: tuple[TakenFrom, ...] = ()  # the runs whose first phases it took over
+    threads: int | None = None  # in one operation, with which it is trained; None: an earlier version did not say
     paths: Mapping[str, str] = field(default_factory=dict)  # of the kept weights, by their names among the arrays
 
     @classmethod
@@ -71,6 +72,7 @@ class RunState:
             resumed=tuple(tree["resumed"]),
             parents=tuple(TakenFrom(**one) for one in tree["parents"]),
             lent=tuple(TakenFrom(**one) for one in tree.get("lent", ())),
+            threads=tree.get("threads"),
             paths=tree.get("paths", {}),
         )
 

@@ -78,6 +78,7 @@ class Derived:
     memory_parts: Parts  # what the estimate is the sum of, in bytes
     device_budget_bytes: int  # 0: the network is in the process's own memory
     device_estimate_bytes: int
+    threads: int | None = None  # in one operation; None: one for each core of the machine that trains
     left_out_examples: int = 0  # of the training set, by train.share; train_examples are the others
 
 

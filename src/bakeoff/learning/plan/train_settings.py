@@ -10,7 +10,7 @@ from bakeoff.learning.lr import SCHEDULES
 from bakeoff.learning.lr.schedule import ENDLESS, MOST_STEPS, Schedule
 
 LONGEST_MEANT = 200
-MOST_EPOCHS, MOST_PHASES, MOST_BATCH, MOST_BATCHES = 1_000_000, 100, 1_000_000, 10_000
+MOST_EPOCHS, MOST_PHASES, MOST_BATCH, MOST_BATCHES, MOST_THREADS = 1_000_000, 100, 1_000_000, 10_000, 256
 
 
 def require_length(steps: int | Literal["unlimited"] | None, epochs: float | None) -> None:
@@ -120,6 +120,7 @@ class Train:
     accumulate_batches: int = 1  # gradients of so many batches make one step
     mixed_precision: bool = False
     devices: int | Literal["all", "gpu", "cpu"] = 1  # a batch is split over them; `gpu`: all GPUs, at least one
+    threads: int | Literal["auto"] = "auto"  # in one operation; auto: 1 for a small network, else one for each core
     workers: int = 1  # processes, one a machine, that each take an equal part of every batch
     checkpoint_every_steps: int = 100
     round_up_steps: bool = False  # to a whole number of checkpoint intervals
@@ -160,6 +161,7 @@ class Train:
         require(kept >= 0 and kept % written == 0, "keep_every_steps", kept, rule)
         number = self.device_number
         require(number is None or number >= 1, "devices", self.devices, "1 or more, all, gpu or cpu")
+        require(self.threads == "auto" or self.threads >= 1, "threads", self.threads, "1 or more, or auto")
         self._require_workers()
         at_once = self.steps_per_call
         require(at_once == "auto" or at_once >= 1, "steps_per_call", at_once, "1 or more, or auto")
@@ -184,6 +186,7 @@ class Train:
             batch_size=MOST_BATCH,
             accumulate_batches=MOST_BATCHES,
             devices=10_000,
+            threads=MOST_THREADS,
             workers=10_000,
             max_minutes=10**7,
         )

@@ -1,12 +1,13 @@
 """What training computes on, and in which numbers."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Literal
 
 import keras
 import tensorflow as tf
 
+from bakeoff.foundation import machine
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.training.workers import WorkerAddress
 
@@ -34,6 +35,21 @@ def use_devices(devices: Devices, gpu_memory: str | int) -> None:
         limit = tf.config.LogicalDeviceConfiguration(memory_limit=gpu_memory // 2**20)
         for gpu in used:
             tf.config.set_logical_device_configuration(gpu, [limit])
+
+
+def use_threads(wanted: int | None) -> int:
+    """Tell TensorFlow, before it computes anything, how many threads work on one operation; None: as many as it takes.
+
+    Return how many do: those of before, if it has computed already. A sum that more threads add up differs in its last
+    bits.
+    """
+    with suppress(RuntimeError):
+        tf.config.threading.set_intra_op_parallelism_threads(wanted or machine.threads())
+    return threads_in_use()
+
+
+def threads_in_use() -> int:
+    return tf.config.threading.get_intra_op_parallelism_threads() or machine.threads()
 
 
 def strategy_of(

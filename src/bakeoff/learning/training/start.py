@@ -11,7 +11,7 @@ from bakeoff.foundation import workspace
 from bakeoff.foundation.progress import print_line
 from bakeoff.learning.checkpoints.continue_from import Parent, parent_of, taken_up, write_identity
 from bakeoff.learning.checkpoints.fingerprint import identity, name_of
-from bakeoff.learning.checkpoints.run_folder import RunFolder, SavedState
+from bakeoff.learning.checkpoints.run_folder import RunFolder, SavedState, find_threads
 from bakeoff.learning.plan.phases import plan_phases
 from bakeoff.learning.pretrained.weight_source import WeightSource, origin_of
 from bakeoff.learning.run_file.settings import LearningRun, learning_tree
@@ -50,6 +50,13 @@ class RunStart:
     @property
     def parent_fingerprint(self) -> str | None:
         return self.parent.fingerprint if self.parent else None
+
+    def find_threads(self, run: LearningRun) -> int | None:
+        """Return with how many threads in one operation it began, or the run that it continues; None if nobody knows,
+        or if the variant says it.
+        """
+        before = [self.folder, *([self.parent.folder] if self.parent else [])]
+        return next(filter(None, map(find_threads, before)), None) if run.train.threads == "auto" else None
 
     def take_up(self, run: LearningRun, work: RunFolder, remarks: Sequence[str]) -> SavedState:
         """Find where the run resumes, and print it after the remarks."""

@@ -15,6 +15,7 @@ from bakeoff.learning.checkpoints.run_folder import RunFolder, SavedState
 from bakeoff.learning.checkpoints.run_state import Best, End, PhaseState, Position, RunState
 from bakeoff.learning.checkpoints.trained_state import STOPPED, SUCCEEDED, TrainedPhase, TrainedState
 from bakeoff.learning.plan.phases import TrainingPhase, plan_phases
+from bakeoff.learning.training.accelerators import threads_in_use
 from bakeoff.learning.training.callbacks import Callback, CallbackList
 from bakeoff.learning.training.loop import Diverged, Rhythm, fit, require_numbers
 from bakeoff.learning.training.setup import Feed, Pictures, Setup
@@ -221,6 +222,7 @@ class Training:
             resumed=tuple(self._resumed),
             parents=before.parents,
             lent=before.lent,
+            threads=threads_in_use(),
             paths=self.learner.kept_in_state,
         )
         self.work.save(
