@@ -18,6 +18,7 @@ from bakeoff.app.web.refusals import BadRequest, Conflict, NoRoom
 from bakeoff.app.web.responses import plain
 from bakeoff.app.web.safe_paths import own_folder, require_inside
 from bakeoff.foundation.errors import DataError, is_disk_full
+from bakeoff.foundation.formatting import format_size
 from bakeoff.importing.datasets.copying import KEPT_FREE
 
 KEY = re.compile(r"[a-z0-9-]{8,64}")
@@ -123,7 +124,8 @@ def _require_room(folder: Path, file: Path, size: int, *, is_first: bool) -> Non
     free = shutil.disk_usage(root).free
     if size - _size_here(file) + KEPT_FREE > free:
         raise NoRoom(
-            f"no space left on the disk: {name} needs {size / 1e9:,.2f} GB, {free / 1e9:,.2f} GB are free; free some"
+            f"no space left on the disk: {name} needs {format_size(size)}, {format_size(free)} are free, and "
+            f"{format_size(KEPT_FREE)} must stay so; free some"
         )
 
 

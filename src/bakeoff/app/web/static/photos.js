@@ -181,15 +181,16 @@ function addTrouble(text, buttons) {
 }
 
 function addTile(set, { photo, marks }) {
-  const item = document.createElement('li'), image = new Image(), caption = document.createElement('p');
+  const item = document.createElement('li'), image = new Image(), caption = document.createElement('p'), file = document.createElement('span');
   Object.assign(image, { loading: 'lazy', alt: photo, src: `/photos/${encodeURIComponent(set)}/small?name=${encodeURIComponent(photo)}` });
   caption.className = 'caption';
-  caption.textContent = photo.split('/').pop();
+  Object.assign(file, { className: 'file', textContent: photo.split('/').pop(), title: photo.split('/').pop() });
+  caption.append(file);
   item.append(image, caption);
   for (const mark of marks) {
     const strong = document.createElement('strong');
     Object.assign(strong, { className: 'wrong', textContent: mark });
-    caption.append(document.createElement('br'), strong);
+    caption.append(strong);
   }
   if (marks.length) {
     const button = document.createElement('button');
