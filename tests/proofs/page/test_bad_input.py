@@ -214,6 +214,25 @@ def test_a_network_that_is_gone_for_a_while_loses_no_photo_and_asks_for_nothing(
     act(browser, workspace, way)
 
 
+def test_photos_that_are_gone_before_they_were_sent_are_named_and_the_others_come(
+    browser: ModuleType, workspace: Path, tmp_path: Path
+) -> None:
+    files = [draw(tmp_path / f"IMG_{number:04d}.jpg", number) for number in range(40)]
+
+    async def way(person: Person, folder: Path) -> None:
+        page = person.page
+        await person.choose_files("Choose photos", "#photos", files)
+        await page.wait_for("document.querySelectorAll('#tiles img').length > 2")
+        for file in files[-5:]:
+            file.unlink()
+        await wait_until_tried(person)
+        troubles = await list_troubles(person)
+        assert len(troubles) == 40 - len(list_photos(folder)) == 5
+        assert all("is gone" in trouble and "Choose another" in trouble for trouble in troubles)
+
+    act(browser, workspace, way)
+
+
 def test_a_disk_that_is_full_is_said_once_and_the_rest_is_sent_by_a_button(
     browser: ModuleType, small_disk: Path, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""From a finished tiny run to the zips of five robots, in Chromium, by what is visible alone; each is read again.
+"""From a finished tiny run to the zips of six robots, in Chromium, by what is visible alone; each is read again.
 
 python -m pytest -m slow tests/proofs/page/test_run_to_robots.py -rP      (`make proofs` runs it, too)
 
@@ -18,17 +18,20 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from bakeoff.export.devices import DeviceName
 from proofs.page.person import HEIGHT, WIDTH, Person, Server, load_browser, served
 from proofs.page.robot_zips import read_zip, take_zip
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"), reason="needs chromium")]
 # All that one network fits and that need no program of a maker; the file for an Orange Pi needs Rockchip's.
-ROBOTS = ("limelight_coral", "photonvision_rubik", "ftc_sdk", "raspberry_pi", "oak")
-PHOTOS, SIZE, SECONDS = 16, (320, 240), 900
+ROBOTS: tuple[DeviceName, ...] = (
+    "limelight_coral", "photonvision_rubik", "ftc_sdk", "raspberry_pi", "oak", "hailo8l",
+)  # fmt: skip
+PHOTOS, SIZE, SECONDS = 84, (320, 240), 900  # Hailo wants 64 to learn from
 TRAINING = (
     "model=point_nano", "train.steps=2", "train.batch_size=2", "train.validate_every_epochs=null",
     "train.validate_every_steps=2", "lr.warmup_steps=0",
-    "export=saved_model", "export.max_drop=1", "export.sample=2", "export.representative_examples=4",
+    "export=saved_model", "export.max_drop=1", "export.sample=2", "export.representative_examples=64",
     "export.latency_calls=1", "evaluate.interval_samples=100",
 )  # fmt: skip
 
@@ -80,8 +83,8 @@ def draw_photos(folder: Path) -> None:
         (folder / f"annotations/IMG_{number:04d}.xml").write_text(text, encoding="utf-8")
 
 
-async def walk(browser: ModuleType, server: Server, downloads: Path) -> dict[str, Path]:
-    zips: dict[str, Path] = {}
+async def walk(browser: ModuleType, server: Server, downloads: Path) -> dict[DeviceName, Path]:
+    zips: dict[DeviceName, Path] = {}
     async with browser.chromium(WIDTH, HEIGHT) as page:
         await page.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(downloads))
         person, began = Person(page, server), time.monotonic()
@@ -129,7 +132,7 @@ def digest(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in names if path.is_file()}
 
 
-def test_a_finished_run_reaches_five_robots_by_what_is_visible(
+def test_a_finished_run_reaches_six_robots_by_what_is_visible(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser, downloads, before = load_browser(monkeypatch, SECONDS), tmp_path / "downloads", digest(workspace)

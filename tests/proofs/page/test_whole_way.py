@@ -22,6 +22,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from bakeoff.dataset.sources.voc import read_voc
+from bakeoff.export.devices import DeviceName
 from proofs.page.person import HEIGHT, KEY, SHIFT, WIDTH, Box, Person, Server, load_browser, served
 from proofs.page.robot_zips import read_zip, take_zip
 
@@ -29,7 +30,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("chromium"),
 GIVEN = Path(os.environ["PHOTOS"]).resolve() if "PHOTOS" in os.environ else None
 COUNT, SIZE = 40, (640, 480)
 SECONDS = 1800  # for a training to end, on a busy machine
-FIRST, OTHERS = "raspberry_pi", ("limelight_coral", "ftc_sdk", "oak", "photonvision_rubik")
+FIRST: DeviceName = "raspberry_pi"
+OTHERS: tuple[DeviceName, ...] = ("limelight_coral", "ftc_sdk", "oak", "photonvision_rubik")
 CLASS = "marker"
 
 
@@ -84,7 +86,7 @@ class Walk:
 
     def __init__(self, person: Person, downloads: Path) -> None:
         self.person, self.page, self.downloads = person, person.page, downloads
-        self.zips: dict[str, Path] = {}
+        self.zips: dict[DeviceName, Path] = {}
         self._began = self._since = self.clock()
         self._counted = (0, 0, 0)
 

@@ -128,8 +128,10 @@ async function findKnown(set, files) {
 // found by its digest.
 async function takeOne(set, { file, path }, counts) {
   const key = keyOf([{ file, path }]);
-  const answer = await insist(async asks => await send(asks, key, file, file.name)
-    ?? asks('/photos/take', { json: { set, upload: key, file: file.name } }));
+  const answer = await insist(async asks => {
+    await file.slice(0, 1).arrayBuffer(); // fails where the file is gone, which sending does not tell from a break
+    return await send(asks, key, file, file.name) ?? asks('/photos/take', { json: { set, upload: key, file: file.name } });
+  }).catch(() => ({ refused: { problem: `${file.name}: is gone, or has changed since it was chosen.` } }));
   if (answer.refused) return answer;
   counts[answer.tree.new ? 'new' : 'here'] += 1;
   if (answer.tree.new && answer.tree.marks.length) counts.marked += 1;
