@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from bakeoff.app.web import background_commands
 from bakeoff.app.web.run_rows import Row, list_rows
-from bakeoff.app.web.runs import run_parts
+from bakeoff.app.web.runs import find_training, run_parts
 from bakeoff.experiments.runs.list_runs import known_runs
 from bakeoff.experiments.runs.process_id import Process
 from bakeoff.experiments.runs.run_status import State, dequeue
@@ -139,6 +139,7 @@ def test_try_again_begins_the_same_commands_and_stays_one_row(
     assert answer.tree["goto"] == f"/runs/{new.id}" and (new.commands, new.title) == (old.commands, old.title)
     assert (only_row().id, only_row().state) == (new.id, "PREPARING")
     assert page.send(f"/runs/{new.id}/act", what="again", key="123457").code == 400  # it is under way
+    assert find_training(ERRAND).overrides == ["model=ssd_small"]
     assert page.send(f"/runs/{new.id}/act", what="stop", key="123457").code == 400  # it has no run yet
 
 

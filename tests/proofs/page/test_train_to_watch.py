@@ -124,18 +124,31 @@ def test_a_training_that_fails_says_why_and_its_form_is_changed_by_a_button(
             await watcher.open("/train")
             await page.wait_for("!!document.querySelector('#plan table') && document.body.innerText.includes('field')")
             await watcher.click("document.querySelector('details summary')")
-            await page.type_into("document.getElementById('f-others')", "lr.peak=1e12")
+            await page.type_into("document.getElementById('f-others')", "lr.peak=2000")  # more than is allowed
             await page.wait_for("!!document.querySelector('#plan table')")
             await watcher.click_words("Start")
             await page.wait_for("location.pathname.startsWith('/runs/')")
             await watcher.wait_for("failed")
             print(watcher.seen[-1])
-            assert "step" in watcher.seen[-1]  # at which it diverged
+            assert "lr.peak: must be at most 1,000" in watcher.seen[-1]
+            await watcher.shoot("refused")
+            await watcher.click_words("Change it first")
+            await watcher.arrive("/train")
+            others: str = await page.wait_for("document.getElementById('f-others').value")
+            assert "lr.peak=2000" in others
+            too_large = "lr.peak=900"  # so that it diverges
+            await page.type_into("document.getElementById('f-others')", others.replace("lr.peak=2000", too_large))
+            await page.wait_for("!!document.querySelector('#plan table')")
+            await watcher.click_words("Start")
+            await page.wait_for("location.pathname.startsWith('/runs/')")
+            watcher.seen.clear()
+            await watcher.wait_for("failed")
+            print(watcher.seen[-1])
+            assert "step" in watcher.seen[-1]
             await watcher.shoot("failed")
             await watcher.click_words("Change it, and train again")
             await watcher.arrive("/train")
-            others = await page.wait_for("document.getElementById('f-others').value")
-            assert "lr.peak=1e12" in others
+            assert too_large in await page.wait_for("document.getElementById('f-others').value")
             assert await page.see("document.getElementById('f-data').value") == "field"
 
     with served(workspace) as server:

@@ -18,10 +18,10 @@ from bakeoff.app.web.datasets import chosen_data, list_datasets, option_of, writ
 from bakeoff.app.web.responses import Tree, changes, plain, show_page, text_of
 from bakeoff.app.web.robots import ROBOTS
 from bakeoff.app.web.run_rows import make_row
-from bakeoff.app.web.runs import find_run, list_accounts
+from bakeoff.app.web.runs import find_run, find_training, list_accounts
 from bakeoff.app.web.train_costs import describe_choice, describe_plan, list_choices, render_choices
 from bakeoff.app.web.train_request import KEYS, Wanted, list_options, read_form, sort_mistakes
-from bakeoff.app.web.training_progress import find_source
+from bakeoff.app.web.training_progress import Preparation, find_source
 from bakeoff.app.web.training_recipes import (
     ZOO,
     TrainingData,
@@ -99,22 +99,21 @@ _plans = Plans()
 @plain
 def show_form(request: Request) -> Response:
     asked, runs = request.query_params, known_runs()
-    more = asked.get("more")
-    name = more or asked.get("like")
-    before = find_run(name) if name else None
-    data = asked.get("data") or (find_source(before).data if before else "") or _propose_data()
+    more, like = asked.get("more"), asked.get("like")
+    run, old = find_run(more) if more else None, find_training(like) if like else None
+    data = asked.get("data") or _find_data(run or old) or _propose_data()
     known = describe_data(data)
     given = dict.fromkeys([*KEYS, "others", "note", PERSON], "") | {"data": data}
     given |= {
         "robot": asked.get("robot", _last_robot(runs)),
         "length": asked.get("length", _propose_length(known, runs)),
     }
-    if before is not None:
-        given |= {"robot": "", "length": "", **(_continued(before) if more else _as_before(before))}
+    if run is not None or old is not None:
+        given |= {"robot": "", "length": "", **(_continued(run) if run else _fill_in(_read_overrides(old)))}
     return show_page(
         "web_train.html.jinja", "/train", "Train", given=given, data=_list_data(given["data"]), chosen=chosen_data(),
         presets=list_options("experiment"), starts=_list_starts(), robots=ROBOTS.values(),
-        more=make_row(before) if before and more else None, accounts=list_accounts(),
+        more=make_row(run) if run else None, accounts=list_accounts(),
         **list_choices(given["robot"], known, runs),
     )  # fmt: skip
 
@@ -152,14 +151,14 @@ def _continued(run: KnownRun) -> dict[str, str]:
     """Return the form as it was for a run, with twice as many steps and the run to continue."""
     steps = run.status.steps if run.status else 0
     length = {"steps": UNLIMITED if is_endless(steps) else str(2 * steps), "epochs": "", "more": run.fingerprint}
-    return _as_before(run) | length
+    return _fill_in(_read_overrides(run)) | length
 
 
-def _as_before(run: KnownRun) -> dict[str, str]:
-    """Return the form as it was for a run."""
+def _fill_in(overrides: Sequence[str]) -> dict[str, str]:
+    """Return the form that asks for these changes."""
     given: dict[str, str] = {}
     others = []
-    for override in _read_overrides(run):
+    for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
         field = next((field for field, its_key in KEYS.items() if its_key == key), None)
         if field is not None and field not in given:
@@ -169,8 +168,16 @@ def _as_before(run: KnownRun) -> dict[str, str]:
     return {**given, "others": shlex.join(others)}
 
 
-def _read_overrides(run: KnownRun) -> list[str]:
+def _find_data(training: KnownRun | Preparation | None) -> str:
+    if isinstance(training, Preparation):
+        return training.data
+    return find_source(training).data if training else ""
+
+
+def _read_overrides(run: KnownRun | Preparation | None) -> list[str]:
     """Return the changes with which a run of the queue was asked for; none of a run of params.yaml itself."""
+    if run is None or isinstance(run, Preparation):
+        return [*run.overrides] if run else []
     experiment = (run.status.experiment if run.status else None) or ""
     match = SWEEP_EXPERIMENT.fullmatch(experiment)
     try:

@@ -123,9 +123,18 @@ class Preparation:
         words = next((words for start, words in PREPARATIONS if command[: len(start)] == start), AT_FIRST)
         return Activity(words, State.PREPARING)
 
-    def _option(self, start: str) -> str:
+    @property
+    def overrides(self) -> list[str]:
+        """Return the changes that it was asked for with."""
+        return [part for part in self._add[len(ADD) :] if not part.startswith("--")]
+
+    @property
+    def _add(self) -> tuple[str, ...]:
         [command] = [one for one in self.errand.commands if is_start(one)]
-        return next((part.removeprefix(start) for part in command if part.startswith(start)), "")
+        return command
+
+    def _option(self, start: str) -> str:
+        return next((part.removeprefix(start) for part in self._add if part.startswith(start)), "")
 
 
 def is_start(command: tuple[str, ...]) -> bool:
