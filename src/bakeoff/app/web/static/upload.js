@@ -14,11 +14,20 @@ export async function insist(work) {
     } catch (error) {
       if (error !== NO_ANSWER) throw error;
     }
-    say('The connection is gone. The rest follows by itself when it is back; keep this page open.');
+    await waitForServer();
+  }
+}
+
+// Says once that the connection is gone, and returns when it is back.
+async function waitForServer() {
+  say('The connection is gone. The rest follows by itself when it is back; keep this page open.');
+  let isBack = false;
+  while (!isBack) {
     await new Promise(done => {
       setTimeout(done, 1000 * SECONDS_BETWEEN_TRIES);
       addEventListener('online', done, { once: true });
     });
+    isBack = await fetch('/static/upload.js', { method: 'HEAD', cache: 'no-store' }).then(() => true, () => false);
   }
 }
 
