@@ -29,6 +29,7 @@ from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.foundation.tf_loading import stderr_aside
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.detector_settings import Detector
+from bakeoff.learning.networks.quantized.network import eight_bits_of, network_in_floats
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task
 
@@ -48,7 +49,13 @@ def onnx_bytes(
     classes: tuple[str, ...],
     layout: Layout = OWN_LAYOUT,
 ) -> bytes:
-    """Return the file, which is the same for the same weights."""
+    """Return the file, which is the same for the same weights.
+
+    Of a network that learnt in eight bits it has QuantizeLinear and DequantizeLinear around every operation; in the
+    layout of heads it has not, for whose compiler finds ranges itself.
+    """
+    eight = eight_bits_of(network) if layout != HEADS else None
+    network = eight or network_in_floats(network)
     points, names, heads = None, list[str](), None
     if isinstance(task, Detection) and layout == HEADS:
         heads = heads_of(network, task)

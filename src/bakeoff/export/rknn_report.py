@@ -24,6 +24,7 @@ from bakeoff.export.tflite_worker import Representative
 from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape
+from bakeoff.learning.networks.quantized.network import network_in_floats
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Answer, Score, Task, compile_answer, judge
 from bakeoff.learning.tasks.tiled import stack_predictions
@@ -44,7 +45,7 @@ def write_rknn(
     batches = evaluation_batches(store, fed, sample)
     images = [_as_bytes(image) for batch in batches for image in batch["image"].numpy()]
     calibration = [_as_bytes(image[0] * DEVIATION + MEAN) for [image] in representative()]
-    data = onnx_bytes(network, task, fed.view, ModelMetadata(RKNN), classes, settings.layout)
+    data = onnx_bytes(network_in_floats(network), task, fed.view, ModelMetadata(RKNN), classes, settings.layout)
     scale = UNIT if settings.layout != OWN_LAYOUT else (MEAN, DEVIATION)
     made = make_rknn(RknnInput(data, *scale), classes, calibration, np.stack(images))
     (folder / RKNN_FILE).write_bytes(made.file)

@@ -1,6 +1,7 @@
 """The graph of a .tflite: one image or clip with values -1..1 in, answers out, weights as constants.
 
-(1, size, size, 3) or (1, frames, size, size, 3) float32, which is (pixel - 127.5) / 127.5
+(1, size, size, 3) or (1, frames, size, size, 3) float32, which is (pixel - 127.5) / 127.5, or of a network that learnt
+in eight bits (pixel - 128) / 127.5
 -> detection       boxes (1, m, 4) ymin xmin ymax xmax, classes (1, m) from 0, scores (1, m), count (1,), all float32
 -> classification  probabilities (1, k), or label_scores (1, k) if an example may have several labels
 """
@@ -30,7 +31,7 @@ LEAST_SCORE = 1e-9  # the operation gives what scores as much as the threshold, 
 def lite_module(network: keras.Model, task: Task, num_classes: int, settings: Export) -> tf.Module:
     """Return a module whose function `answer` gives a dict in the order of the file's outputs."""
     shape = [1, *network.input_shape[1:]]
-    inner = of_unit_range(network)
+    inner = of_unit_range(network, zero_of(network))
 
     @partial(compile_graph, input_signature=[tf.TensorSpec(shape, tf.float32, name="image")])
     def raw(image: tf.Tensor) -> list[tf.Tensor]:
@@ -61,13 +62,26 @@ def output_names(task: Task) -> tuple[str, ...]:
     return ("label_scores",) if several else ("probabilities",)
 
 
-def of_unit_range(network: keras.Model) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
-    """Return the network for values -1..1: without the layer that makes them of pixels, as most begin, or behind it."""
-    first = next((layer for layer in network.layers if layer.name == FIRST_LAYER), None)
+def of_unit_range(network: keras.Model, zero: float = MEAN) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
+    """Return the network for values -1..1: without the layer that makes them of pixels, as most begin, or behind it.
+
+    `zero` is the pixel that is 0.
+    """
+    first = _first_layer(network)
     if first is None:
-        return lambda image: network(image * DEVIATION + MEAN, training=False)
-    inner = keras.Model(first.output, network.output)
-    return lambda image: inner(image, training=False)
+        return lambda image: network(image * DEVIATION + zero, training=False)
+    inner, shift = keras.Model(first.output, network.output), (zero - zero_of(network)) / DEVIATION
+    return lambda image: inner(image + shift if shift else image, training=False)
+
+
+def zero_of(network: keras.Model) -> float:
+    """Return the pixel of which the network makes 0: in eight bits it has to be a whole number."""
+    first = _first_layer(network)
+    return MEAN if first is None or first.offset == -1 else -first.offset * DEVIATION
+
+
+def _first_layer(network: keras.Model) -> keras.layers.Rescaling | None:
+    return next((layer for layer in network.layers if layer.name == FIRST_LAYER), None)
 
 
 def post_process(

@@ -2,9 +2,10 @@
 
 The converter keeps memory until its process ends (tensorflow#122598). FOLDER holds `saved_model` and request.json:
 
-{"forms": ["dynamic", "int8"], "whole_outputs": false, "shape": [1, 320, 320, 3]}
+{"forms": ["dynamic", "int8"], "whole_outputs": false, "shape": [1, 320, 320, 3], "has_ranges": false}
 
-It gets a file for each form, by its name. Standard input has the examples for int8: float32, one after another.
+It gets a file for each form, by its name. Standard input has the examples for int8: float32, one after another. A graph
+that has its own ranges needs none.
 """
 
 import json
@@ -34,7 +35,7 @@ NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
 Representative = Callable[[], Iterator[list[np.ndarray]]]
 
 
-def convert_saved(folder: str, form: str, representative: Representative, *, whole_outputs: bool) -> bytes:
+def convert_saved(folder: str, form: str, representative: Representative | None, *, whole_outputs: bool) -> bytes:
     """Convert in this process; see `convert` of write_formats.py."""
     converter = _converter(folder, form, representative, whole_outputs=whole_outputs)
     with warnings.catch_warnings(), stderr_aside():
@@ -51,7 +52,7 @@ def convert_saved(folder: str, form: str, representative: Representative, *, who
 
 
 def _converter(
-    folder: str, form: str, representative: Representative, *, whole_outputs: bool
+    folder: str, form: str, representative: Representative | None, *, whole_outputs: bool
 ) -> "tf.lite.TFLiteConverter":
     import tensorflow as tf
 
@@ -62,8 +63,9 @@ def _converter(
     if form == "float16":
         converter.target_spec.supported_types = [tf.float16]
     if form == "int8":
-        converter.representative_dataset = representative
-        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        if representative:
+            converter.representative_dataset = representative
+            converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
         converter.inference_input_type = tf.uint8
         if whole_outputs:
             converter.inference_output_type = tf.uint8
@@ -101,10 +103,9 @@ def main(folder: Path) -> None:
     request: dict[str, Any] = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
     os.environ.update([NO_GPU])  # the process that asks may hold all of it
     load_tensorflow()
+    representative = None if request["has_ranges"] else lambda: _read_examples(request["shape"])
     for form in request["forms"]:
-        converted = convert_saved(
-            str(folder / SAVED), form, lambda: _read_examples(request["shape"]), whole_outputs=request["whole_outputs"]
-        )
+        converted = convert_saved(str(folder / SAVED), form, representative, whole_outputs=request["whole_outputs"])
         (folder / form).write_bytes(converted)
 
 

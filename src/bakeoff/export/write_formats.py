@@ -7,7 +7,7 @@ import gc
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -24,7 +24,7 @@ from bakeoff.export.head_maps import HEADS
 from bakeoff.export.onnx_build import onnx_bytes, rule_of
 from bakeoff.export.saved_model import save_servable
 from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export, Format
-from bakeoff.export.tflite_build import lite_module, output_names
+from bakeoff.export.tflite_build import lite_module, output_names, zero_of
 from bakeoff.export.tflite_metadata import (
     DEVIATION,
     LABELS,
@@ -45,6 +45,7 @@ from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape, View
 from bakeoff.learning.networks.network import Network
+from bakeoff.learning.networks.quantized.network import eight_bits_of, network_in_floats
 from bakeoff.learning.networks.tiles import Tiles
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task, Tensors
@@ -57,34 +58,54 @@ def write_files(
 ) -> Iterator[Format]:  # fmt: skip
     """Write a file after another, and yield the format of each; that for Rockchip is made in rknn_report.py."""
     write_labels(classes, folder)
-    own, outputs, scale = View.of(model), output_names(task), (MEAN, DEVIATION)
+    own = View.of(model)
     view = replace(own, fit=settings.fit_for(own.fit))
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(view.as_tree())}
-    module = None
-    with enlarge_by_one_operation(network):
-        if isinstance(task, Detection) and settings.layout not in (OWN_LAYOUT, HEADS):
-            scale = UNIT
-            module, outputs = point_module(settings.layout, network, task.head)
-            texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
-            representative = _from_zero(representative)
-        elif settings.lite_formats:
-            module = lite_module(network, task, len(classes), settings)
-    converted: dict[Format, bytes] = {}
+    of_points = isinstance(task, Detection) and settings.layout not in (OWN_LAYOUT, HEADS)
+    if of_points:
+        texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
+        representative = _from_zero(representative)
+    converted: dict[Format, LiteFile] = {}
     for form, file in settings.files.items():
         if form == SAVED_MODEL:
             save_servable(network, task, own, classes, folder / file)
         elif form == ONNX:
             (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes, settings.layout))
-        elif form != RKNN and module is not None:
-            kind, is_quantized = f"{model.task}, {form}", form == "int8"
-            whole = settings.layout == "yolov8_corners"
-            metadata = write_metadata(about, kind, outputs, is_quantized=is_quantized, scale=scale)
-            converted = converted or convert(module, settings.lite_formats, representative, whole_outputs=whole)
-            described = describe(converted[form], outputs, metadata)
-            (folder / file).write_bytes(pack_files(described, texts))
+        elif form != RKNN:
+            converted = converted or _convert_all(network, task, len(classes), settings, representative)
+            made, kind = converted[form], f"{model.task}, {form}"
+            scale = UNIT if of_points else (made.zero, DEVIATION)
+            metadata = write_metadata(about, kind, made.outputs, is_quantized=form == "int8", scale=scale)
+            (folder / file).write_bytes(pack_files(describe(made.converted, made.outputs, metadata), texts))
         yield form
-    del module
     gc.collect()  # graphs hold each other, and Python looks for such garbage seldom: see tf_loading.py
+
+
+@dataclass(frozen=True)
+class LiteFile:
+    converted: bytes
+    outputs: tuple[str, ...]  # their names
+    zero: float  # the pixel that is 0 in it
+
+
+def _convert_all(
+    network: keras.Model, task: Task, num_classes: int, settings: Export, representative: Representative
+) -> dict[Format, LiteFile]:
+    """Make a network that learnt in eight bits int8 as it is, and the other forms of its weights without rounding."""
+    eight, forms = eight_bits_of(network), settings.lite_formats
+    graphs = [(network_in_floats(network), [form for form in forms if not eight or form != "int8"], representative)]
+    if eight:
+        graphs.append((eight, [form for form in forms if form == "int8"], None))
+    files: dict[Format, LiteFile] = {}
+    for graph, some, inputs in graphs:
+        with enlarge_by_one_operation(graph):
+            if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
+                module, outputs = point_module(settings.layout, graph, task.head)
+            else:
+                module, outputs = lite_module(graph, task, num_classes, settings), output_names(task)
+        made = convert(module, some, inputs, whole_outputs=settings.layout == "yolov8_corners") if some else {}
+        files |= {form: LiteFile(file, outputs, zero_of(graph)) for form, file in made.items()}
+    return files
 
 
 def representative_of(store: RecordReader, shape: Shape, settings: Export, seed: int) -> Representative:
@@ -123,10 +144,10 @@ def _from_zero(representative: Representative) -> Representative:
 
 
 def convert(
-    module: tf.Module, forms: Sequence[Format], representative: Representative, *, whole_outputs: bool = False
+    module: tf.Module, forms: Sequence[Format], representative: Representative | None, *, whole_outputs: bool = False
 ) -> dict[Format, bytes]:
     """Convert in a process of its own, for the converter keeps memory. `representative` gives inputs of the graph, from
-    which int8 learns the ranges of values.
+    which int8 learns the ranges of values; None: the graph has its ranges.
 
     float32   weights and sums as they were trained
     float16   weights in half the bytes, sums in float32
@@ -134,10 +155,13 @@ def convert(
     int8      weights and sums in 8 bits; takes uint8 pixels as they are, and with `whole_outputs` answers in uint8
     """
     answer = module.answer.get_concrete_function()
-    request = {"forms": [*forms], "whole_outputs": whole_outputs, "shape": answer.inputs[0].shape.as_list()}
+    request = {
+        "forms": [*forms], "whole_outputs": whole_outputs, "shape": answer.inputs[0].shape.as_list(),
+        "has_ranges": representative is None,
+    }  # fmt: skip
 
     def feed(given: IO[bytes]) -> None:
-        for images in representative() if "int8" in forms else ():
+        for images in representative() if representative and "int8" in forms else ():
             given.write(np.ascontiguousarray(images[0], np.float32).data)
 
     with tempfile.TemporaryDirectory() as name:

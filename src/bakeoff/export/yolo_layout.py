@@ -16,13 +16,15 @@ scale is for all numbers of a tensor, and beside 640 a score of 1 would be nothi
 import itertools
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import keras
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from bakeoff.export.devices import Layout
-from bakeoff.export.tflite_build import FIRST_LAYER, of_unit_range
+from bakeoff.export.tflite_build import of_unit_range, zero_of
+from bakeoff.export.tflite_metadata import DEVIATION
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.heads.head import Head
 
@@ -37,17 +39,17 @@ def answer_in(layout: Layout, network: keras.Model, head: Head, *, in_pixels: bo
     """
     if layout == "yolov8_levels":
         return _levels(network)
-    inner, side = of_unit_range(network), float(network.input_shape[1])
+    inner, side = _of_unit(network), float(network.input_shape[1])
 
     def one_tensor(images: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs, unit = inner(images * 2.0 - 1.0), side if in_pixels else 1.0
+        outputs, unit = inner(images), side if in_pixels else 1.0
         low, high = tf.split(head.boxes(outputs), 2, axis=-1)  # y x each
         centre, size = (low + high) * (unit / 2), (high - low) * unit
         columns = tf.concat([centre[..., ::-1], size[..., ::-1], head.scores(outputs)], axis=-1)
         return {OUTPUT: tf.transpose(columns, [0, 2, 1])}
 
     def corners(images: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs = inner(images * 2.0 - 1.0)
+        outputs = inner(images)
         boxes, scores = tf.gather(head.boxes(outputs), [1, 0, 3, 2], axis=-1) * side, head.scores(outputs)
         best = tf.argmax(scores, axis=-1, output_type=tf.int32)
         return {"boxes": boxes, "scores": tf.reduce_max(scores, axis=-1), "class_idx": tf.cast(best, tf.uint8)}
@@ -58,11 +60,11 @@ def answer_in(layout: Layout, network: keras.Model, head: Head, *, in_pixels: bo
 def _levels(network: keras.Model) -> Answer:
     maps = [maps_of(network.output[name]) for name in ("boxes", "classes")]
     strides = [network.input_shape[1] // boxes.shape[1] for boxes in maps[0]]
-    inner = keras.Model(network.get_layer(FIRST_LAYER).output, [*itertools.chain(*maps)])
+    inner = _of_unit(keras.Model(network.input, [*itertools.chain(*maps)]))
 
     def answer(images: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs_of_layout: dict[str, tf.Tensor] = {}
-        answers = inner(images * 2.0 - 1.0, training=False)
+        answers = inner(images)
         for stride, boxes, logits in zip(strides, answers[: len(strides)], answers[len(strides) :], strict=True):
             scores = tf.sigmoid(logits)
             several = tf.clip_by_value(tf.reduce_sum(scores, axis=-1, keepdims=True), 0.0, 1.0)
@@ -73,6 +75,13 @@ def _levels(network: keras.Model) -> Answer:
         return outputs_of_layout
 
     return answer
+
+
+def _of_unit(network: keras.Model) -> Callable[[tf.Tensor], Any]:
+    """Return the network for values 0..1."""
+    zero = zero_of(network)
+    inner = of_unit_range(network, zero)
+    return lambda images: inner(images * 2.0 - zero / DEVIATION)
 
 
 def maps_of(rows: keras.KerasTensor) -> list[keras.KerasTensor]:

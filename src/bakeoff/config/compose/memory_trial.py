@@ -58,7 +58,9 @@ class Rehearsal:
         setup, phase = self._setup, replace(self._phase, span=replace(self._phase.span, batch_size=batch_size))
         feed = setup.feed(self._shape)
         first = phase.span.first_step
-        step = setup.learner.begin(phase.trainable, "train.trainable")
+        if phase.quantize:
+            setup.learner.begin_eight_bits(feed.images(phase, 1))
+        step = setup.learner.begin(phase.trainable, "train.trainable", phase.ranges_learn)
         upcoming = iter(feed.batches(phase, range(first, first + STEPS)))
         for _ in range(STEPS):
             losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))

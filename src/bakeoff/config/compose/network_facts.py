@@ -44,6 +44,7 @@ class Variable:
 class Facts:
     variables: tuple[Variable, ...]
     activation_bytes: int  # of all layers' outputs for one example, as training keeps them for the gradients
+    without_eight_bits: str | None = None  # the first layer that has no form in eight bits; None: all have one
 
     @property
     def parameters(self) -> int:
@@ -87,7 +88,7 @@ def facts_of(network: Network, num_classes: int, kept_in: Path) -> Facts:
 
     def read(tree: Any) -> Facts:
         rows = [(row["path"], tuple(row["shape"]), row["trainable"], row["after_bytes"]) for row in tree["variables"]]
-        return Facts(tuple(Variable(*row) for row in rows), tree["activation_bytes"])
+        return Facts(tuple(Variable(*row) for row in rows), tree["activation_bytes"], tree["without_eight_bits"])
 
     return find_once(_file(network, num_classes, kept_in), read, lambda: _build_for_facts(network, num_classes))
 
@@ -99,6 +100,8 @@ def kept_facts(network: Network, num_classes: int, kept_in: Path) -> Facts | Non
 
 def _build_for_facts(network: Network, num_classes: int) -> Facts:
     load_tensorflow()
+    from bakeoff.learning.networks.quantized.graph import find_obstacle
+
     model: Any = network.build(num_classes)
     trained = {id(variable) for variable in model.trainable_variables}
     after: dict[int, int] = {}
@@ -115,13 +118,13 @@ def _build_for_facts(network: Network, num_classes: int) -> Facts:
         for variable in model.weights
         if "seed_generator" not in variable.path
     )
-    return Facts(variables, left)
+    return Facts(variables, left, find_obstacle(model))
 
 
 def _file(network: Network, num_classes: int, kept_in: Path) -> Path:
     """Return another for other settings, other code of the networks and another Keras."""
     digest = hashlib.sha256(f"{network!r} {num_classes} {installed_version('keras')}".encode())
-    for file in sorted(Path(bakeoff.learning.networks.__file__).parent.glob("*.py")):
+    for file in sorted(Path(bakeoff.learning.networks.__file__).parent.rglob("*.py")):
         digest.update(file.read_bytes())
     digest.update(digest_parts("export"))  # which networks alone decide
     return kept_in / f"{digest.hexdigest()[:16]}.json"

@@ -85,7 +85,10 @@ def measure_pace(run: Variant, manifest: Manifest, records: Path) -> Pace:
     setup, seconds = Setup.of(run, manifest, records), {}
     feed = setup.feed()
     for phase in plan_phases(run):
-        seconds[phase.span.name] = _measure_step(phase, setup.learner.begin(phase.trainable, "train"), feed)
+        if phase.quantize:
+            setup.learner.begin_eight_bits(feed.images(phase, 1))
+        step = setup.learner.begin(phase.trainable, "train", phase.ranges_learn)
+        seconds[phase.span.name] = _measure_step(phase, step, feed)
         keep_duration(STEP, pace_key(run, phase), seconds[phase.span.name])
     return Pace(seconds, "measured just now")
 
@@ -97,7 +100,7 @@ def pace_key(run: Variant, phase: TrainingPhase) -> str:
     return _digest(
         platform.node(), repr(run.model), run.derived.num_classes, phase.span.batch_size, sorted(phase.trainable),
         train.accumulate_batches, train.mixed_precision, train.devices, train.workers, train.ema_decay > 0,
-        run.derived.threads, repr(train.augment),
+        run.derived.threads, repr(train.augment), *(["quantize"] if phase.quantize else []),
     )  # fmt: skip
 
 

@@ -38,5 +38,7 @@ def identity(tree: Mapping[str, Any], **others: str) -> dict[str, Any]:
     }
     deciding["train"] = {key: value for key, value in deciding["train"].items() if key not in NO_MATTER}
     deciding["train"]["init"] = {key: value for key, value in deciding["train"]["init"].items() if key != "meant"}
+    if any(phase.get("quantize") for phase in deciding["train"]["phases"]):
+        deciding["ranges"] = True  # more variables from the first phase on: checkpoints fit no run without
     versions = {name: library_version(name) for name in LIBRARIES}
     return deciding | others | {"versions": versions, "code": deciding_digest("train")}

@@ -53,7 +53,7 @@ def _what_decides(identity: Mapping[str, Any], count: int) -> dict[str, Any] | N
         return None
     apart = {key: value for key, value in train.items() if key not in KEYS_OF_PHASES}
     phases = [
-        [span, phase["lr"], phase["trainable"] or train["trainable"], phase["start"]]
+        [span, phase["lr"], phase["trainable"] or train["trainable"], phase["start"], phase.get("quantize", False)]
         for span, phase in zip(spans[:count], train["phases"], strict=False)
     ]
     # Each phase of a rendered variant has its own `lr`.

@@ -15,6 +15,7 @@ import tensorflow as tf
 from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError, one_line
 from bakeoff.foundation.files import require_whole
 from bakeoff.learning.networks.network import Network, Parts, select, unmatched
+from bakeoff.learning.networks.quantized.network import Quantizable, has_ranges
 
 FILE_SHARE, FILE_BYTES = 1.1, 2**20  # a file of weights takes a little more than the weights
 FINAL, BEST = "final.weights.h5", "best.weights.h5"
@@ -31,12 +32,21 @@ def save(network: keras.Model, path: Path) -> None:
     network.save_weights(path)
 
 
+def build(model: Network, num_classes: int, *, quantizes: bool) -> keras.Model:
+    """Return the network with new weights; with `quantizes` one that has ranges of eight bits, too."""
+    network = model.build(num_classes)
+    return Quantizable(network) if quantizes else network
+
+
 def restore(model: Network, num_classes: int, path: Path, digest: str | None = None) -> keras.Model:
-    """Return the network of these settings with the weights of a file, which has this digest if one is known."""
+    """Return the network of these settings with the weights of a file, which has this digest if one is known.
+
+    The file says whether the network has ranges of eight bits.
+    """
     if not path.is_file():
         raise DataError(f"{path.as_posix()}: missing; run `dvc repro train`")
     require_whole(path, digest)
-    network = model.build(num_classes)
+    network = build(model, num_classes, quantizes=has_ranges(path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Keras counts what it skips before it says what is wrong
@@ -58,11 +68,14 @@ def digest(network: keras.Model) -> str:
     return content.hexdigest()
 
 
-def train_only(network: keras.Model, patterns: Sequence[str], parts: Parts, key: str) -> None:
-    """Everything if there are no patterns."""
+def train_only(
+    network: keras.Model, patterns: Sequence[str], parts: Parts, key: str, *, ranges_learn: bool = False
+) -> None:
+    """Everything if there are no patterns; ranges of eight bits, if the network has them, where they are to learn."""
     # Whatever the phase before froze; Keras passes a value on only where it changes.
     network.trainable = False
     network.trainable = True
+    _let_ranges_learn(network, ranges_learn)
     if not patterns:
         return
     paths = [weight.path for weight in network.weights]
@@ -73,8 +86,15 @@ def train_only(network: keras.Model, patterns: Sequence[str], parts: Parts, key:
             layer.trainable = False
     for weight in network.trainable_weights:
         weight.trainable = weight.path in chosen
+    _let_ranges_learn(network, ranges_learn)
     if not network.trainable_weights:
         raise ConfigError(f"{key}: {', '.join(patterns)} names nothing that can be trained, only statistics")
+
+
+def _let_ranges_learn(network: keras.Model, learn: bool) -> None:
+    if isinstance(network, Quantizable):
+        network.ranges.trainable = learn
+        network.ranges.ends.trainable = learn
 
 
 def require_matches(paths: Sequence[str], patterns: Sequence[str], parts: Parts, key: str) -> None:

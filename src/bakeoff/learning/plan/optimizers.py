@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import keras
 
 NO_DECAY = ("*/bias", "*/beta", "*/gamma")  # biases and norms
+RANGES = "ranges"  # the layer that networks have which learn in eight bits; never decays
 
 
 class Optimizer(Protocol):
@@ -136,7 +137,7 @@ def _for_network(
 ) -> "keras.optimizers.Optimizer":
     """With its slots made."""
     variables = network.trainable_variables
-    spared = set(select([variable.path for variable in variables], no_decay, {}))
+    spared = set(select([variable.path for variable in variables], (*no_decay, RANGES), {}))
     optimizer.exclude_from_weight_decay(var_list=[variable for variable in variables if variable.path in spared])
     optimizer.build(variables)
     return optimizer

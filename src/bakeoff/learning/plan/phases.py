@@ -1,5 +1,6 @@
 """A rendered variant as training sees it: its settings, the numbers derived from them, and what follows."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -16,6 +17,7 @@ from bakeoff.learning.plan.train_settings import Train
 
 LEAST_SHOWN, DECAYS_SHOWN = 1000, 10  # steps, and times that a rate falls: of a run without an end
 WHOLE_RUN = "all"  # the name of the one phase of a run without phases
+RANGES_LEARN = 0.75  # of a phase in eight bits: after that the ranges stay, and the weights learn on in them
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,12 @@ class TrainingPhase:
     schedule: Schedule
     trainable: tuple[str, ...]  # none: everything
     start: Literal["last", "best"]
+    quantize: bool = False
+
+    @property
+    def ranges_learn(self) -> int | None:
+        """Return in how many of its steps ranges of eight bits are learnt; None if it does not compute in eight."""
+        return math.ceil(RANGES_LEARN * self.span.steps) if self.quantize else None
 
     @property
     def shown_steps(self) -> int:
@@ -107,7 +115,7 @@ def plan_phases(run: Variant) -> list[TrainingPhase]:
     if not train.phases:
         return [TrainingPhase(run.derived.phases[0], run.lr, train.trainable, "last")]
     return [
-        TrainingPhase(span, phase.lr or run.lr, phase.trainable or train.trainable, phase.start)
+        TrainingPhase(span, phase.lr or run.lr, phase.trainable or train.trainable, phase.start, phase.quantize)
         for span, phase in zip(run.derived.phases, train.phases, strict=True)
     ]
 

@@ -63,6 +63,8 @@ class Phase:
     lr: Schedule | None = field(default=None, metadata={"kinds": SCHEDULES})  # None: the group `lr`
     trainable: tuple[str, ...] = ()  # patterns or part names; none: train.trainable
     start: Literal["last", "best"] = "last"  # from which weights of the phase before
+    # Whether it learns in numbers of eight bits, as files of int8 have them.
+    quantize: bool = field(default=False, metadata={"left_out": False})
 
     def __post_init__(self) -> None:
         plain = self.name.replace("_", "").replace("-", "")
@@ -209,6 +211,11 @@ class Train:
         require(len(set(names)) == len(names), "phases", names, "a list of phases with different names")
         first = self.phases[0].start
         require(first == "last", "phases", first, "without `start` in the first phase; init.weights says its start")
+        for place, phase in enumerate(self.phases[:-1]):
+            rule = f"false, for {names[-1]} comes after {phase.name}; only the last phase can learn in eight bits"
+            require(not phase.quantize, f"phases[{place}].quantize", True, rule)
+        is_exact = not (self.quantizes and self.mixed_precision)
+        require(is_exact, "mixed_precision", True, "false with a phase that has quantize: true")
 
     def _require_workers(self) -> None:
         require(self.workers >= 1, "workers", self.workers, "1 or more")
@@ -216,6 +223,11 @@ class Train:
         require(is_one_device, "devices", self.devices, "1 or cpu with several workers, each of which takes one")
         is_counted_here = self.workers == 1 or not self.gradient_histograms
         require(is_counted_here, "gradient_histograms", True, "false with several workers")
+
+    @property
+    def quantizes(self) -> bool:
+        """Tell whether the network has ranges of eight bits, from the first phase on."""
+        return any(phase.quantize for phase in self.phases)
 
     @property
     def is_unlimited(self) -> bool:

@@ -238,10 +238,16 @@ def _flat(value: Any, key: str) -> dict[str, Any]:
 
 
 def settings_tree(settings: Any, kinds: Mapping[str, type] | None = None) -> dict[str, Any]:
-    """Return a settings object as plain values; where several kinds may stand, with the one it is."""
+    """Return a settings object as plain values; where several kinds may stand, with the one it is.
+
+    The metadata `left_out` of a field that came later is the value with which run.yaml and fingerprints stay as they
+    were.
+    """
     tree: dict[str, Any] = {"kind": kind_of(kinds, settings)} if kinds and len(kinds) > 1 else {}
     for field in dataclasses.fields(settings):
-        tree[field.name] = make_plain(getattr(settings, field.name), field.metadata.get("kinds"))
+        value = getattr(settings, field.name)
+        if "left_out" not in field.metadata or value != field.metadata["left_out"]:
+            tree[field.name] = make_plain(value, field.metadata.get("kinds"))
     return tree
 
 

@@ -1,6 +1,7 @@
 """The tasks, what each of them can do, what a network answers to batches, and the one loop that judges answers."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol, Self
 
 import keras
@@ -13,6 +14,7 @@ from bakeoff.learning.input.view import View
 from bakeoff.learning.metrics.intervals import Intervals, Numbers
 from bakeoff.learning.metrics.score import ByClass, Column
 from bakeoff.learning.networks.network import Network
+from bakeoff.learning.networks.quantized.network import is_active
 from bakeoff.learning.tasks.classification import Classification, LabelJudge, OneLabel, SeveralLabels
 from bakeoff.learning.tasks.detection import BoxJudge, Detection
 from bakeoff.learning.tasks.tiled import answer_in_tiles
@@ -102,28 +104,36 @@ def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = Fals
         return predictions | (task.example_losses(outputs, batch) if with_losses else {})
 
     if view and is_tiled:  # there are many numbers of views and of boxes in them
-        return answer_in_tiles(view, compile_graph(answer, reduce_retracing=True), with_losses=with_losses)
-    return compile_once(answer, OF_BOXES if isinstance(task, Detection) else ())
+        tiled = compile_by_state(lambda _: compile_graph(answer, reduce_retracing=True), partial(is_active, network))
+        return answer_in_tiles(view, tiled, with_losses=with_losses)
+    lists = OF_BOXES if isinstance(task, Detection) else ()
+    return compile_by_state(lambda batch: compile_once(answer, lists, batch), partial(is_active, network))
 
 
-def compile_once(answer: Answer, lists: Collection[str]) -> Answer:
+def compile_by_state(compile_for: Callable[[Tensors], Answer], state: Callable[[], bool]) -> Answer:
+    """Return what is compiled at its first call, and once more when the network computes in eight bits."""
+    compiled: dict[bool, Answer] = {}
+
+    def call(batch: Tensors) -> Tensors:
+        if (now := state()) not in compiled:
+            compiled[now] = compile_for(batch)
+        return compiled[now](batch)
+
+    return call
+
+
+def compile_once(answer: Answer, lists: Collection[str], batch: Tensors) -> Answer:
     """Return one graph for batches of any size and for any number of boxes; to make a graph takes a second.
 
     `lists` names what has a row for each box.
     """
-    compiled: list[Answer] = []
-
-    def call(batch: Tensors) -> Tensors:
-        if not compiled:
-            sizes = {name: 2 if name in lists else 1 for name in batch}  # dimensions that change from batch to batch
-            loose = {
-                name: tf.TensorSpec([None] * sizes[name] + list(one.shape[sizes[name] :]), one.dtype)
-                for name, one in batch.items()
-            }
-            compiled.append(compile_graph(answer, input_signature=[loose]))
-        return compiled[0](batch)
-
-    return call
+    sizes = {name: 2 if name in lists else 1 for name in batch}  # dimensions that change from batch to batch
+    loose = {
+        name: tf.TensorSpec([None] * sizes[name] + list(one.shape[sizes[name] :]), one.dtype)
+        for name, one in batch.items()
+    }
+    compiled: Answer = compile_graph(answer, input_signature=[loose])
+    return compiled
 
 
 def judge(

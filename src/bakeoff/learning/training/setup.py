@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -135,6 +135,14 @@ class Feed:
             encode=self.encode,
             share=self.share,
         )
+
+    def images(self, phase: TrainingPhase, most: int) -> Iterator[tf.Tensor]:
+        """Yield those of the first batches of a phase, whole on each worker, until there are `most`."""
+        batches = -(-most // phase.span.batch_size)
+        steps = min(phase.span.steps, -(-batches // self.together))
+        first = phase.span.first_step
+        whole = replace(self, share=(0, 1)).batches(phase, range(first, first + steps))
+        return (batch["image"] for batch in whole)
 
     def names(self, phase: TrainingPhase, done: int) -> str:
         """Return those of the examples that the step after which `done` are done was made of."""

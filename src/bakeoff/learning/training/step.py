@@ -14,6 +14,7 @@ import keras
 import tensorflow as tf
 
 from bakeoff.foundation.tf_graph import compile_graph
+from bakeoff.learning.networks.quantized.network import Quantizable
 from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.tasks.task import Task, Tensors, as_float32
 from bakeoff.learning.training.accelerators import has_gpus, own_devices
@@ -35,9 +36,13 @@ class Step:
         *,
         average: Average | None = None,
         strategy: tf.distribute.Strategy | None = None,
+        ranges_learn: int | None = None,
     ) -> None:
+        """`ranges_learn`: after so many steps the ranges of eight bits stay as they are."""
         self._network, self._optimizer, self._task, self._average = network, optimizer, task, average
         self._strategy = strategy or tf.distribute.get_strategy()
+        has_ranges = ranges_learn is not None and isinstance(network, Quantizable)
+        self._ranges, self._ranges_learn = network.ranges.ends if has_ranges else None, ranges_learn
         self._update = compile_graph(self._update_from_one)
         self._gradients, self._apply = compile_graph(self._gradients_of), compile_graph(self._apply_gradients)
 
@@ -86,7 +91,11 @@ class Step:
 
     def _apply_gradients(self, gradients: Gradients, rate: tf.Tensor) -> None:
         self._optimizer.learning_rate = rate
+        before = None if self._ranges is None else self._ranges.value.read_value()
+        is_frozen = self._ranges_learn is not None and self._optimizer.iterations.value >= self._ranges_learn
         self._optimizer.apply(gradients, self._network.trainable_variables)
+        if self._ranges is not None:  # the optimizer's momentum would move them on
+            self._ranges.assign(tf.where(is_frozen, before, self._ranges.value))
         if self._average:
             self._average.follow(self._network, self._optimizer.iterations, self._strategy)
 

@@ -1,7 +1,7 @@
 """What training changes: the weights, their average, the optimizer's slots, the random states of the layers."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import keras
 import numpy as np
@@ -10,7 +10,8 @@ from keras.src.random.seed_generator import global_seed_generator
 
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.network import Network, Parts
-from bakeoff.learning.networks.weights import Average, train_only
+from bakeoff.learning.networks.quantized.network import Quantizable
+from bakeoff.learning.networks.weights import Average, build, train_only
 from bakeoff.learning.plan.optimizers import Optimizer
 from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.tasks.task import Task, Tensors
@@ -26,8 +27,9 @@ def new_learner(
 ) -> "Learner":
     """With random weights, which train.init may replace."""
     with strategy.scope(), precision(train.mixed_precision):
-        network = model.build(num_classes)
-        average = Average(model.build(num_classes), train.ema_decay) if train.ema_decay else None
+        network = build(model, num_classes, quantizes=train.quantizes)
+        second = build(model, num_classes, quantizes=train.quantizes) if train.ema_decay else None
+        average = Average(second, train.ema_decay) if second else None
     normalise_over_all_devices(network, strategy)
     return Learner(network, average=average, parts=model.parts, task=task, optimizer=optimizer, strategy=strategy)
 
@@ -57,14 +59,25 @@ class Learner:
     def require_trainable(self, patterns: tuple[str, ...], key: str) -> None:
         train_only(self.network, patterns, self._parts, key)
 
-    def begin(self, trainable: tuple[str, ...], key: str) -> Step:
-        """Begin a phase, with an optimizer without a past and an average that starts from the weights as they are."""
-        train_only(self.network, trainable, self._parts, key)
+    def begin_eight_bits(self, images: Iterable[tf.Tensor]) -> None:
+        """From here on the network computes in eight bits, in ranges that these images reach."""
+        assert isinstance(self.network, Quantizable)
+        self.network.activate(images)
+
+    def begin(self, trainable: tuple[str, ...], key: str, ranges_learn: int | None = None) -> Step:
+        """Begin a phase, with an optimizer without a past and an average that starts from the weights as they are.
+
+        `ranges_learn`: for how many steps ranges of eight bits are learnt.
+        """
+        train_only(self.network, trainable, self._parts, key, ranges_learn=ranges_learn is not None)
         if self.average:
             self.average.begin(self.network)
         with self._strategy.scope():
             self._optimizer = self._settings.build(self.network)
-        return Step(self.network, self._optimizer, self._task, average=self.average, strategy=self._strategy)
+        return Step(
+            self.network, self._optimizer, self._task,
+            average=self.average, strategy=self._strategy, ranges_learn=ranges_learn,
+        )  # fmt: skip
 
     def state(self) -> dict[str, tf.Tensor | np.ndarray]:
         """Everything that the next step depends on, as it is now: what is updated later moves away from these."""

@@ -24,6 +24,7 @@ from bakeoff.learning.training.stopping import Clock, Ends, Stop, TimeLimit
 from bakeoff.learning.training.trainer_state import Learner
 from bakeoff.learning.training.workers import Alone, WorkerGroup
 
+CALIBRATED = 128  # pictures, about, from which ranges of eight bits start
 CHECKPOINTS_AT_THE_END = 3  # in time: a checkpoint, and the final and the best weights
 
 
@@ -32,6 +33,7 @@ class TrainingResult:
     standings: list[PhaseState]  # of each phase that has started
     position: Position
     resumed_at: list[int]  # steps
+    judged_from: int = 0  # the first phase whose validations count for the best weights, once it has one
 
     @property
     def ended_by(self) -> End:
@@ -42,8 +44,9 @@ class TrainingResult:
     @property
     def best_position(self) -> Position | None:
         """The step of the best validation of the run, the earlier of two that are equal; None if there was none."""
-        bests, best = [standing.best for standing in self.standings], 0
-        for number, other in enumerate(bests):
+        bests = [standing.best for standing in self.standings]
+        best = self.judged_from if any(one.step for one in bests[self.judged_from :]) else 0
+        for number, other in enumerate(bests[best:], start=best):
             if bests[best].is_beaten_by(other.value):
                 best = number
         return Position(best, bests[best].step) if bests[best].step else None
@@ -129,7 +132,9 @@ class Training:
             with self.work.followed(self.callbacks.on_checkpoint_start, self.callbacks.on_checkpoint):
                 self.callbacks.on_start(self)
                 self._train_phases()
-                outcome = TrainingResult(self._standings, self.position, self._resumed)
+                # What a network in floats scores is no answer of a file of eight bits.
+                eight = next((number for number, phase in enumerate(self.phases) if phase.quantize), 0)
+                outcome = TrainingResult(self._standings, self.position, self._resumed, eight)
                 self.callbacks.on_end(outcome)
                 return outcome
         finally:
@@ -169,7 +174,9 @@ class Training:
         first = saved.position.step if saved else phase.span.first_step
         standing = self._standings[number] if saved else PhaseState()
         self.workers.begin_phase(number, first)
-        self._step: Step = self.learner.begin(phase.trainable, self._key(phase, "trainable"))
+        if phase.quantize and saved is None:
+            self.learner.begin_eight_bits(self.feed.images(phase, CALIBRATED))
+        self._step: Step = self.learner.begin(phase.trainable, self._key(phase, "trainable"), phase.ranges_learn)
         if saved is not None:
             self.learner.restore(saved.hand_over())
         self.workers.give(self.learner.state)

@@ -250,7 +250,7 @@ def follow(setup: "Setup", crew: Crew) -> int:
                 return taken
             if kind == PHASE:
                 phase = phases[number]
-                step = learner.begin(phase.trainable, "train.trainable")
+                step = learner.begin(phase.trainable, "train.trainable", phase.ranges_learn)
                 learner.restore(crew.share(learner.state()))
                 batches = feed.batches(phase, range(first, phase.span.end_step))
                 calls, done = Calls(step, batches, together=feed.together, at_once=rhythm.steps_per_call), first

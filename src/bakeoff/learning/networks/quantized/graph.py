@@ -1,0 +1,179 @@
+"""The graph of a network -> the same graph in eight bits, on the same variables.
+
+Behind each convolution with its norm and ReLU, each sum and each join, the map is rounded. What only moves or chooses
+values (pooling by maximum, padding, reshaping, enlarging) is not rounded again.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from bakeoff.learning.networks.layers import Tensor
+from bakeoff.learning.networks.quantized.folded import Folded
+from bakeoff.learning.networks.quantized.ranges import FakeQuantize, Ranges
+
+FIRST_LAYER = "to_unit_range"
+DEVIATION = 127.5
+ZERO = 128  # the pixel that is 0.0, for one of them has to be; without eight bits it is between two
+SIGMOID = (0.0, 255 / 256)  # the range of its values in every file
+WEIGHTED = (
+    keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.SeparableConv2D, keras.layers.Dense,
+)  # fmt: skip
+MOVING = (
+    keras.layers.MaxPooling2D, keras.layers.Reshape, keras.layers.UpSampling2D, keras.layers.Flatten,
+    keras.layers.Dropout, keras.layers.ZeroPadding2D, keras.layers.Cropping2D,
+)  # fmt: skip
+MIXING = (
+    keras.layers.Add, keras.layers.Concatenate, keras.layers.Multiply, keras.layers.GlobalAveragePooling2D,
+)  # fmt: skip
+
+
+class Unknown(Exception):
+    """A layer that has no form in eight bits here."""
+
+
+def rebuild(
+    network: keras.Model, ranges: Ranges | None = None, *, constant: bool = False
+) -> tuple[keras.Model, list[FakeQuantize]]:
+    """Return the graph in eight bits, and its layers whose ranges are learnt, in the order of these.
+
+    Without `ranges` they have no variables yet. `constant`: weights and ranges are in it as numbers, for a file.
+    """
+    graph = _Graph(network, constant=constant)
+    for number, layer in enumerate(graph.learnt):
+        if ranges is not None:
+            layer.take(ranges, number, constant=constant)
+    return graph.model, graph.learnt
+
+
+def find_obstacle(network: keras.Model) -> str | None:
+    """Name the first layer that has no form in eight bits here."""
+    try:
+        rebuild(network)
+    except Unknown as unknown:
+        return str(unknown)
+    return None
+
+
+class _Graph:
+    def __init__(self, network: keras.Model, *, constant: bool) -> None:
+        self.learnt: list[FakeQuantize] = []  # in the order of the graph
+        self._constant = constant
+        self._made: dict[int, Tensor] = {}  # by the id of the network's own tensor
+        self._rounded: dict[int, FakeQuantize] = {}  # what rounded a tensor last, by its id
+        self._before_norm: dict[int, keras.Layer] = {}  # layers whose norm comes next, by the id of what they give
+        self._named: Counter[str] = Counter()
+        self._users = _users(network)
+        [image] = network.inputs
+        start = self._made[id(image)] = keras.Input(image.shape[1:], name=image.name)
+        for node in _nodes(network):
+            self._add(node)
+        outputs = {name: self._made[id(tensor)] for name, tensor in network.output.items()}
+        self.model = keras.Model(start, outputs, name=network.name)
+
+    def _add(self, node: Any) -> None:
+        args, kwargs = node.arguments.fill_in(self._made)
+        layer, [first, *_] = node.operation, node.input_tensors
+        x = self._made[id(first)]
+        if isinstance(layer, keras.layers.Rescaling) and layer.name == FIRST_LAYER:
+            shown = keras.layers.Rescaling(1 / DEVIATION, offset=-ZERO / DEVIATION, name=FIRST_LAYER)(x)
+            made = self._round(shown, FIRST_LAYER, fixed=(-ZERO / DEVIATION, (255 - ZERO) / DEVIATION))
+        elif isinstance(layer, keras.layers.BatchNormalization) and id(first) in self._before_norm:
+            made = self._finish(node, self._weigh(x, self._before_norm[id(first)], layer))
+        elif isinstance(layer, WEIGHTED) and _is_linear(layer):
+            if isinstance(self._only_user(node), keras.layers.BatchNormalization):
+                self._before_norm[id(node.output_tensors[0])], made = layer, x
+            else:
+                made = self._finish(node, self._weigh(x, layer, None))
+        elif isinstance(layer, keras.layers.AveragePooling2D):
+            made = self._round_as(layer(*args, **kwargs), self._rounded[id(x)])
+        elif _is_fused(layer) or isinstance(layer, MIXING):
+            made = self._finish(node, layer(*args, **kwargs))
+        elif isinstance(layer, MOVING) or _moves(layer):
+            made = self._move(layer(*args, **kwargs), self._rounded[id(x)])
+        elif gate := GATES.get(_activation_of(layer)):
+            made = self._round(keras.layers.Multiply()([x, gate(self, x, layer.name)]), layer.name)
+        else:
+            raise Unknown(f"{layer.name} ({type(layer).__name__})")
+        for tensor, output in zip(node.output_tensors, keras.tree.flatten(made), strict=True):
+            self._made[id(tensor)] = output
+
+    def _weigh(self, x: Tensor, layer: keras.Layer, norm: keras.Layer | None) -> Tensor:
+        name, constant = (norm or layer).name, self._constant
+        if isinstance(layer, keras.layers.SeparableConv2D):
+            own = self._name(f"{name}.depthwise")
+            x = self._round(Folded(own, layer, None, kernel="depthwise_kernel", constant=constant)(x), own)
+            return Folded(self._name(f"{name}.folded"), layer, norm, kernel="pointwise_kernel", constant=constant)(x)
+        return Folded(self._name(f"{name}.folded"), layer, norm, constant=constant)(x)
+
+    def _name(self, name: str) -> str:
+        """Return a name that no layer has yet: a layer may be called on several maps."""
+        self._named[name] += 1
+        return name if self._named[name] == 1 else f"{name}.{self._named[name]}"
+
+    def _finish(self, node: Any, x: Tensor) -> Tensor:
+        """Round, unless a ReLU comes next, which runtimes compute within the same operation."""
+        return x if _is_fused(self._only_user(node)) else self._round(x, node.operation.name)
+
+    def _move(self, made: Any, rounded: FakeQuantize) -> Any:
+        """In a file round to the same values again, which changes none: a converter would choose others in between."""
+        moved = keras.tree.flatten(made)
+        if self._constant:
+            moved = [self._round_as(x, rounded) for x in moved]
+        self._rounded |= {id(x): rounded for x in moved}
+        return keras.tree.pack_sequence_as(made, moved)
+
+    def _round(self, x: Tensor, name: str, *, fixed: tuple[float, float] | None = None) -> Tensor:
+        layer = FakeQuantize(self._name(f"{name}.rounded"), fixed=fixed)
+        self.learnt += [] if fixed else [layer]
+        return self._round_as(x, layer)
+
+    def _round_as(self, x: Tensor, layer: FakeQuantize) -> Tensor:
+        rounded = layer(x)
+        self._rounded[id(rounded)] = layer
+        return rounded
+
+    def _only_user(self, node: Any) -> keras.Operation | None:
+        users = self._users.get(id(node.output_tensors[0]), [])
+        return users[0] if len(users) == 1 else None
+
+    def sigmoid(self, x: Tensor, name: str) -> Tensor:
+        return self._round(keras.layers.Activation("sigmoid")(x), f"{name}.sigmoid", fixed=SIGMOID)
+
+
+# Activations that are their input times something: what that is.
+GATES: dict[str | None, Callable[[_Graph, Tensor, str], Tensor]] = {"silu": _Graph.sigmoid}
+
+
+def _nodes(network: keras.Model) -> list[Any]:
+    depths = network._nodes_by_depth
+    return [node for depth in sorted(depths, reverse=True) for node in depths[depth] if not node.is_input]
+
+
+def _users(network: keras.Model) -> dict[int, list[keras.Operation]]:
+    users: dict[int, list[keras.Operation]] = {}
+    for node in _nodes(network):
+        for tensor in node.input_tensors:
+            users.setdefault(id(tensor), []).append(node.operation)
+    return users
+
+
+def _activation_of(layer: keras.Operation) -> str | None:
+    return layer.activation.__name__ if isinstance(layer, keras.layers.Activation) else None
+
+
+def _is_linear(layer: keras.Layer) -> bool:
+    is_plain = getattr(layer, "groups", 1) == 1 and getattr(layer, "data_format", "channels_last") == "channels_last"
+    return is_plain and layer.activation in (None, keras.activations.linear)
+
+
+def _is_fused(layer: keras.Operation | None) -> bool:
+    if isinstance(layer, keras.layers.ReLU):
+        return layer.max_value in (None, 6) and not layer.negative_slope and not layer.threshold
+    return layer is not None and _activation_of(layer) in ("relu", "relu6")
+
+
+def _moves(layer: keras.Operation) -> bool:
+    return _activation_of(layer) == "linear" or type(layer).__name__ == "Split"  # of keras.ops
