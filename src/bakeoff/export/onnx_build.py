@@ -20,6 +20,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from bakeoff.export.devices import OWN_LAYOUT, Layout
 from bakeoff.export.head_maps import HEADS
 from bakeoff.export.heads_build import end_at_convolutions, head_answer, heads_of
+from bakeoff.export.onnx_eight_bits import round_weights
 from bakeoff.export.tflite_build import of_unit_range, output_names
 from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.export.upsample import enlarge_by_one_operation
@@ -79,6 +80,8 @@ def onnx_bytes(
 
     with enlarge_by_one_operation(network):
         model = _converted(answer, is_image=is_image)
+    if eight:
+        round_weights(model)
     outputs = ["boxes", "scores"] if isinstance(task, Detection) else output_names(task)
     _name_by_place(model, *((IMAGES, names) if points else (IMAGE, outputs)))
     if heads:

@@ -709,6 +709,15 @@ def test_a_device_that_cannot_run_the_network_is_refused_with_the_nearest_that_c
     assert (run.export.layout, run.export.formats[-1]) == ("yolov8_levels", "rknn")
 
 
+def test_a_layer_that_has_no_form_in_eight_bits_is_named_before_training(render: Render) -> None:
+    write_records(Path("records"), task="video")
+    phases = "train: {use: smoke, steps: null, phases: [{name: a, steps: 2}, {name: b, steps: 2, quantize: true}]}"
+    lines = {"model": "model: clip_small", "lr": "lr: {use: constant}", "train": phases}
+    message = "params.yaml:…: train.phases[1].quantize: …ClipCnn…backbone.stage1.space.conv (Conv3D)…"
+    with pytest.raises(ConfigError, match=words(message)):
+        render(lines)
+
+
 def test_a_compiler_that_calibrates_needs_pictures_of_more_than_one_kind(render: Render) -> None:
     with pytest.raises(ConfigError, match=words("export.device: hailo8l …class 0 …")):
         render({"export": "export: hailo8l"})

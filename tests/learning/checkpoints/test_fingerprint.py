@@ -8,7 +8,7 @@ import pytest
 
 from bakeoff.config.compose.whole_run import as_tree, load
 from bakeoff.foundation import result_code
-from bakeoff.learning.checkpoints.fingerprint import fingerprint
+from bakeoff.learning.checkpoints.fingerprint import fingerprint, identity
 from support.imports import ROOT
 
 
@@ -47,6 +47,14 @@ def test_what_decides_the_result_changes_it(key: str, tree: dict[str, Any]) -> N
 )  # fmt: skip
 def test_what_decides_nothing_does_not_change_it(key: str, tree: dict[str, Any]) -> None:
     assert fingerprint(changed(tree, key, 17), records="a") == fingerprint(tree, records="a")
+
+
+def test_a_phase_in_eight_bits_is_another_run_from_the_first_phase_on(tree: dict[str, Any]) -> None:
+    phases = [{"name": name, "lr": None, "trainable": [], "start": "last"} for name in "ab"]
+    plain = changed(tree, "train.phases", phases)
+    eight = changed(tree, "train.phases", [phases[0], phases[1] | {"quantize": True}])
+    assert fingerprint(plain) != fingerprint(eight)
+    assert "ranges" in identity(eight) and "ranges" not in identity(plain)
 
 
 def test_other_records_and_first_weights_are_another_run(tree: dict[str, Any]) -> None:

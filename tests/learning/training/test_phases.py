@@ -7,7 +7,7 @@ import pytest
 from bakeoff.foundation.errors import OutOfRange
 from bakeoff.learning.lr.decays import Constant
 from bakeoff.learning.plan.train_settings import Init, Phase, Train
-from bakeoff.learning.run_file.parse import Problems, parse
+from bakeoff.learning.run_file.parse import Problems, parse, settings_tree
 from bakeoff.learning.run_file.yaml_file import read_mapping
 from support.imports import ROOT
 
@@ -82,3 +82,26 @@ def test_presets_train_what_is_new_then_everything_then_everything_slowly(
 def test_senseless_phases_are_refused(kind: type, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(OutOfRange, match=message):
         kind(**fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"phases": (Phase("a", 1, quantize=True), Phase("b", 1))}, r"^phases\[0\]\.quantize: .*false.*b.*a.*True$"),
+        ({"phases": (Phase("a", 1, quantize=True),), "mixed_precision": True}, r"^mixed_precision: .*false.*True$"),
+    ],
+)
+def test_only_the_last_phase_can_learn_in_eight_bits_and_only_in_full_precision(
+    fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(OutOfRange, match=message):
+        Train(1, **fields)
+    with pytest.raises(OutOfRange, match=r"^steps: .*1 or more.*\b0$"):
+        Phase("a", 0, quantize=True)
+
+
+def test_a_phase_without_eight_bits_is_written_as_before() -> None:
+    plain, eight = (settings_tree(Train(1, phases=(Phase("a", 1, quantize=one),))) for one in (False, True))
+    assert "quantize" not in plain["phases"][0] and eight["phases"][0]["quantize"] is True
+    problems = Problems(lambda key: "run.yaml")
+    assert parse(Train, eight, "train", problems).quantizes and not parse(Train, plain, "train", problems).quantizes

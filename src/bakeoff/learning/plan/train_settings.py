@@ -63,8 +63,7 @@ class Phase:
     lr: Schedule | None = field(default=None, metadata={"kinds": SCHEDULES})  # None: the group `lr`
     trainable: tuple[str, ...] = ()  # patterns or part names; none: train.trainable
     start: Literal["last", "best"] = "last"  # from which weights of the phase before
-    # Whether it learns in numbers of eight bits, as files of int8 have them.
-    quantize: bool = field(default=False, metadata={"left_out": False})
+    quantize: bool = field(default=False, metadata={"left_out": False})  # learn in eight bits, as int8 files compute
 
     def __post_init__(self) -> None:
         plain = self.name.replace("_", "").replace("-", "")

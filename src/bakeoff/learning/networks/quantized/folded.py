@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.learning.networks.quantized.ranges import round_weights
+from bakeoff.learning.networks.quantized.ranges import FakeQuantize, round_straight, scale_of_weights
 
 Weights: TypeAlias = tuple[tf.Tensor, tf.Tensor | None]  # kernel, bias
 Norm: TypeAlias = keras.layers.BatchNormalization
@@ -24,10 +24,14 @@ class Folded(keras.layers.Layer):
     """
 
     def __init__(
-        self, name: str, layer: keras.Layer, norm: Norm | None, *, kernel: Kernel = "kernel", constant: bool
-    ) -> None:
+        self, name: str, layer: keras.Layer, norm: Norm | None, before: FakeQuantize, *,
+        kernel: Kernel = "kernel", constant: bool,
+    ) -> None:  # fmt: skip
+        """`before` is what rounded the map that comes in: sums count in its steps."""
         super().__init__(name=name, dtype="float32")
-        self._parts = lambda: (layer, norm)  # hidden from Keras, which would count their variables twice
+        # Hidden from Keras, which would count their variables twice.
+        self._parts = lambda: (layer, norm)
+        self._before = lambda: before
         self._kernel, self._constant = kernel, constant
 
     @property
@@ -55,10 +59,12 @@ class Folded(keras.layers.Layer):
         if norm is not None:
             factor, bias = _fold(bias, norm)
             kernel = kernel * (tf.reshape(factor, kernel.shape[2:]) if self.is_depthwise else factor)
-        if not self.is_depthwise:
-            return round_weights(kernel), bias
-        shape = kernel.shape  # (h, w, c, m): both of the last are channels
-        return tf.reshape(round_weights(tf.reshape(kernel, [*shape[:2], shape[2] * shape[3]])), shape), bias
+        shape = kernel.shape  # of a depthwise one (h, w, c, m), of which both of the last are channels
+        flat = tf.reshape(kernel, [*shape[:2], shape[2] * shape[3]]) if self.is_depthwise else kernel
+        scale = scale_of_weights(flat)
+        if bias is not None:
+            bias = round_straight(bias, scale * self._before().scale)
+        return tf.reshape(round_straight(flat, scale), shape), bias
 
     def _apply(self, inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
         layer, _ = self._parts()

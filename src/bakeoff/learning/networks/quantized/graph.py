@@ -11,8 +11,8 @@ from typing import Any
 import keras
 
 from bakeoff.learning.networks.layers import Tensor
-from bakeoff.learning.networks.quantized.folded import Folded
-from bakeoff.learning.networks.quantized.ranges import FakeQuantize, Ranges
+from bakeoff.learning.networks.quantized.folded import Folded, Kernel
+from bakeoff.learning.networks.quantized.ranges import FakeQuantize
 
 FIRST_LAYER = "to_unit_range"
 DEVIATION = 127.5
@@ -34,17 +34,14 @@ class Unknown(Exception):
     """A layer that has no form in eight bits here."""
 
 
-def rebuild(
-    network: keras.Model, ranges: Ranges | None = None, *, constant: bool = False
-) -> tuple[keras.Model, list[FakeQuantize]]:
-    """Return the graph in eight bits, and its layers whose ranges are learnt, in the order of these.
+def rebuild(network: keras.Model, *, constant: bool = False) -> tuple[keras.Model, list[list[FakeQuantize]]]:
+    """Return the graph in eight bits, and its layers that learn a range, those together that share one.
 
-    Without `ranges` they have no variables yet. `constant`: weights and ranges are in it as numbers, for a file.
+    They have to `take` it.
+
+    `constant`: weights are in it as numbers, for a file.
     """
     graph = _Graph(network, constant=constant)
-    for number, layer in enumerate(graph.learnt):
-        if ranges is not None:
-            layer.take(ranges, number, constant=constant)
     return graph.model, graph.learnt
 
 
@@ -59,7 +56,7 @@ def find_obstacle(network: keras.Model) -> str | None:
 
 class _Graph:
     def __init__(self, network: keras.Model, *, constant: bool) -> None:
-        self.learnt: list[FakeQuantize] = []  # in the order of the graph
+        self.learnt: list[list[FakeQuantize]] = []  # in the order of the graph
         self._constant = constant
         self._made: dict[int, Tensor] = {}  # by the id of the network's own tensor
         self._rounded: dict[int, FakeQuantize] = {}  # what rounded a tensor last, by its id
@@ -89,10 +86,10 @@ class _Graph:
                 made = self._finish(node, self._weigh(x, layer, None))
         elif isinstance(layer, keras.layers.AveragePooling2D):
             made = self._round_as(layer(*args, **kwargs), self._rounded[id(x)])
+        elif isinstance(layer, MOVING) or _moves(layer) or self._joins(layer, node):
+            made = self._move(layer(*args, **kwargs), self._rounded[id(x)])
         elif _is_fused(layer) or isinstance(layer, MIXING):
             made = self._finish(node, layer(*args, **kwargs))
-        elif isinstance(layer, MOVING) or _moves(layer):
-            made = self._move(layer(*args, **kwargs), self._rounded[id(x)])
         elif gate := GATES.get(_activation_of(layer)):
             made = self._round(keras.layers.Multiply()([x, gate(self, x, layer.name)]), layer.name)
         else:
@@ -101,17 +98,33 @@ class _Graph:
             self._made[id(tensor)] = output
 
     def _weigh(self, x: Tensor, layer: keras.Layer, norm: keras.Layer | None) -> Tensor:
-        name, constant = (norm or layer).name, self._constant
-        if isinstance(layer, keras.layers.SeparableConv2D):
-            own = self._name(f"{name}.depthwise")
-            x = self._round(Folded(own, layer, None, kernel="depthwise_kernel", constant=constant)(x), own)
-            return Folded(self._name(f"{name}.folded"), layer, norm, kernel="pointwise_kernel", constant=constant)(x)
-        return Folded(self._name(f"{name}.folded"), layer, norm, constant=constant)(x)
+        name = (norm or layer).name
+
+        def fold(part: str, norm: keras.layers.BatchNormalization | None, kernel: Kernel) -> Tensor:
+            own, before = self._name(f"{name}.{part}"), self._rounded[id(x)]
+            return Folded(own, layer, norm, before, kernel=kernel, constant=self._constant)(x)
+
+        if not isinstance(layer, keras.layers.SeparableConv2D):
+            return fold("folded", norm, "kernel")
+        x = self._round(fold("depthwise", None, "depthwise_kernel"), f"{name}.depthwise")
+        return fold("folded", norm, "pointwise_kernel")
 
     def _name(self, name: str) -> str:
         """Return a name that no layer has yet: a layer may be called on several maps."""
         self._named[name] += 1
         return name if self._named[name] == 1 else f"{name}.{self._named[name]}"
+
+    def _joins(self, layer: keras.Operation, node: Any) -> bool:
+        """Let maps that are joined share a range: runtimes would else round them again, and some do that coarsely."""
+        if not isinstance(layer, keras.layers.Concatenate):
+            return False
+        layers = [self._rounded[id(self._made[id(tensor)])] for tensor in node.input_tensors]
+        groups = [group for group in self.learnt if any(one in layers for one in group)]
+        if any(one.fixed for one in layers):
+            return False
+        rest = [group for group in self.learnt if group not in groups]
+        self.learnt = [*rest, [one for group in groups for one in group]]
+        return True
 
     def _finish(self, node: Any, x: Tensor) -> Tensor:
         """Round, unless a ReLU comes next, which runtimes compute within the same operation."""
@@ -127,7 +140,7 @@ class _Graph:
 
     def _round(self, x: Tensor, name: str, *, fixed: tuple[float, float] | None = None) -> Tensor:
         layer = FakeQuantize(self._name(f"{name}.rounded"), fixed=fixed)
-        self.learnt += [] if fixed else [layer]
+        self.learnt += [] if fixed else [[layer]]
         return self._round_as(x, layer)
 
     def _round_as(self, x: Tensor, layer: FakeQuantize) -> Tensor:

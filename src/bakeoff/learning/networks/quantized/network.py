@@ -1,5 +1,6 @@
 """A network that can learn in eight bits: it is the plain one until its ranges are active."""
 
+import itertools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,12 @@ class Quantizable(keras.Model):
 
     def __init__(self, network: keras.Model) -> None:
         super().__init__(inputs=network.input, outputs=network.output, name=network.name)
-        _, layers = rebuild(network)
-        self.ranges = Ranges(len(layers))
-        eight, layers = rebuild(network, self.ranges)
+        eight, groups = rebuild(network)
+        self.ranges = Ranges(len(groups))
+        _take(self.ranges, groups)
         # Hidden from Keras, for neither has variables of its own.
         self._eight: Callable[[], keras.Model] = lambda: eight
-        self._rounding: Callable[[], list[FakeQuantize]] = lambda: layers
+        self._groups: Callable[[], list[list[FakeQuantize]]] = lambda: groups
         self._plain: Callable[[], keras.Model] = lambda: network
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
@@ -39,7 +40,9 @@ class Quantizable(keras.Model):
 
     def for_files(self) -> keras.Model:
         """Return the graph in eight bits with its weights as numbers, as converters recognise them."""
-        return rebuild(self._plain(), self.ranges, constant=True)[0]
+        network, groups = rebuild(self._plain(), constant=True)
+        _take(self.ranges, groups, constant=True)
+        return network
 
     def in_floats(self) -> keras.Model:
         """Return the graph without eight bits, on the same variables."""
@@ -47,21 +50,33 @@ class Quantizable(keras.Model):
 
     def activate(self, images: Iterable[tf.Tensor]) -> None:
         """Begin to compute in eight bits, with the means over batches of what each map reaches on these images."""
-        eight, layers = self._eight(), self._rounding()
+        eight, groups = self._eight(), self._groups()
 
         @compile_graph
         def watch(batch: tf.Tensor) -> tf.Tensor:
-            for layer in layers:
+            for layer in itertools.chain(*groups):
                 layer.seen = []
             eight(batch, training=False)
-            seen = [tf.reduce_mean(tf.stack(layer.seen), axis=0) for layer in layers if layer.seen]
-            for layer in layers:
+            reached = [_reach([ends for layer in group for ends in layer.seen or ()]) for group in groups]
+            for layer in itertools.chain(*groups):
                 layer.seen = None
-            return tf.stack(seen)
+            return tf.stack(reached)
 
         reached = np.mean([watch(batch).numpy() for batch in images], axis=0)
         self.ranges.ends.assign(reached)
         self.ranges.active.assign(1.0)
+
+
+def _take(ranges: Ranges, groups: list[list[FakeQuantize]], *, constant: bool = False) -> None:
+    for number, group in enumerate(groups):
+        for layer in group:
+            layer.take(ranges, number, constant=constant)
+
+
+def _reach(ends: list[tf.Tensor]) -> tf.Tensor:
+    """Return the least and the greatest of maps that share a range."""
+    rows = tf.stack(ends)
+    return tf.stack([tf.reduce_min(rows[:, 0]), tf.reduce_max(rows[:, 1])])
 
 
 def has_ranges(path: Path) -> bool:

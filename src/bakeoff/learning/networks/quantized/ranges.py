@@ -11,9 +11,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from bakeoff.learning.networks.quantized.scales import LEAST, LEVELS, WEIGHT_LEVELS
+
 LAYER = "ranges"  # the layer of a network that has the variables
-LEVELS, WEIGHT_LEVELS = 255, 127
-LEAST = 1e-6  # of a scale's 255 steps together, and of a channel's greatest weight
 FIRST = (-1.0, 1.0)  # of a range that nothing is known of yet
 
 Gradient = Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
@@ -45,7 +45,7 @@ class FakeQuantize(keras.layers.Layer):
         self._find: Callable[[], tf.Tensor] | None = None
         self.seen: list[tf.Tensor] | None = None  # least and greatest of each map, while the network is only watched
 
-    def take(self, ranges: Ranges, number: int, *, constant: bool) -> None:
+    def take(self, ranges: Ranges, number: int, *, constant: bool = False) -> None:
         """Take the range from the network's variable, or as it is now, moved so that one of its values is exactly 0."""
         if not constant:
             self._find = lambda: tf.convert_to_tensor(ranges.ends)[number]
@@ -54,6 +54,12 @@ class FakeQuantize(keras.layers.Layer):
         scale = (greatest - least) / LEVELS
         zero = round(-least / scale)
         self.fixed = -zero * scale, (LEVELS - zero) * scale
+
+    @property
+    def scale(self) -> tf.Tensor:
+        """Return one step of the range."""
+        ends = tf.constant(self.fixed or FIRST) if self._find is None else _widened(self._find())
+        return (ends[1] - ends[0]) / LEVELS
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         if self._find is None:
@@ -97,9 +103,13 @@ def round_to_range(inputs: tf.Tensor, ends: tf.Tensor) -> tuple[tf.Tensor, Gradi
     return outputs, gradient
 
 
-def round_weights(kernel: tf.Tensor) -> tf.Tensor:
-    """Round to -127 … 127 times the scale of each channel, the last axis; the gradient goes straight through."""
-    greatest = tf.reduce_max(tf.abs(kernel), axis=list(range(len(kernel.shape) - 1)), keepdims=True)
-    scale = tf.maximum(greatest, LEAST) / WEIGHT_LEVELS
-    rounded = tf.round(kernel / scale) * scale
-    return tf.stop_gradient(rounded) + (kernel - tf.stop_gradient(kernel))
+def scale_of_weights(kernel: tf.Tensor) -> tf.Tensor:
+    """Return the scale of each channel, the last axis, by which the greatest weight is 127."""
+    greatest = tf.reduce_max(tf.abs(kernel), axis=list(range(len(kernel.shape) - 1)))
+    return tf.maximum(greatest, LEAST) / WEIGHT_LEVELS
+
+
+def round_straight(values: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
+    """Round to whole numbers of the scale; the gradient goes straight through."""
+    rounded = tf.round(values / scale) * scale
+    return tf.stop_gradient(rounded) + (values - tf.stop_gradient(values))
