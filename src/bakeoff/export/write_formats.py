@@ -61,8 +61,9 @@ def write_files(
     own = View.of(model)
     view = replace(own, fit=settings.fit_for(own.fit))
     texts = {LABELS: (folder / LABELS).read_text(encoding="utf-8"), VIEW: json.dumps(view.as_tree())}
-    of_points = isinstance(task, Detection) and settings.layout not in (OWN_LAYOUT, HEADS)
-    if of_points:
+    of_points = False
+    if isinstance(task, Detection) and settings.layout not in (OWN_LAYOUT, HEADS):
+        of_points = True
         texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
         representative = _from_zero(representative)
     converted: dict[Format, LiteFile] = {}
@@ -93,6 +94,7 @@ def _convert_all(
 ) -> dict[Format, LiteFile]:
     """Make a network that learnt in eight bits int8 as it is, and the other forms of its weights without rounding."""
     eight, forms = eight_bits_of(network), settings.lite_formats
+    graphs: list[tuple[keras.Model, list[Format], Representative | None]]
     graphs = [(network_in_floats(network), [form for form in forms if not eight or form != "int8"], representative)]
     if eight:
         graphs.append((eight, [form for form in forms if form == "int8"], None))

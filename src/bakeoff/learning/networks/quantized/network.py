@@ -84,8 +84,8 @@ def has_ranges(path: Path) -> bool:
     try:
         with h5py.File(path, "r") as file:
             return LAYER in file
-    except OSError:
-        return False  # whoever loads it says what is wrong with it
+    except (OSError, RuntimeError, KeyError, ValueError):  # of HDF5; whoever loads it says what is wrong with it
+        return False
 
 
 def network_in_floats(network: keras.Model) -> keras.Model:

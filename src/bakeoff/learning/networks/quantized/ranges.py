@@ -24,7 +24,7 @@ class Ranges(keras.layers.Layer):
 
     def __init__(self, count: int) -> None:
         super().__init__(name=LAYER, dtype="float32")
-        start = keras.initializers.Constant(np.tile(np.float32(FIRST), [count, 1]))
+        start = keras.initializers.Constant(np.tile(np.array(FIRST, np.float32), [count, 1]))
         self.ends = self.add_weight(name="ends", shape=(count, 2), initializer=start)
         self.active = self.add_weight(name="active", shape=(), initializer="zeros", trainable=False)
         self.built = True
