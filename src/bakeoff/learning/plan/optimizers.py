@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bakeoff.foundation.errors import require, require_at_most
 from bakeoff.learning.networks.network import select
+from bakeoff.learning.networks.quantized.scales import LAYER
 
 if TYPE_CHECKING:
     import keras
 
 NO_DECAY = ("*/bias", "*/beta", "*/gamma")  # biases and norms
-RANGES = "ranges"  # the layer that networks have which learn in eight bits; never decays
 
 
 class Optimizer(Protocol):
@@ -137,7 +137,7 @@ def _for_network(
 ) -> "keras.optimizers.Optimizer":
     """With its slots made."""
     variables = network.trainable_variables
-    spared = set(select([variable.path for variable in variables], (*no_decay, RANGES), {}))
+    spared = set(select([variable.path for variable in variables], (*no_decay, LAYER), {}))
     optimizer.exclude_from_weight_decay(var_list=[variable for variable in variables if variable.path in spared])
     optimizer.build(variables)
     return optimizer

@@ -19,6 +19,7 @@ import numpy as np
 
 from bakeoff.foundation.plain_values import load_fields
 from bakeoff.learning.checkpoints.checkpoint import DIGEST_BYTES, FORMAT
+from bakeoff.learning.networks.quantized.scales import LAYER
 
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"  # Keras' own names in an archive
 MADE = (1980, 1, 1, 0, 0, 0)  # of all files in an archive, so that equal weights are equal bytes
@@ -54,7 +55,9 @@ class ArchiveLayout:
 
         They are matched by their order, for names that Keras makes up differ from one process to the next.
         """
-        paths: Mapping[str, str] = facts.get("paths", {})
+        every: Mapping[str, str] = facts.get("paths", {})
+        # Ranges of eight bits are in the rest: Keras' own layers have none, so the archive is the network in floats.
+        paths = {name: path for name, path in every.items() if not path.startswith(f"{LAYER}/")}
         if len(paths) != len(self.weights):
             raise ValueError(f"it has {len(paths):,} weights, the network has {len(self.weights):,}")
         for name, weight in zip(sorted(paths), self.weights, strict=True):

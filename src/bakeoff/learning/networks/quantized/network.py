@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.quantized.graph import rebuild
-from bakeoff.learning.networks.quantized.ranges import LAYER, FakeQuantize, Ranges
+from bakeoff.learning.networks.quantized.ranges import FakeQuantize, Ranges
+from bakeoff.learning.networks.quantized.scales import LAYER
 
 
 class Quantizable(keras.Model):

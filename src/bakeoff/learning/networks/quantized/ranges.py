@@ -11,9 +11,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.learning.networks.quantized.scales import LEAST, LEVELS, WEIGHT_LEVELS
+from bakeoff.learning.networks.quantized.scales import LAYER, LEAST, LEVELS, WEIGHT_LEVELS
 
-LAYER = "ranges"  # the layer of a network that has the variables
 FIRST = (-1.0, 1.0)  # of a range that nothing is known of yet
 
 Gradient = Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+LAYER = "ranges"  # of a network, which has the variables of its ranges; it comes after all others
 LEVELS = 255  # steps of a map's range, so 256 values
 WEIGHT_LEVELS = 127  # of weights on either side of 0
 LEAST = 1e-6  # of a range, and of a channel's greatest weight
