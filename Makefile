@@ -46,7 +46,7 @@ help:
 	@echo "make durations  the test suite, which then knows how long each of its files takes; on an idle machine"
 	@echo "make proofs   the proofs that take minutes or gigabytes each: full-size networks, kills, full disks"
 	@echo "make howtos   type every how-to page from its first line to its last, each in a clone"
-	@echo "make page-proof  the team's page in Chromium: forty photos to five robots' zips, bad input, kills; 40 minutes"
+	@echo "make page-proof  the team's page in Chromium: forty photos to five robots' zips, bad input, kills; 25 minutes"
 	@echo "make presets  run every preset from its records to its export, about an hour; writes their table into docs/performance.md"
 	@echo "make attack   hostile input for every reader, 50 attempts of each kind, other ones each time; prints what fell"
 	@echo "make bench    the short benchmarks, about 15 minutes; writes their table into docs/performance.md"
