@@ -155,7 +155,7 @@ async def follow(entry: Path) -> None:
     """Open the file that leads to the page, as `bakeoff web --open` does, and come back later without the token."""
     async with load("browser").chromium(WIDTHS[0], HEIGHT) as page:
         await page.call("Page.navigate", url=entry.as_uri())
-        await page.wait_for("location.pathname === '/labels'")
+        await page.wait_for("location.pathname === '/labels' && document.readyState === 'complete'")
         assert await page.see("location.search") == ""
         await page.click("document.querySelector('nav a[href=\"/train\"]')")
         await page.wait_for("document.querySelector('h1')?.innerText === 'Train'")
@@ -166,6 +166,28 @@ def test_a_link_on_another_page_leads_in(workspace: Path) -> None:
     with served(token="t" * 32) as page:
         write_entry(ServerAddress("127.0.0.1", page.port, "t" * 32))
         asyncio.run(follow(workspace / ".bakeoff/web/open.html"))
+
+
+async def press_long(address: str, change: Callable[[], object]) -> None:
+    """Press the mouse on a step, and let it go after the steps have changed on the server."""
+    async with load("browser").chromium(WIDTHS[1], HEIGHT) as page:
+        await page.call("Page.navigate", url=f"{address}/models")
+        await page.wait_for("document.readyState === 'complete' && document.getElementById('lost').hidden")
+        steps = "document.getElementById('steps').innerText"
+        box = "document.querySelector('#steps a[href=\"/train\"]').getBoundingClientRect()"
+        place, before = await page.see(f"[{box}.x + 10, {box}.y + 10]"), await page.see(steps)
+        await page.mouse("mousePressed", *place)
+        change()
+        await asyncio.sleep(3)
+        assert await page.see(steps) == before
+        await page.mouse("mouseReleased", *place)
+        await page.wait_for("location.pathname === '/train'")
+
+
+def test_a_click_finds_its_link_while_the_steps_change(workspace: Path) -> None:
+    with served() as page:
+        runs = workspace / ".bakeoff/runs"
+        asyncio.run(press_long(f"http://{page.own}", lambda: made(runs, "d" * 16, State.SUCCEEDED, process=NOBODY)))
 
 
 async def press_often(address: str) -> None:

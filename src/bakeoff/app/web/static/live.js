@@ -25,6 +25,7 @@ function put(id, html) {
   const log = old.querySelector('.log'), atEnd = log && log.scrollTop + log.clientHeight > log.scrollHeight - 30;
   const current = old.querySelector('[aria-current]')?.getAttribute('href'); // of the steps, this page's own
   if (current) made.querySelector(`[href="${current}"]`)?.setAttribute('aria-current', 'page');
+  if (made.isEqualNode(old)) return;
   old.replaceWith(made);
   if (focused >= 0) made.querySelectorAll('a, button, input, pre')[focused]?.focus({ preventScroll: true });
   const newLog = made.querySelector('.log');
@@ -56,14 +57,26 @@ function arrange(order) {
 const events = new EventSource(`/events?of=${of}&name=${encodeURIComponent(name)}`);
 events.onopen = () => { lost.hidden = true; };
 events.onerror = () => { lost.hidden = false; };
-events.onmessage = event => {
-  const { order, ...parts } = JSON.parse(event.data);
+// While a button of the mouse is down nothing is replaced, for a click needs its element.
+const waiting = [];
+let isDown = false;
+addEventListener('pointerdown', () => { isDown = true; }, true);
+for (const kind of ['pointerup', 'pointercancel']) {
+  addEventListener(kind, () => setTimeout(() => {
+    isDown = false;
+    waiting.splice(0).forEach(take);
+  }), true);
+}
+events.onmessage = event => { if (isDown) waiting.push(event.data); else take(event.data); };
+
+function take(data) {
+  const { order, ...parts } = JSON.parse(data);
   for (const [id, html] of Object.entries(parts)) put(id, html);
   if (order !== undefined) arrange(order);
   const { title } = document.querySelector('[data-title]')?.dataset ?? {};
   if (title) document.title = `${title} – bakeoff`;
   document.dispatchEvent(new CustomEvent('parts'));
-};
+}
 document.querySelectorAll('[data-load]').forEach(load);
 addEventListener('pagehide', () => events.close());
 addEventListener('pageshow', event => { if (event.persisted) location.reload(); });
