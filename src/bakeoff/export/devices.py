@@ -57,7 +57,8 @@ class Device:
 def layouts_of(network: Any) -> tuple[Layout, ...]:
     """Return the output layouts that a detector can be exported in, by its `layouts`."""
     layouts: tuple[Layout, ...] = getattr(network, "layouts", (OWN_LAYOUT,))
-    return (*layouts, HEADS) if network.task == DETECTION else layouts
+    has_maps = network.task == DETECTION and getattr(network, "answers_in_maps", True)
+    return (*layouts, HEADS) if has_maps else layouts
 
 
 DEVICES: Mapping[DeviceName, Device] = {

@@ -9,12 +9,14 @@ from bakeoff.learning.networks.s3dg import S3dG
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from bakeoff.learning.networks.ssd_multibox import SsdMultibox
+from bakeoff.learning.networks.yolox import Yolox
 
 BUILT_IN: dict[str, type[Network]] = {
     "ssd": Ssd,
     "ssd_multibox": SsdMultibox,
     "ssd_fpn": SsdFpn,
     "point_detector": PointDetector,
+    "yolox": Yolox,
     "cnn": Cnn,
     "mobilenet_v2": MobileNetV2,
     "mobilenet_v3": MobileNetV3,

@@ -3,6 +3,7 @@
 Layers of a backbone keep the names that keras.applications gives them, so that its ImageNet weights load by name.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
@@ -219,6 +220,20 @@ class BackboneDetector(AnchorDetector):
         from bakeoff.learning.networks.backbones import keras_backbone
 
         return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")
+
+
+def grid_points(size: int, strides: Iterable[int]) -> "tuple[np.ndarray, np.ndarray]":
+    """Return the middles of cells (points, 2) y x and (points, 1) strides, shares of the image: fine to coarse, rows,
+    columns.
+    """
+    import numpy as np
+
+    places, steps = [], []
+    for stride in strides:
+        centres = (np.arange(size // stride) + 0.5) * stride / size
+        places.append(np.stack(np.meshgrid(centres, centres, indexing="ij"), axis=-1).reshape(-1, 2))
+        steps.append(np.full([len(places[-1]), 1], stride / size))
+    return np.concatenate(places).astype(np.float32), np.concatenate(steps).astype(np.float32)
 
 
 def require_box_scales(scales: tuple[float, ...]) -> None:

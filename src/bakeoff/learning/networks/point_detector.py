@@ -9,15 +9,14 @@ distributions (GFL, arXiv:2006.04388). point_head.py says what the answers mean 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-
 from bakeoff.foundation.errors import require, require_at_most, require_between
-from bakeoff.learning.networks.detector_settings import Suppression
+from bakeoff.learning.networks.detector_settings import Suppression, grid_points
 from bakeoff.learning.networks.network import MOST_PIXELS, Fit, Parts, Sampling, require_width
 from bakeoff.learning.networks.tiles import Tiles
 
 if TYPE_CHECKING:
     import keras
+    import numpy as np
 
     from bakeoff.learning.networks.heads.head import Head
 
@@ -98,14 +97,8 @@ class PointDetector:
         momentum = self.batch_norm_momentum
         require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
 
-    def points(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return (points, 2) y x and (points, 1) strides, shares of the image: fine to coarse, rows, columns."""
-        places, steps = [], []
-        for stride in self.strides:
-            centres = (np.arange(self.input_size // stride) + 0.5) * stride / self.input_size
-            places.append(np.stack(np.meshgrid(centres, centres, indexing="ij"), axis=-1).reshape(-1, 2))
-            steps.append(np.full([len(places[-1]), 1], stride / self.input_size))
-        return np.concatenate(places).astype(np.float32), np.concatenate(steps).astype(np.float32)
+    def points(self) -> "tuple[np.ndarray, np.ndarray]":
+        return grid_points(self.input_size, self.strides)
 
     def head(self) -> "Head":
         from bakeoff.learning.networks.heads.point_head import PointHead

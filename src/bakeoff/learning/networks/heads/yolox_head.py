@@ -1,0 +1,115 @@
+"""The head of `Yolox`: which points are to find which box (SimOTA), what their answers cost, and which boxes they are.
+
+Targets are the boxes of the example, for it depends on the answers which points are to find them.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from bakeoff.learning.networks.boxes import centres_and_sizes
+from bakeoff.learning.networks.heads.head import Tensors, divisor
+from bakeoff.learning.networks.heads.point_head import overlaps
+
+if TYPE_CHECKING:
+    from bakeoff.learning.networks.yolox import Yolox
+
+FAR = 1e6  # the cost of a point that is near another box, and not near this one
+NEVER = 1e12
+LEAST = 1e-8
+LEAST_LOGARITHM = -100.0  # in the cross-entropy of a certain answer
+MOST_LOGARITHM = 10.0  # of a box's growth, as in networks/boxes.py
+
+
+class Assigned(NamedTuple):
+    """What each point is asked, all (batch, points, …)."""
+
+    boxes: tf.Tensor  # (…, 4), of points that are asked for one
+    classes: tf.Tensor  # ids 1..k; 0: nothing
+    overlaps: tf.Tensor  # of the answered box with that one; 0 for the background
+
+
+class YoloxHead:
+    box_scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
+
+    def __init__(self, model: "Yolox") -> None:
+        self._model = model
+        places, steps = model.points()
+        self.anchors = np.concatenate([places - steps / 2, places + steps / 2], axis=1)  # a cell around each point
+        self._places, self._steps = tf.constant(places), tf.constant(steps)
+
+    def encode(self, example: Tensors) -> Tensors:
+        """Return boxes and classes, with a row of padding, so that no example is without."""
+        return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
+
+    def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
+        rule, predicted = self._model.loss, self.boxes(outputs)
+        asked = self.assign(outputs["classes"], predicted, targets)
+        is_asked = asked.classes > 0
+        count = tf.reduce_sum(tf.cast(is_asked, tf.float32))
+        whole = divisor(count)
+        # Where nothing is asked for, a gradient times 0 need not be 0: the box there is not of this world.
+        missed = tf.where(is_asked, 1 - overlaps(predicted, asked.boxes) ** 2, 0.0)
+        there, classes = outputs["classes"][..., 0], outputs["classes"][..., 1:]
+        wanted = tf.one_hot(asked.classes - 1, classes.shape[-1]) * asked.overlaps[..., None]
+        of_classes = tf.reduce_sum(tf.nn.sigmoid_cross_entropy_with_logits(wanted, classes), axis=-1)
+        of_objects = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(is_asked, tf.float32), there)
+        of_both = rule.object_weight * of_objects + rule.class_weight * tf.where(is_asked, of_classes, 0.0)
+        parts = {"classes": tf.reduce_sum(of_both) / whole, "boxes": rule.box_weight * tf.reduce_sum(missed) / whole}
+        return parts, count
+
+    def assign(self, logits: tf.Tensor, predicted: tf.Tensor, targets: Tensors) -> Assigned:
+        """Choose for each box the points whose answers cost least; of several boxes a point finds the cheapest."""
+        rule, truth, classes = self._model.assignment, targets["boxes"], targets["classes"]
+        is_near = self._is_near(truth) & (classes > 0)[:, None]  # (batch, points, boxes)
+        may = tf.reduce_any(is_near, axis=2, keepdims=True) & (classes > 0)[:, None]
+        overlap = tf.where(may, overlaps(predicted[:, :, None], truth[:, None]), 0.0)
+        cost = self._of_classes(logits, classes) - rule.overlap_weight * tf.math.log(overlap + LEAST)
+        cost = tf.where(may, cost + tf.where(is_near, 0.0, FAR), NEVER)
+        most = min(rule.points, len(self.anchors))
+        best = tf.math.top_k(tf.transpose(overlap, [0, 2, 1]), most).values
+        number = tf.maximum(tf.cast(tf.reduce_sum(best, axis=-1), tf.int32), 1)  # (batch, boxes)
+        cheapest = -tf.math.top_k(-tf.transpose(cost, [0, 2, 1]), most).values
+        limit = tf.gather(cheapest, number - 1, axis=2, batch_dims=2)
+        chosen = may & (cost <= limit[:, None])
+        is_shared = tf.math.count_nonzero(chosen, axis=2, keepdims=True) > 1
+        chosen = tf.where(is_shared, tf.one_hot(tf.argmin(cost, axis=2), tf.shape(truth)[1], True, False), chosen)
+        row = tf.argmax(tf.cast(chosen, tf.int32), axis=2)  # 0 where none is
+        asked = Assigned(
+            tf.gather(truth, row, batch_dims=1),
+            tf.where(tf.reduce_any(chosen, axis=2), tf.gather(classes, row, batch_dims=1), 0),
+            tf.reduce_sum(tf.where(chosen, overlap, 0.0), axis=2),
+        )
+        return Assigned(*map(tf.stop_gradient, asked))
+
+    def _is_near(self, truth: tf.Tensor) -> tf.Tensor:
+        """Tell which points are near the middle of which box (batch, points, boxes)."""
+        centre, _ = centres_and_sizes(truth)
+        away = tf.abs(self._places[:, None] - centre[:, None])
+        return tf.reduce_all(away < self._model.assignment.radius * self._steps[:, None], axis=-1)
+
+    def _of_classes(self, logits: tf.Tensor, classes: tf.Tensor) -> tf.Tensor:
+        """Return the cross-entropy of the scores' roots with each box's class: (batch, points, boxes)."""
+        scores = tf.sqrt(_scores(logits))
+        found = tf.maximum(tf.math.log(scores), LEAST_LOGARITHM)
+        other = tf.maximum(tf.math.log1p(-scores), LEAST_LOGARITHM)
+        own = tf.gather(found - other, tf.maximum(classes - 1, 0), axis=2, batch_dims=1)
+        return -own - tf.reduce_sum(other, axis=-1, keepdims=True)
+
+    def boxes(self, outputs: Tensors) -> tf.Tensor:
+        codes = self.codes(outputs)
+        middle, half = self._places + codes[..., :2] * self._steps, tf.exp(codes[..., 2:]) * self._steps / 2
+        return tf.concat([middle - half, middle + half], axis=-1)
+
+    def scores(self, outputs: Tensors) -> tf.Tensor:
+        return _scores(outputs["classes"])
+
+    def codes(self, outputs: Tensors) -> tf.Tensor:
+        answers = outputs["boxes"]
+        grown = tf.minimum(answers[..., 3:1:-1], MOST_LOGARITHM)
+        return tf.concat([answers[..., 1::-1] - 0.5, grown], axis=-1)
+
+
+def _scores(logits: tf.Tensor) -> tf.Tensor:
+    return tf.sigmoid(logits[..., 1:]) * tf.sigmoid(logits[..., :1])

@@ -1,0 +1,107 @@
+"""YOLOX (arXiv:2107.08430): a one-stage detector without anchors, of plain convolutions, for which weights are public.
+
+Layers have the names of the published implementation (Megvii, Apache-2.0), so that its weights load by name.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from bakeoff.foundation.errors import require, require_at_most, require_between
+from bakeoff.learning.networks.detector_settings import Suppression, grid_points
+from bakeoff.learning.networks.network import MOST_PIXELS, Fit, Parts, Sampling, require_width
+from bakeoff.learning.networks.tiles import Tiles
+
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+
+    from bakeoff.learning.networks.heads.head import Head
+
+MOST_WEIGHT = 1000
+NECK = ("lateral_conv0", "C3_p4", "reduce_conv1", "C3_p3", "bu_conv2", "C3_n3", "bu_conv1", "C3_n4")
+
+
+@dataclass(frozen=True)
+class SimOta:
+    """Which points are to find a box: of those near its middle, the ones whose answers cost least.
+
+    A box gets as many points as the overlaps of its best ones add up to.
+    """
+
+    radius: float = 1.5  # strides of the level, from the middle of a box
+    points: int = 10  # of a box, at most
+    overlap_weight: float = 3.0  # of -log(overlap), beside the cross-entropy of the classes
+
+    def __post_init__(self) -> None:
+        require_between(self, radius=(0.5, 100), points=(1, 1000), overlap_weight=(0, MOST_WEIGHT))
+
+
+@dataclass(frozen=True)
+class YoloxLoss:
+    """Cross-entropy on whether there is an object and on classes, and one minus the squared overlap of boxes. All are
+    divided by the number of points that are to find a box."""
+
+    object_weight: float = 1.0
+    class_weight: float = 1.0
+    box_weight: float = 5.0
+
+    def __post_init__(self) -> None:
+        require_between(
+            self, object_weight=(0, MOST_WEIGHT), class_weight=(0, MOST_WEIGHT), box_weight=(0, MOST_WEIGHT)
+        )
+
+
+@dataclass(frozen=True)
+class Yolox:
+    task: ClassVar[str] = "detection"
+    frames: ClassVar[int] = 1
+    central_crop: ClassVar[float] = 1.0
+    sampling: ClassVar[Sampling] = Sampling()
+    strides: ClassVar[tuple[int, ...]] = (8, 16, 32)
+    smallest_input: ClassVar[int] = 32
+    layouts: ClassVar[tuple[str, ...]] = ("detections", "yolov8", "yolov8_corners")
+    answers_in_maps: ClassVar[bool] = False  # each class has two answers, its own and that of an object
+    parts: ClassVar[Parts] = {
+        "backbone": ("backbone.backbone.*",),
+        "neck": tuple(f"backbone.{name}*" for name in NECK),
+        "head": ("head.*",),
+        "head.classes": ("head.cls_*",),
+        "head.boxes": ("head.reg_*", "head.obj_*"),
+    }
+    input_size: int = 416
+    width: float = 0.25  # of 1,024 channels in the last stage: 0.25 is nano, 0.375 tiny, 0.5 s
+    depth: float = 0.33  # of three residual pairs of convolutions in the first stage, nine in the next two
+    depthwise: bool = True  # convolutions of 3 x 3 look at each channel by itself, as in nano
+    activation: Literal["silu", "relu", "relu6"] = "silu"
+    batch_norm_momentum: float = 0.97
+    assignment: SimOta = field(default_factory=SimOta)
+    loss: YoloxLoss = field(default_factory=YoloxLoss)
+    suppression: Suppression = field(default_factory=Suppression)
+    tiles: Tiles | None = None
+    fit: Fit = "stretch"  # or with grey beside an image that is no square
+
+    def __post_init__(self) -> None:
+        coarsest = max(self.strides)
+        fits = self.input_size >= coarsest and self.input_size % coarsest == 0
+        require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
+        require_at_most(self, input_size=MOST_PIXELS)
+        require_width("width", self.width)
+        require_between(self, depth=(0.01, 4))
+        momentum = self.batch_norm_momentum
+        require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
+
+    def points(self) -> "tuple[np.ndarray, np.ndarray]":
+        return grid_points(self.input_size, self.strides)
+
+    def head(self) -> "Head":
+        from bakeoff.learning.networks.heads.yolox_head import YoloxHead
+
+        return YoloxHead(self)
+
+    def build(self, num_classes: int) -> "keras.Model":
+        """Images 0..255 (n, size, size, 3) -> {"boxes": (n, points, 4) x, y from the corner of the cell and the
+        logarithms of width and height, in strides, "classes": (n, points, 1 + k) logits of an object and of classes}.
+        """
+        from bakeoff.learning.networks import yolox_graph
+
+        return yolox_graph.build(self, num_classes)
