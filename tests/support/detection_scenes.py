@@ -5,6 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.learning.networks.point_detector import PointDetector
+from bakeoff.learning.networks.yolox import Yolox
 from bakeoff.learning.plan.optimizers import Momentum
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.training.step import Step
@@ -74,7 +75,7 @@ def untouched_weights(network: keras.Model, task: Detection, images: np.ndarray)
 
 def _box_of_each_level(task: Detection) -> np.ndarray:
     settings = task.model
-    if isinstance(settings, PointDetector):
+    if isinstance(settings, PointDetector | Yolox):
         sizes = [(settings.input_size // stride) ** 2 for stride in settings.strides]
     else:
         levels = settings.anchors.levels(settings.input_size, settings.strides)

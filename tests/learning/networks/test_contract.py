@@ -23,6 +23,7 @@ from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.networks.s3dg import S3dG
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import SharedBoxPredictor
+from bakeoff.learning.networks.yolox import SimOta, Yolox
 from bakeoff.learning.tasks.detection import Detection
 from support.classifier_trials import borrowed, learned, noise, try_a_step
 from support.detection_scenes import CLASSES, draw_scenes, learn_by_heart, untouched_weights
@@ -58,6 +59,8 @@ DETECTORS: dict[str, Any] = {
     "multibox": MULTIBOX,
     "multibox by softmax": MULTIBOX_BY_SOFTMAX,
     "points": PointDetector(input_size=64, width=0.0625, bins=8, suppression=SURE),
+    # So near to the middle of a cell is a point of its level alone.
+    "yolox": Yolox(input_size=64, width=0.0625, depth=0.1, assignment=SimOta(radius=0.5), suppression=SURE),
 }
 NUMBER = 3  # of classes
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
@@ -113,7 +116,7 @@ def test_there_is_a_logit_for_every_class(name: str) -> None:
 def test_outputs_have_a_row_for_every_candidate(name: str) -> None:
     settings = DETECTORS[name]
     candidates, sides = len(settings.head().anchors), 4 * getattr(settings, "bins", 1)
-    numbers = NUMBER + getattr(settings.loss, "has_background", False)
+    numbers = NUMBER + getattr(settings.loss, "has_background", not getattr(settings, "answers_in_maps", True))
     shapes = {head: tuple(output.shape) for head, output in built(name).output.items()}
     assert shapes == {"boxes": (None, candidates, sides), "classes": (None, candidates, numbers)}
 
@@ -188,8 +191,13 @@ def test_a_classifier_learns_eight_images_by_heart(settings: Any, steps: int, ra
         (replace(MULTIBOX, backbone=FULL.backbone), 8 / 96, 0.1),
         # A side between two bins costs something even where it is answered best.
         (PointDetector(input_size=64, width=0.125, batch_norm_momentum=0.9, suppression=SURE), 4 / 64, 0.2),
+        (
+            Yolox(input_size=64, width=0.125, depth=0.1, depthwise=False, batch_norm_momentum=0.9, suppression=SURE),
+            4 / 64,
+            0.2,
+        ),
     ],
-    ids=["ssd", "fpn", "fpn lite", "multibox", "points"],
+    ids=["ssd", "fpn", "fpn lite", "multibox", "points", "yolox"],
 )
 def test_a_detector_learns_eight_scenes_by_heart(settings: Any, near: float, share: float) -> None:
     keras.utils.set_random_seed(1)

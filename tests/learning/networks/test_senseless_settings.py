@@ -15,6 +15,7 @@ from bakeoff.learning.networks.s3dg import S3dG
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
 from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
+from bakeoff.learning.networks.yolox import SimOta, Yolox, YoloxLoss
 
 OF_EVERY_NETWORK = [
     ("width", 0.0, r"0\D+4\D+0\.0"),
@@ -42,6 +43,11 @@ SENSELESS: list[tuple[type, dict[str, Any], str]] = [
     (Assignment, {"overlap_power": -1.0}, r"^overlap_power:\D+0\D+20\D+-1\.0$"),
     (PointLoss, {"focal_gamma": 21.0}, r"^focal_gamma:\D+0\D+20\D+21\.0$"),
     (PointLoss, {"overlap_weight": -1.0}, r"^overlap_weight:\D+0\D+1,000\D+-1\.0$"),
+    (Yolox, {"input_size": 100}, r"^input_size:\D+32\D+100$"),
+    (Yolox, {"depth": 0.0}, r"^depth:\D+0\.01\D+4\D+0\.0$"),
+    (SimOta, {"radius": 0.1}, r"^radius:\D+0\.5\D+100\D+0\.1$"),
+    (SimOta, {"points": 0}, r"^points:\D+1\D+1000\D+0$"),
+    (YoloxLoss, {"box_weight": -1.0}, r"^box_weight:\D+0\D+1000\D+-1\.0$"),
     (S3dG, {"frames": 0}, r"^frames:\D+1\D+512\D+0$"),
     (S3dG, {"frames": 513}, r"^frames:\D+1\D+512\D+513$"),
     (S3dG, {"depth_multiplier": 0.0}, r"^depth_multiplier:\D+0\D+4\D+0\.0$"),

@@ -24,17 +24,15 @@ exec(compile(source, "boxes.py", "exec"), utils.__dict__)
 utils.meshgrid = lambda tensors: torch.meshgrid(*tensors, indexing="ij")
 utils.visualize_assign = None
 
-from yolox.models.yolo_head import YOLOXHead  # noqa: E402
-from yolox.models.yolo_pafpn import YOLOPAFPN  # noqa: E402
-from yolox.models.yolox import YOLOX  # noqa: E402
+from yolox.models.yolo_head import YOLOXHead
+from yolox.models.yolo_pafpn import YOLOPAFPN
+from yolox.models.yolox import YOLOX
 
 CLASSES, SIDE, IMAGES, BOXES, STEPS = 5, 128, 3, 6, 50
 draw = np.random.default_rng(5)
 torch.manual_seed(5)
 own = {"depthwise": depthwise == "yes", "act": activation}
-network = YOLOX(
-    YOLOPAFPN(float(depth), float(width), **own), YOLOXHead(CLASSES, float(width), **own)
-)
+network = YOLOX(YOLOPAFPN(float(depth), float(width), **own), YOLOXHead(CLASSES, float(width), **own))
 for layer in network.modules():
     if isinstance(layer, torch.nn.BatchNorm2d):
         layer.eps, layer.momentum = 1e-3, 0.03
@@ -60,7 +58,7 @@ assigned = []
 original = network.head.get_assignments
 
 
-def noted(*given, **named):  # noqa: ANN002, ANN003, ANN202
+def noted(*given, **named):
     answer = original(*given, **named)
     mask = answer[1].clone()
     rows = np.full(len(mask), -1)

@@ -31,7 +31,7 @@ OF_OTHERS = {"weight": "kernel", "bias": "bias"}
 FOCUS, COLOURS = "stem.conv.conv", 3  # the first convolution of YOLOX
 PLACES = ((0, 0), (1, 0), (0, 1), (1, 1))  # row and column of the pixels that its inputs see, in their order
 UNREADABLE = (  # what h5py and zipfile raise for what a file may hold
-    OSError, EOFError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error,
+    OSError, EOFError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
 
@@ -62,10 +62,8 @@ def open_weights(path: Path) -> Iterator[Layers]:
                 yield _count_from_0(layers)
             elif checkpoint.is_one(path):
                 yield _of_own(path)
-            elif path.open("rb").read(len(OLD_START)) == OLD_START:
-                raise ValueError(
-                    "it is of torch before 1.6; load and save it with a newer one"
-                )
+            elif files.enter_context(path.open("rb")).read(len(OLD_START)) == OLD_START:
+                raise ValueError("it is of torch before 1.6; load and save it with a newer one")
             else:
                 raise ValueError("neither HDF5 nor an archive")
     except UNREADABLE as error:

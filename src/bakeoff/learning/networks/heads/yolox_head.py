@@ -70,9 +70,10 @@ class YoloxHead:
         most = min(rule.points, len(self.anchors))
         best = tf.math.top_k(tf.transpose(overlap, [0, 2, 1]), most).values
         number = tf.maximum(tf.cast(tf.reduce_sum(best, axis=-1), tf.int32), 1)  # (batch, boxes)
-        cheapest = -tf.math.top_k(-tf.transpose(cost, [0, 2, 1]), most).values
-        limit = tf.gather(cheapest, number - 1, axis=2, batch_dims=2)
-        chosen = may & (cost <= limit[:, None])
+        cheapest = tf.math.top_k(-tf.transpose(cost, [0, 2, 1]), most)
+        limit, last = (tf.gather(one, number - 1, axis=2, batch_dims=2)[:, None] for one in cheapest)
+        place = tf.range(len(self.anchors))[:, None]  # of equal costs the first ones count
+        chosen = may & ((cost < -limit) | ((cost == -limit) & (place <= last)))
         is_shared = tf.math.count_nonzero(chosen, axis=2, keepdims=True) > 1
         chosen = tf.where(is_shared, tf.one_hot(tf.argmin(cost, axis=2), tf.shape(truth)[1], True, False), chosen)
         row = tf.argmax(tf.cast(chosen, tf.int32), axis=2)  # 0 where none is
