@@ -48,15 +48,16 @@ def targets_of(truth: list[Scene], task: Detection) -> dict[str, tf.Tensor]:
 
 
 def learn_by_heart(
-    network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float, share: float = 0.1
-) -> None:
+    network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float, share: float = 0.1,
+    most: int = MOST_STEPS,
+) -> None:  # fmt: skip
     """Train until all is found, with the loss, without what the weights themselves cost, at that share of the first."""
     step = Step(network, Momentum().build(network), task)  # which is compiled twice as fast as Adam
     batch = {"image": tf.constant(images)} | targets_of(truth, task)
     losses: list[float] = []
     missed: object = "all"
     while missed:
-        assert len(losses) < MOST_STEPS, (missed, losses)
+        assert len(losses) < most, (missed, losses)
         taken = [step([batch], tf.constant(0.03)) for _ in range(STEPS_BEFORE_A_LOOK)]
         losses += [float(loss["train/loss_classes"] + loss["train/loss_boxes"]) for loss in taken]
         if losses[-1] < share * losses[0]:

@@ -26,7 +26,7 @@ from bakeoff.learning.networks.ssd_fpn import SharedBoxPredictor
 from bakeoff.learning.networks.yolox import SimOta, Yolox
 from bakeoff.learning.tasks.detection import Detection
 from support.classifier_trials import borrowed, learned, noise, try_a_step
-from support.detection_scenes import CLASSES, draw_scenes, learn_by_heart, untouched_weights
+from support.detection_scenes import CLASSES, MOST_STEPS, draw_scenes, learn_by_heart, untouched_weights
 from support.tiny_detectors import FULL, LITE, MULTIBOX, MULTIBOX_BY_SOFTMAX, ON_RESNET, SURE
 from support.unfilled import unfilled
 
@@ -191,16 +191,18 @@ def test_a_classifier_learns_eight_images_by_heart(settings: Any, steps: int, ra
         (replace(MULTIBOX, backbone=FULL.backbone), 8 / 96, 0.1),
         # A side between two bins costs something even where it is answered best.
         (PointDetector(input_size=64, width=0.125, batch_norm_momentum=0.9, suppression=SURE), 4 / 64, 0.2),
-        (
+        pytest.param(  # which takes longer than others do
             Yolox(input_size=64, width=0.125, depth=0.1, depthwise=False, batch_norm_momentum=0.9, suppression=SURE),
             4 / 64,
             0.2,
+            marks=pytest.mark.slow,
         ),
-    ],
+    ],  # fmt: skip
     ids=["ssd", "fpn", "fpn lite", "multibox", "points", "yolox"],
 )
 def test_a_detector_learns_eight_scenes_by_heart(settings: Any, near: float, share: float) -> None:
     keras.utils.set_random_seed(1)
     size = settings.input_size
     images, truth = draw_scenes(size, (22, 44) if size == 96 else (14, 28))
-    learn_by_heart(settings.build(2), Detection(settings, CLASSES), images, truth, near=near, share=share)
+    most = 5 * MOST_STEPS if isinstance(settings, Yolox) else MOST_STEPS
+    learn_by_heart(settings.build(2), Detection(settings, CLASSES), images, truth, near=near, share=share, most=most)
