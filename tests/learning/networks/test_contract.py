@@ -197,7 +197,7 @@ def test_a_classifier_learns_eight_images_by_heart(settings: Any, steps: int, ra
             0.2,
             marks=pytest.mark.slow,
         ),
-    ],  # fmt: skip
+    ],
     ids=["ssd", "fpn", "fpn lite", "multibox", "points", "yolox"],
 )
 def test_a_detector_learns_eight_scenes_by_heart(settings: Any, near: float, share: float) -> None:
