@@ -20,7 +20,7 @@ EPSILON = 1e-3
 POOLS = (5, 9, 13)  # pixels
 
 
-class Layers:
+class YoloxLayers:
     """Makes the layers of a detector, which share its settings."""
 
     def __init__(self, detector: "Yolox") -> None:
@@ -75,7 +75,7 @@ class Layers:
 
 def build(detector: "Yolox", num_classes: int) -> keras.Model:
     image = keras.Input((detector.input_size, detector.input_size, 3), name="image")
-    layers = Layers(detector)
+    layers = YoloxLayers(detector)
     seen = keras.layers.Rescaling(127.5, offset=127.5, name="to_pixels")(to_unit_range(image))
     answers = [
         _answer(level, number, layers, num_classes)
@@ -89,7 +89,7 @@ def build(detector: "Yolox", num_classes: int) -> keras.Model:
     return keras.Model(image, outputs, name="yolox")
 
 
-def _backbone(x: Tensor, layers: Layers) -> list[Tensor]:
+def _backbone(x: Tensor, layers: YoloxLayers) -> list[Tensor]:
     """Feature maps at strides 8, 16 and 32."""
     inside, first = "backbone.backbone", 64
     x = layers.convolve(x, layers.channels(first), kernel=6, strides=2, name=f"{inside}.stem.conv")
@@ -105,7 +105,7 @@ def _backbone(x: Tensor, layers: Layers) -> list[Tensor]:
     return levels[1:]
 
 
-def _neck(levels: list[Tensor], layers: Layers) -> list[Tensor]:
+def _neck(levels: list[Tensor], layers: YoloxLayers) -> list[Tensor]:
     """What the coarse levels see goes down to the fine ones, and what these see goes up again."""
     fine, middle, coarse = levels
     pairs, few, some, many = layers.pairs(3), *map(layers.channels, (256, 512, 1024))
@@ -126,7 +126,7 @@ def _neck(levels: list[Tensor], layers: Layers) -> list[Tensor]:
     return [finest, between, merged([below, lateral], many, "backbone.C3_n4")]
 
 
-def _answer(x: Tensor, number: int, layers: Layers, num_classes: int) -> tuple[Tensor, Tensor]:
+def _answer(x: Tensor, number: int, layers: YoloxLayers, num_classes: int) -> tuple[Tensor, Tensor]:
     """Return the maps of boxes, and of an object and its classes."""
     filters = layers.channels(256)
     x = layers.convolve(x, filters, name=f"head.stems.{number}")

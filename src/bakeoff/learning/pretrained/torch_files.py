@@ -38,15 +38,15 @@ class Name(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Storage:
+class TorchStorage:
     kind: str
     key: str
     numbers: int
 
 
 @dataclass(frozen=True)
-class Tensor:
-    storage: Storage
+class TorchTensor:
+    storage: TorchStorage
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -157,9 +157,9 @@ def _called(function: Any, arguments: tuple[Any, ...]) -> Any:
         return dict(*arguments)
     if function == ("torch._utils", "_rebuild_tensor_v2"):
         storage, offset, shape, strides, *_ = arguments
-        if not isinstance(storage, Storage) or not all(isinstance(one, int) for one in (offset, *shape, *strides)):
+        if not isinstance(storage, TorchStorage) or not all(isinstance(one, int) for one in (offset, *shape, *strides)):
             raise ValueError("a tensor of it is not described by numbers")
-        return Tensor(storage, offset, tuple(shape), tuple(strides))
+        return TorchTensor(storage, offset, tuple(shape), tuple(strides))
     if function == ("torch._utils", "_rebuild_parameter"):
         return arguments[0]
     if function in INERT:
@@ -168,24 +168,24 @@ def _called(function: Any, arguments: tuple[Any, ...]) -> Any:
     raise ValueError(f"it calls {called}, which makes no tensor; take a file that holds a state_dict alone")
 
 
-def _storage(described: Any) -> Storage:
+def _storage(described: Any) -> TorchStorage:
     word, kind, key, _, numbers = described
     if word != "storage" or not isinstance(kind, Name) or kind.module != "torch" or kind.name not in KINDS:
         raise ValueError(f"numbers of {kind} are not known")
-    return Storage(kind.name, str(key), int(numbers))
+    return TorchStorage(kind.name, str(key), int(numbers))
 
 
-def _named(tree: Any) -> dict[str, Tensor]:
+def _named(tree: Any) -> dict[str, TorchTensor]:
     whole = next((tree[key] for key in WHOLES if isinstance(tree, dict) and isinstance(tree.get(key), dict)), tree)
     if not isinstance(whole, dict):
         raise ValueError("it holds no dict of weights")
-    named = {str(name): tensor for name, tensor in whole.items() if isinstance(tensor, Tensor)}
+    named = {str(name): tensor for name, tensor in whole.items() if isinstance(tensor, TorchTensor)}
     if not named:
         raise ValueError("it holds no tensors by name")
     return named
 
 
-def _require_inside(name: str, tensor: Tensor, sizes: Mapping[str, int]) -> None:
+def _require_inside(name: str, tensor: TorchTensor, sizes: Mapping[str, int]) -> None:
     storage, shape, strides = tensor.storage, tensor.shape, tensor.strides
     is_sound = len(shape) == len(strides) and min((*shape, *strides, tensor.offset, storage.numbers)) >= 0
     needed = tensor.offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + 1 if is_sound else 0
@@ -197,7 +197,7 @@ def _require_inside(name: str, tensor: Tensor, sizes: Mapping[str, int]) -> None
         raise ValueError(f"{name} has a shape of more numbers than there are")
 
 
-def _read(path: Path, folder: str, tensor: Tensor) -> np.ndarray:
+def _read(path: Path, folder: str, tensor: TorchTensor) -> np.ndarray:
     with zipfile.ZipFile(path) as archive:
         numbers = np.frombuffer(archive.read(f"{folder}{tensor.storage.key}"), KINDS[tensor.storage.kind])
     if tensor.storage.kind == BFLOAT16:

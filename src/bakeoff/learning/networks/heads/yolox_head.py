@@ -22,7 +22,7 @@ LEAST_LOGARITHM = -100.0  # in the cross-entropy of a certain answer
 MOST_LOGARITHM = 10.0  # of a box's growth, as in networks/boxes.py
 
 
-class Assigned(NamedTuple):
+class YoloxTargets(NamedTuple):
     """What each point is asked, all (batch, points, …)."""
 
     boxes: tf.Tensor  # (…, 4), of points that are asked for one
@@ -59,7 +59,7 @@ class YoloxHead:
         parts = {"classes": tf.reduce_sum(of_both) / whole, "boxes": rule.box_weight * tf.reduce_sum(missed) / whole}
         return parts, count
 
-    def assign(self, logits: tf.Tensor, predicted: tf.Tensor, targets: Tensors) -> Assigned:
+    def assign(self, logits: tf.Tensor, predicted: tf.Tensor, targets: Tensors) -> YoloxTargets:
         """Choose for each box the points whose answers cost least; of several boxes a point finds the cheapest."""
         rule, truth, classes = self._model.assignment, targets["boxes"], targets["classes"]
         is_near = self._is_near(truth) & (classes > 0)[:, None]  # (batch, points, boxes)
@@ -77,12 +77,12 @@ class YoloxHead:
         is_shared = tf.math.count_nonzero(chosen, axis=2, keepdims=True) > 1
         chosen = tf.where(is_shared, tf.one_hot(tf.argmin(cost, axis=2), tf.shape(truth)[1], True, False), chosen)
         row = tf.argmax(tf.cast(chosen, tf.int32), axis=2)  # 0 where none is
-        asked = Assigned(
+        asked = YoloxTargets(
             tf.gather(truth, row, batch_dims=1),
             tf.where(tf.reduce_any(chosen, axis=2), tf.gather(classes, row, batch_dims=1), 0),
             tf.reduce_sum(tf.where(chosen, overlap, 0.0), axis=2),
         )
-        return Assigned(*map(tf.stop_gradient, asked))
+        return YoloxTargets(*map(tf.stop_gradient, asked))
 
     def _is_near(self, truth: tf.Tensor) -> tf.Tensor:
         """Tell which points are near the middle of which box (batch, points, boxes)."""
