@@ -114,7 +114,7 @@ def judge_layers(place: Path) -> None:
     from bakeoff.config.compose.whole_run import load
     from bakeoff.dataset.records.manifest import read_manifest
     from bakeoff.foundation import workspace
-    from bakeoff.learning.networks.quantized.network import Quantizable
+    from bakeoff.learning.networks.quantized.quantizable import Quantizable
     from bakeoff.learning.networks.weights import restore
     from bakeoff.learning.plan.phases import plan_phases
     from bakeoff.learning.tasks.task import compile_answer

@@ -20,7 +20,7 @@ from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.upsample import enlarge_by_one_operation
 from bakeoff.export.write_formats import convert, write_files
 from bakeoff.foundation.tf_graph import compile_graph
-from bakeoff.learning.networks.quantized.network import eight_bits_of
+from bakeoff.learning.networks.quantized.quantizable import eight_bits_of
 from bakeoff.learning.networks.quantized.ranges import FakeQuantize
 from bakeoff.learning.tasks.task import make_task
 from support.eight_bits import FAMILIES, active, pictures

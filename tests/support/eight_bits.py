@@ -11,7 +11,7 @@ from bakeoff.learning.networks import weights
 from bakeoff.learning.networks.applications import MobileNetV2
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.networks.point_detector import PointDetector
-from bakeoff.learning.networks.quantized.network import Quantizable
+from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.ssd import Ssd
 from support.tiny_detectors import LITE, MULTIBOX
 

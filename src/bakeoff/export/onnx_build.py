@@ -18,19 +18,19 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from bakeoff.export.devices import OWN_LAYOUT, Layout
-from bakeoff.export.head_maps import HEADS
+from bakeoff.export.head_maps import HEADS, Heads
 from bakeoff.export.heads_build import end_at_convolutions, head_answer, heads_of
 from bakeoff.export.onnx_eight_bits import round_weights
 from bakeoff.export.tflite_build import of_unit_range, output_names
 from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.export.upsample import enlarge_by_one_operation
-from bakeoff.export.yolo_layout import IMAGES, answer_in
+from bakeoff.export.yolo_layout import IMAGES, Answer, answer_in
 from bakeoff.foundation.errors import ConfigError, one_line
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.foundation.tf_loading import stderr_aside
 from bakeoff.learning.input.view import View
 from bakeoff.learning.networks.detector_settings import Detector
-from bakeoff.learning.networks.quantized.network import eight_bits_of, network_in_floats
+from bakeoff.learning.networks.quantized.quantizable import eight_bits_of, network_in_floats
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task
 
@@ -57,12 +57,8 @@ def onnx_bytes(
     """
     eight = eight_bits_of(network) if layout != HEADS else None
     network = eight or network_in_floats(network)
-    points, names, heads = None, list[str](), None
-    if isinstance(task, Detection) and layout == HEADS:
-        heads = heads_of(network, task)
-        points = head_answer(network, heads.names)
-    elif isinstance(task, Detection) and layout != OWN_LAYOUT:
-        points = answer_in(layout, network, task.head, in_pixels=True)
+    heads = heads_of(network, task) if isinstance(task, Detection) and layout == HEADS else None
+    points, names = _points_of(network, task, layout, heads), list[str]()
     shape = [1 if points else None, *network.input_shape[1:]]
     is_image, inner = len(shape) == 4, of_unit_range(network)
 
@@ -105,6 +101,15 @@ def onnx_bytes(
     for key, text in metadata.items():
         model.metadata_props.add(key=key, value=text)
     return bytes(model.SerializeToString(deterministic=True))
+
+
+def _points_of(network: keras.Model, task: Task, layout: Layout, heads: Heads | None) -> Answer | None:
+    """Return what answers in a layout of other programs, by the names of its outputs; None in our own."""
+    if heads:
+        return head_answer(network, heads.names)
+    if isinstance(task, Detection) and layout != OWN_LAYOUT:
+        return answer_in(layout, network, task.head, in_pixels=True)
+    return None
 
 
 def rule_of(model: Detector) -> dict[str, float | int | None]:

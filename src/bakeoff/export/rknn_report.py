@@ -24,7 +24,7 @@ from bakeoff.export.tflite_worker import Representative
 from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape
-from bakeoff.learning.networks.quantized.network import network_in_floats
+from bakeoff.learning.networks.quantized.quantizable import network_in_floats
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Answer, Score, Task, compile_answer, judge
 from bakeoff.learning.tasks.tiled import stack_predictions

@@ -45,7 +45,7 @@ from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape, View
 from bakeoff.learning.networks.network import Network
-from bakeoff.learning.networks.quantized.network import eight_bits_of, network_in_floats
+from bakeoff.learning.networks.quantized.quantizable import eight_bits_of, network_in_floats
 from bakeoff.learning.networks.tiles import Tiles
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task, Tensors
@@ -66,7 +66,7 @@ def write_files(
         of_points = True
         texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
         representative = _from_zero(representative)
-    converted: dict[Format, LiteFile] = {}
+    converted: dict[Format, ConvertedFile] = {}
     for form, file in settings.files.items():
         if form == SAVED_MODEL:
             save_servable(network, task, own, classes, folder / file)
@@ -83,7 +83,7 @@ def write_files(
 
 
 @dataclass(frozen=True)
-class LiteFile:
+class ConvertedFile:
     converted: bytes
     outputs: tuple[str, ...]  # their names
     zero: float  # the pixel that is 0 in it
@@ -91,14 +91,14 @@ class LiteFile:
 
 def _convert_all(
     network: keras.Model, task: Task, num_classes: int, settings: Export, representative: Representative
-) -> dict[Format, LiteFile]:
+) -> dict[Format, ConvertedFile]:
     """Make a network that learnt in eight bits int8 as it is, and the other forms of its weights without rounding."""
     eight, forms = eight_bits_of(network), settings.lite_formats
     graphs: list[tuple[keras.Model, list[Format], Representative | None]]
     graphs = [(network_in_floats(network), [form for form in forms if not eight or form != "int8"], representative)]
     if eight:
         graphs.append((eight, [form for form in forms if form == "int8"], None))
-    files: dict[Format, LiteFile] = {}
+    files: dict[Format, ConvertedFile] = {}
     for graph, some, inputs in graphs:
         with enlarge_by_one_operation(graph):
             if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
@@ -106,7 +106,7 @@ def _convert_all(
             else:
                 module, outputs = lite_module(graph, task, num_classes, settings), output_names(task)
         made = convert(module, some, inputs, whole_outputs=settings.layout == "yolov8_corners") if some else {}
-        files |= {form: LiteFile(file, outputs, zero_of(graph)) for form, file in made.items()}
+        files |= {form: ConvertedFile(file, outputs, zero_of(graph)) for form, file in made.items()}
     return files
 
 

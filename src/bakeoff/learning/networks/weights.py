@@ -15,7 +15,7 @@ import tensorflow as tf
 from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError, one_line
 from bakeoff.foundation.files import require_whole
 from bakeoff.learning.networks.network import Network, Parts, select, unmatched
-from bakeoff.learning.networks.quantized.network import Quantizable, has_ranges
+from bakeoff.learning.networks.quantized.quantizable import Quantizable, has_ranges
 
 FILE_SHARE, FILE_BYTES = 1.1, 2**20  # a file of weights takes a little more than the weights
 FINAL, BEST = "final.weights.h5", "best.weights.h5"

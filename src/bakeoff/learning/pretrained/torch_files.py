@@ -78,67 +78,74 @@ def read_tensors(path: Path) -> Mapping[str, tuple[tuple[int, ...], Callable[[],
 
 def run(program: bytes) -> Any:
     """Return what the program leaves: dicts, lists, tuples, plain values and tensors."""
-    stack: list[Any] = []
-    marks: list[int] = []
-    memo: dict[int, Any] = {}
+    machine = _Machine()
+    for operation, argument, _ in pickletools.genops(program):
+        if operation.name == "STOP":
+            break
+        machine.take(operation.name, argument)
+    return machine.stack.pop()
 
-    def above_mark() -> list[Any]:
-        start = marks.pop()
-        taken = stack[start:]
-        del stack[start:]
+
+class _Machine:
+    """The stack machine of pickle, of which it knows what tensors need."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+        self._marks: list[int] = []
+        self._memo: dict[int, Any] = {}
+
+    def take(self, name: str, argument: Any) -> None:
+        if name in PLAIN:
+            self.stack.append(argument)
+        elif name in CONSTANTS:
+            self.stack.append(CONSTANTS[name]())
+        elif name in TUPLES:
+            taken = [self.stack.pop() for _ in range(TUPLES[name])]
+            self.stack.append(tuple(reversed(taken)))
+        elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            self._memo[len(self._memo) if argument is None else argument] = self.stack[-1]
+        elif name in ("BINGET", "LONG_BINGET"):
+            self.stack.append(self._memo[argument])
+        elif name == "MARK":
+            self._marks.append(len(self.stack))
+        elif name in ("TUPLE", "APPENDS", "SETITEMS"):
+            self._collect(name, self._above_mark())
+        elif name in ("GLOBAL", "STACK_GLOBAL", "BINPERSID", "REDUCE", "BUILD", "APPEND", "SETITEM"):
+            self._combine(name, argument)
+        elif name not in ("PROTO", "FRAME"):
+            raise ValueError(f"its {PROGRAM} has {name}, which no file of tensors needs")
+
+    def _above_mark(self) -> list[Any]:
+        start = self._marks.pop()
+        taken = self.stack[start:]
+        del self.stack[start:]
         return taken
 
-    argument: Any
-    for operation, argument, _ in pickletools.genops(program):
-        name = operation.name
-        if name in ("PROTO", "FRAME"):
-            continue
-        if name == "STOP":
-            break
-        if name in PLAIN:
-            stack.append(argument)
-        elif name in CONSTANTS:
-            stack.append(CONSTANTS[name]())
-        elif name == "MARK":
-            marks.append(len(stack))
-        elif name == "GLOBAL":
-            stack.append(Name(*argument.split(" ", 1)))
-        elif name == "STACK_GLOBAL":
-            last = stack.pop()
-            stack.append(Name(stack.pop(), last))
-        elif name in ("BINPUT", "LONG_BINPUT"):
-            memo[argument] = stack[-1]
-        elif name == "MEMOIZE":
-            memo[len(memo)] = stack[-1]
-        elif name in ("BINGET", "LONG_BINGET"):
-            stack.append(memo[argument])
-        elif name == "TUPLE":
-            stack.append(tuple(above_mark()))
-        elif name in TUPLES:
-            taken = [stack.pop() for _ in range(TUPLES[name])]
-            stack.append(tuple(reversed(taken)))
-        elif name == "APPEND":
-            value = stack.pop()
-            stack[-1].append(value)
+    def _collect(self, name: str, values: list[Any]) -> None:
+        if name == "TUPLE":
+            self.stack.append(tuple(values))
         elif name == "APPENDS":
-            values = above_mark()
-            stack[-1].extend(values)
-        elif name == "SETITEM":
-            value, key = stack.pop(), stack.pop()
-            stack[-1][key] = value
-        elif name == "SETITEMS":
-            items = above_mark()
-            stack[-1].update(zip(items[::2], items[1::2], strict=True))
-        elif name == "BUILD":  # attributes of a dict of weights, such as versions
-            stack.pop()
-        elif name == "BINPERSID":
-            stack.append(_storage(stack.pop()))
-        elif name == "REDUCE":
-            arguments = stack.pop()
-            stack.append(_called(stack.pop(), arguments))
+            self.stack[-1].extend(values)
         else:
-            raise ValueError(f"its {PROGRAM} has {name}, which no file of tensors needs")
-    return stack.pop()
+            self.stack[-1].update(zip(values[::2], values[1::2], strict=True))
+
+    def _combine(self, name: str, argument: Any) -> None:
+        if name == "GLOBAL":
+            self.stack.append(Name(*argument.split(" ", 1)))
+            return
+        last = self.stack.pop()
+        if name == "STACK_GLOBAL":
+            self.stack.append(Name(self.stack.pop(), last))
+        elif name == "BINPERSID":
+            self.stack.append(_storage(last))
+        elif name == "REDUCE":
+            self.stack.append(_called(self.stack.pop(), last))
+        elif name == "APPEND":
+            self.stack[-1].append(last)
+        elif name == "SETITEM":
+            key = self.stack.pop()
+            self.stack[-1][key] = last
+        # BUILD gives attributes to a dict of weights, such as versions: they are left out.
 
 
 PLAIN = frozenset(

@@ -14,7 +14,7 @@ from bakeoff.learning.input.view import View
 from bakeoff.learning.metrics.intervals import Intervals, Numbers
 from bakeoff.learning.metrics.score import ByClass, Column
 from bakeoff.learning.networks.network import Network
-from bakeoff.learning.networks.quantized.network import is_active
+from bakeoff.learning.networks.quantized.quantizable import is_active
 from bakeoff.learning.tasks.classification import Classification, LabelJudge, OneLabel, SeveralLabels
 from bakeoff.learning.tasks.detection import BoxJudge, Detection
 from bakeoff.learning.tasks.tiled import answer_in_tiles

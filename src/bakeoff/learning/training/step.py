@@ -14,7 +14,7 @@ import keras
 import tensorflow as tf
 
 from bakeoff.foundation.tf_graph import compile_graph
-from bakeoff.learning.networks.quantized.network import Quantizable
+from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.tasks.task import Task, Tensors, as_float32
 from bakeoff.learning.training.accelerators import has_gpus, own_devices

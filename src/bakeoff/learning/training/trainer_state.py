@@ -10,7 +10,7 @@ from keras.src.random.seed_generator import global_seed_generator
 
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.network import Network, Parts
-from bakeoff.learning.networks.quantized.network import Quantizable
+from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.weights import Average, build, train_only
 from bakeoff.learning.plan.optimizers import Optimizer
 from bakeoff.learning.plan.train_settings import Train

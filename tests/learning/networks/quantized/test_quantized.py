@@ -13,7 +13,7 @@ from bakeoff.learning.networks.cnn import ClipCnn
 from bakeoff.learning.networks.layers import to_unit_range
 from bakeoff.learning.networks.norms import BatchNormalization
 from bakeoff.learning.networks.quantized.graph import find_obstacle
-from bakeoff.learning.networks.quantized.network import Quantizable
+from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.quantized.ranges import round_straight, round_to_range, scale_of_weights
 from support.eight_bits import FAMILIES, active, pictures
 
