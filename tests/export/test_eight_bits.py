@@ -134,3 +134,25 @@ def test_forms_in_floats_have_the_learnt_weights_without_rounding(folder: Path) 
         loaded = tf.saved_model.load(str(folder / "cnn/saved_model")).signatures["serving_default"]
         in_eight = loaded(images=tf.constant(image[None].astype(np.uint8)))["probabilities"]
         np.testing.assert_allclose(in_eight, tf.nn.softmax(network(image[None])["classes"]), atol=1e-6)
+
+
+def test_points_in_the_layout_of_a_chip_are_whole_and_near_the_networks_own(tmp_path: Path) -> None:
+    network, model = active("point_detector"), FAMILIES["point_detector"]
+    task = make_task(model, CLASSES)
+    settings = Export(formats=("int8",), layout="yolov8_corners")
+    list(write_files(
+        network, model, task, CLASSES, settings,
+        about=ModelMetadata("test"), representative=no_pictures, folder=tmp_path,
+    ))  # fmt: skip
+    interpreter = interpreter_of((tmp_path / "model.tflite").read_bytes())
+    assert np.float32 not in {one["dtype"] for one in interpreter.get_tensor_details()}
+    run = interpreter.get_signature_runner()
+    [given] = run.get_input_details()
+    for image in pictures(64):
+        answer = run(**{given: image[None].astype(np.uint8)})
+        outputs = network(image[None])
+        boxes = np.clip(task.head.boxes(outputs), 0, 1)[..., [1, 0, 3, 2]] * 64
+        apart = np.abs(answer["boxes"] * np.float32(64 / 255) - boxes)
+        assert apart.mean() < 0.5 and apart.max() < 3  # pixels
+        scores = np.max(task.head.scores(outputs), axis=-1)
+        np.testing.assert_allclose(answer["scores"] / 256, scores, atol=1.1 / 256)

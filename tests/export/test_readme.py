@@ -66,3 +66,10 @@ def test_a_device_gets_its_steps_with_the_name_of_its_file_and_where_they_come_f
     assert all(source in part for source in GUIDES[device].sources)
     assert "none of this was run" in part
     assert text == write_readme("net", "detection", ("ball",), View(640), settings)
+
+
+def test_it_says_which_files_compute_in_the_eight_bits_that_the_network_learnt_in() -> None:
+    plain, eight = (
+        write_readme("net", "detection", ("ball",), View(64), Export(), in_eight_bits=one) for one in (False, True)
+    )
+    assert set(eight.splitlines()) > set(plain.splitlines()) and "in the ranges that it learnt" in eight

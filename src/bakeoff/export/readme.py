@@ -40,16 +40,23 @@ GIVEN: dict[Layout, tuple[str, str]] = {  # what a detector's .tflite gives, and
     "yolov8_levels": (LEVELS, LEVELS),
     "heads": (MAPS, MAPS),
 }
+EIGHT_BITS = (
+    "The network learnt in eight bits. `int8` and `onnx` compute so, in the ranges that it learnt; the SavedModel "
+    "rounds as they do. Other `.tflite`, `.rknn` and heads for a compiler have its weights in floats, without ranges."
+)
 RESIZED = {
     "smooth": "bilinear, and so that every pixel counts where the image shrinks (antialiasing)",
     "legacy_bilinear": "bilinear between neighbours, without antialiasing, as TensorFlow 1 did",
 }
 
 
-def write_readme(name: str, task: str, classes: Sequence[str], view: View, settings: Export) -> str:
-    """Return the text; `name` is the variant's."""
+def write_readme(
+    name: str, task: str, classes: Sequence[str], view: View, settings: Export, *, in_eight_bits: bool = False
+) -> str:
+    """Return the text; `name` is the variant's. `in_eight_bits`: the network learnt so."""
     parts = (
         _describe(name, task, classes, settings),
+        ("", EIGHT_BITS) if in_eight_bits else (),
         _feed(task, view),
         _give(task, settings),
         _describe_labels(),

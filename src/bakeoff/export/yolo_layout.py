@@ -24,9 +24,11 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from bakeoff.export.devices import Layout
 from bakeoff.export.tflite_build import of_unit_range, zero_of
-from bakeoff.export.tflite_metadata import DEVIATION
+from bakeoff.export.tflite_metadata import DEVIATION, MEAN
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.heads.head import Head
+from bakeoff.learning.networks.heads.point_head import BELOW_1, Hold, PointHead, as_it_is
+from bakeoff.learning.networks.quantized.ranges import FakeQuantize
 
 Answer = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 IMAGES, OUTPUT = "images", "output0"
@@ -40,25 +42,35 @@ def answer_in(layout: Layout, network: keras.Model, head: Head, *, in_pixels: bo
     if layout == "yolov8_levels":
         return _levels(network)
     inner, side = _of_unit(network), float(network.input_shape[1])
+    hold = _hold_in(network)
+
+    def boxes_of(outputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        return head.boxes(outputs, hold) if isinstance(head, PointHead) else head.boxes(outputs)
+
+    def scores_of(outputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        return hold(head.scores(outputs), 0.0, BELOW_1)
 
     def one_tensor(images: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs, unit = inner(images), side if in_pixels else 1.0
-        low, high = tf.split(head.boxes(outputs), 2, axis=-1)  # y x each
-        centre, size = (low + high) * (unit / 2), (high - low) * unit
-        columns = tf.concat([centre[..., ::-1], size[..., ::-1], head.scores(outputs)], axis=-1)
-        return {OUTPUT: tf.transpose(columns, [0, 2, 1])}
+        low, high = tf.split(boxes_of(outputs), 2, axis=-1)  # y x each
+        centre, size = hold(hold(low + high, 0.0, 2.0) * (unit / 2), 0.0, unit), hold(high - low, 0.0, 1.0) * unit
+        parts = centre[..., ::-1], hold(size, 0.0, unit)[..., ::-1], scores_of(outputs)
+        return {OUTPUT: tf.transpose(hold(tf.concat(parts, axis=-1), 0.0, unit), [0, 2, 1])}
 
     def corners(images: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs = inner(images)
-        boxes, scores = tf.gather(head.boxes(outputs), [1, 0, 3, 2], axis=-1) * side, head.scores(outputs)
+        boxes, scores = tf.gather(boxes_of(outputs), [1, 0, 3, 2], axis=-1) * side, scores_of(outputs)
+        boxes = hold(boxes, 0.0, side)
         best = tf.argmax(scores, axis=-1, output_type=tf.int32)
-        return {"boxes": boxes, "scores": tf.reduce_max(scores, axis=-1), "class_idx": tf.cast(best, tf.uint8)}
+        likeliest = hold(tf.reduce_max(scores, axis=-1), 0.0, BELOW_1)
+        return {"boxes": boxes, "scores": likeliest, "class_idx": tf.cast(best, tf.uint8)}
 
     return corners if layout == "yolov8_corners" else one_tensor
 
 
 def _levels(network: keras.Model) -> Answer:
     maps = [maps_of(network.output[name]) for name in ("boxes", "classes")]
+    hold = _hold_in(network)
     strides = [network.input_shape[1] // boxes.shape[1] for boxes in maps[0]]
     inner = _of_unit(keras.Model(network.input, [*itertools.chain(*maps)]))
 
@@ -66,8 +78,9 @@ def _levels(network: keras.Model) -> Answer:
         outputs_of_layout: dict[str, tf.Tensor] = {}
         answers = inner(images)
         for stride, boxes, logits in zip(strides, answers[: len(strides)], answers[len(strides) :], strict=True):
-            scores = tf.sigmoid(logits)
+            scores = hold(tf.sigmoid(logits), 0.0, BELOW_1)
             several = tf.clip_by_value(tf.reduce_sum(scores, axis=-1, keepdims=True), 0.0, 1.0)
+            several = hold(several, 0.0, BELOW_1)
             named = {"boxes": boxes, "scores": scores, "sum": several}
             outputs_of_layout |= {
                 f"{name}_{stride}": tf.transpose(value, [0, 3, 1, 2]) for name, value in named.items()
@@ -79,20 +92,28 @@ def _levels(network: keras.Model) -> Answer:
 
 def _of_unit(network: keras.Model) -> Callable[[tf.Tensor], Any]:
     """Return the network for values 0..1."""
-    zero = zero_of(network)
+    zero, hold = zero_of(network), _hold_in(network)
     inner = of_unit_range(network, zero)
-    return lambda images: inner(images * 2.0 - zero / DEVIATION)
+    return lambda images: inner(hold(hold(images, 0.0, 1.0) * 2.0, 0.0, 2.0) - zero / DEVIATION)
+
+
+def _hold_in(network: keras.Model) -> Hold:
+    """Return what rounds to 256 values between bounds, for a graph in eight bits: it has no other ranges here."""
+    return tf.quantization.fake_quant_with_min_max_args if zero_of(network) != MEAN else as_it_is
 
 
 def maps_of(rows: keras.KerasTensor) -> list[keras.KerasTensor]:
-    """Return the maps of the levels that `blocks.rows` made rows of: it reshapes each, and joins them."""
+    """Return the maps of the levels that `blocks.rows` made rows of: it reshapes each, and joins them.
+
+    In a graph in eight bits each step is rounded again.
+    """
     return [reshaped for joined in _inputs_of(rows) for reshaped in _inputs_of(joined)]
 
 
 def _inputs_of(tensor: keras.KerasTensor) -> list[keras.KerasTensor]:
     operation, node, _ = tensor._keras_history
     inputs: list[keras.KerasTensor] = operation._inbound_nodes[node].input_tensors
-    return inputs
+    return _inputs_of(inputs[0]) if isinstance(operation, FakeQuantize) else inputs
 
 
 def point_module(layout: Layout, network: keras.Model, head: Head) -> tuple[tf.Module, tuple[str, ...]]:

@@ -30,6 +30,7 @@ from bakeoff.tracking import tracker
 from bakeoff.tracking.results.measurements import keep_measured, run_id_of
 
 METRICS = "metrics.json"
+EIGHT_BITS = "in_eight_bits"  # in export.json, of a network that learnt so
 CALIBRATION = "calibration_images"  # in export.json, of a device whose compiler learns from some
 BATCH = 16  # examples that are compared at once; the size changes no result
 
@@ -45,6 +46,7 @@ def export(
     from bakeoff.export.tflite_metadata import ModelMetadata
     from bakeoff.export.write_formats import representative_of, write_files
     from bakeoff.learning.input.record_reader import RecordReader, plain_errors_of
+    from bakeoff.learning.networks.quantized.network import Quantizable, is_active
     from bakeoff.learning.networks.weights import restore
     from bakeoff.learning.tasks.task import make_task
 
@@ -52,6 +54,8 @@ def export(
     _require_compilers(settings, manifest)
     weights = f"{settings.weights}.weights.h5"
     network = restore(run.model, run.derived.num_classes, trained / weights, state.files.get(weights))
+    if isinstance(network, Quantizable) and not is_active(network):
+        print_line("export: these weights are of a phase before that in eight bits, so int8 finds ranges on pictures")
     task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     train, validation = (
         RecordReader(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
@@ -79,6 +83,8 @@ def export(
             "device": settings.device,
             "lineage": {"starts": state.lineage.starts or (), "own": state.lineage.own},
         }
+        if is_active(network):
+            report[EIGHT_BITS] = True
         if settings.device and DEVICES[settings.device].is_hailo:
             report[CALIBRATION] = hailo.write_hailo(settings.device, partial, manifest.classes, representative)
         _write_notes(run, settings, report, manifest.classes, partial)
@@ -130,7 +136,8 @@ def _write_notes(
         (folder / name).write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
     view = View.of(run.model)
     fed = replace(view, fit=settings.fit_for(view.fit))
-    readme = write_readme(run.name, run.derived.task, classes, fed, settings)
+    in_eight_bits = report.get(EIGHT_BITS, False)
+    readme = write_readme(run.name, run.derived.task, classes, fed, settings, in_eight_bits=in_eight_bits)
     (folder / README).write_text(readme, encoding="utf-8")
 
 
@@ -162,6 +169,8 @@ def describe_export(report: Mapping[str, Any], timing: Mapping[str, Any]) -> lis
     lines = [f"{report['weights']} weights, {headline} {number(report['network'].get(headline))}, on {examples}"]
     lines += [describe_rule(report)] if AS_A_FILE in report else []
     lines += [fit] if (fit := describe_fit(report)) else []
+    if report.get(EIGHT_BITS):
+        lines.append("int8, onnx and the network compute in the eight bits that it learnt in, other files in floats")
     if images := report.get(CALIBRATION):
         advice = f"; Hailo advises {hailo.ADVISED:,}" if images < hailo.ADVISED else ""
         lines.append(f"{hailo.FOLDER}/: what Hailo's compiler needs, with {images:,} images to calibrate with{advice}")

@@ -29,6 +29,14 @@ VARIANTS = {
         "model": "model: {use: ssd_tiny, input_size: 64, width: 0.25, pyramid_channels: 8}",
         "train": f"train: {{use: demo, batch_size: 4, steps: 120, {SETTINGS}}}",
     },
+    "eight bits": {
+        "model": "model: {use: ssd_tiny, input_size: 64, width: 0.25, pyramid_channels: 8}",
+        "train": (
+            f"train: {{use: demo, batch_size: 4, steps: null, {SETTINGS}, phases: ["
+            "{name: floats, steps: 21}, "
+            "{name: eight_bits, steps: 99, quantize: true, lr: {kind: constant, peak: 0.001}}]}"
+        ),
+    },
     "classification": {
         "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
         "model": "model: {use: cnn_small, width: 0.25, input_size: 32}",

@@ -5,6 +5,7 @@ Targets are the boxes of the example, for it depends on the answers which points
 """
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,8 +17,15 @@ from bakeoff.learning.networks.heads.head import Tensors, divisor
 if TYPE_CHECKING:
     from bakeoff.learning.networks.point_detector import PointDetector
 
+Hold = Callable[[tf.Tensor, float, float], tf.Tensor]
+BELOW_1 = 255 / 256  # the greatest share or score in eight bits
 NEVER = -1e9  # the logarithm of how well a point suits a box that it is not in
 LEAST = 1e-9
+
+
+def as_it_is(numbers: tf.Tensor, least: float, greatest: float) -> tf.Tensor:
+    """Return the numbers, wherever they are."""
+    return numbers
 
 
 class Assigned(NamedTuple):
@@ -110,17 +118,21 @@ class PointHead:
         """(batch, points, 4, bins)."""
         return tf.reshape(outputs["boxes"], [-1, len(self.anchors), 4, self._model.bins])
 
-    def distances(self, outputs: Tensors) -> tf.Tensor:
+    def distances(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor:
         """Return how far the sides are away, left, up, right and down, in strides: (batch, points, 4)."""
-        return tf.reduce_sum(tf.nn.softmax(self._sides(outputs)) * self._bins, axis=-1)
+        most = self._model.bins - 1.0
+        weighted = hold(hold(tf.nn.softmax(self._sides(outputs)), 0.0, BELOW_1) * self._bins, 0.0, most)
+        return hold(tf.reduce_sum(weighted, axis=-1), 0.0, most)
 
-    def boxes(self, outputs: Tensors) -> tf.Tensor:
-        low, high = self._both_ways(outputs)
-        return tf.concat([self._places - low * self._steps, self._places + high * self._steps], axis=-1)
+    def boxes(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor:
+        """`hold` is told between which bounds numbers are; those of boxes are the image's."""
+        low, high = self._both_ways(outputs, hold)
+        low, high = (hold(away * self._steps, 0.0, 1.0) for away in (low, high))
+        return hold(tf.concat([hold(self._places - low, 0.0, 1.0), hold(self._places + high, 0.0, 1.0)], -1), 0.0, 1.0)
 
-    def _both_ways(self, outputs: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
+    def _both_ways(self, outputs: Tensors, hold: Hold = as_it_is) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the distances up and left, and down and right."""
-        away = self.distances(outputs)
+        away = self.distances(outputs, hold)
         return away[..., 1::-1], away[..., :1:-1]
 
     def scores(self, outputs: Tensors) -> tf.Tensor:
