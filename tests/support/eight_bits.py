@@ -8,7 +8,7 @@ import numpy as np
 
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks import weights
-from bakeoff.learning.networks.applications import MobileNetV2
+from bakeoff.learning.networks.applications import MobileNetV2, MobileNetV3
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.networks.quantized.quantizable import Quantizable
@@ -22,6 +22,7 @@ FAMILIES: dict[str, Any] = {
     "point_detector": PointDetector(input_size=64, width=0.125),
     "cnn": Cnn(input_size=24, width=0.25),
     "mobilenet_v2": MobileNetV2(input_size=64, width=0.35),
+    "mobilenet_v3": MobileNetV3(input_size=64, width=0.35),
 }
 
 

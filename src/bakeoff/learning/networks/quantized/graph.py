@@ -88,7 +88,7 @@ class _Graph:
             made = self._round_as(layer(*args, **kwargs), self._rounded[id(x)])
         elif isinstance(layer, MOVING) or _moves(layer) or self._joins(layer, node):
             made = self._move(layer(*args, **kwargs), self._rounded[id(x)])
-        elif _is_fused(layer) or isinstance(layer, MIXING):
+        elif _is_fused(layer) or isinstance(layer, MIXING) or _is_arithmetic(layer):
             made = self._finish(node, layer(*args, **kwargs))
         elif gate := GATES.get(_activation_of(layer)):
             made = self._round(keras.layers.Multiply()([x, gate(self, x, layer.name)]), layer.name)
@@ -155,9 +155,16 @@ class _Graph:
     def sigmoid(self, x: Tensor, name: str) -> Tensor:
         return self._round(keras.layers.Activation("sigmoid")(x), f"{name}.sigmoid", fixed=SIGMOID)
 
+    def hard_sigmoid(self, x: Tensor, name: str) -> Tensor:
+        shifted = self._round(keras.ops.relu6(x + 3.0), f"{name}.shifted", fixed=(0.0, 6.0))
+        return self._round(shifted * (1 / 6), f"{name}.gate", fixed=(0.0, 1.0))
+
 
 # Activations that are their input times something: what that is.
-GATES: dict[str | None, Callable[[_Graph, Tensor, str], Tensor]] = {"silu": _Graph.sigmoid}
+GATES: dict[str | None, Callable[[_Graph, Tensor, str], Tensor]] = {
+    "silu": _Graph.sigmoid,
+    "hard_silu": _Graph.hard_sigmoid,
+}
 
 
 def _nodes(network: keras.Model) -> list[Any]:
@@ -186,6 +193,11 @@ def _is_fused(layer: keras.Operation | None) -> bool:
     if isinstance(layer, keras.layers.ReLU):
         return layer.max_value in (None, 6) and not layer.negative_slope and not layer.threshold
     return layer is not None and _activation_of(layer) in ("relu", "relu6")
+
+
+def _is_arithmetic(layer: keras.Operation) -> bool:
+    """Tell whether it is a sum or a product that a graph has without a layer."""
+    return not isinstance(layer, keras.Layer) and type(layer).__name__ in ("Add", "Multiply")
 
 
 def _moves(layer: keras.Operation) -> bool:
