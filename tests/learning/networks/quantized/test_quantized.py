@@ -132,3 +132,11 @@ def test_a_file_of_weights_says_whether_its_network_has_ranges(tmp_path: Path) -
 def test_a_layer_without_a_form_in_eight_bits_is_named() -> None:
     clip = find_obstacle(ClipCnn(input_size=16, frames=3, width=0.25).build(3))
     assert clip == "backbone.stage1.space.conv (Conv3D)"
+
+
+def test_networks_of_another_form_have_none_in_eight_bits_and_are_named() -> None:
+    image = keras.Input((4, 4, 3), name="image")
+    raw = keras.Model(image, {"classes": keras.layers.Conv2D(2, 1, name="first")(image)})
+    assert find_obstacle(raw) == "first (Conv2D of values that are not rounded)"
+    other = keras.Model(image, to_unit_range(image), name="other")
+    assert find_obstacle(other) == "other (of other inputs or outputs than networks here)"

@@ -62,6 +62,8 @@ class _Graph:
         self._rounded: dict[int, FakeQuantize] = {}  # what rounded a tensor last, by its id
         self._before_norm: dict[int, keras.Layer] = {}  # layers whose norm comes next, by the id of what they give
         self._named: Counter[str] = Counter()
+        if not isinstance(getattr(network, "output", None), dict) or len(network.inputs) != 1:
+            raise Unknown(f"{network.name} (of other inputs or outputs than networks here)")
         self._users = _users(network)
         [image] = network.inputs
         start = self._made[id(image)] = keras.Input(image.shape[1:], name=image.name)
@@ -85,9 +87,9 @@ class _Graph:
             else:
                 made = self._finish(node, self._weigh(x, layer, None))
         elif isinstance(layer, keras.layers.AveragePooling2D):
-            made = self._round_as(layer(*args, **kwargs), self._rounded[id(x)])
+            made = self._round_as(layer(*args, **kwargs), self._range_of(x, layer))
         elif isinstance(layer, MOVING) or _moves(layer) or self._joins(layer, node):
-            made = self._move(layer(*args, **kwargs), self._rounded[id(x)])
+            made = self._move(layer(*args, **kwargs), self._range_of(x, layer))
         elif _is_fused(layer) or isinstance(layer, MIXING) or _is_arithmetic(layer):
             made = self._finish(node, layer(*args, **kwargs))
         elif gate := GATES.get(_activation_of(layer)):
@@ -101,7 +103,7 @@ class _Graph:
         name = (norm or layer).name
 
         def fold(part: str, norm: keras.layers.BatchNormalization | None, kernel: Kernel) -> Tensor:
-            own, before = self._name(f"{name}.{part}"), self._rounded[id(x)]
+            own, before = self._name(f"{name}.{part}"), self._range_of(x, layer)
             return Folded(own, layer, norm, before, kernel=kernel, constant=self._constant)(x)
 
         if not isinstance(layer, keras.layers.SeparableConv2D):
@@ -118,7 +120,7 @@ class _Graph:
         """Let maps that are joined share a range: runtimes would else round them again, and some do that coarsely."""
         if not isinstance(layer, keras.layers.Concatenate):
             return False
-        layers = [self._rounded[id(self._made[id(tensor)])] for tensor in node.input_tensors]
+        layers = [self._range_of(self._made[id(tensor)], layer) for tensor in node.input_tensors]
         groups = [group for group in self.learnt if any(one in layers for one in group)]
         if any(one.fixed for one in layers):
             return False
@@ -147,6 +149,11 @@ class _Graph:
         rounded = layer(x)
         self._rounded[id(rounded)] = layer
         return rounded
+
+    def _range_of(self, x: Tensor, layer: keras.Operation) -> FakeQuantize:
+        if id(x) not in self._rounded:
+            raise Unknown(f"{layer.name} ({type(layer).__name__} of values that are not rounded)")
+        return self._rounded[id(x)]
 
     def _only_user(self, node: Any) -> keras.Operation | None:
         users = self._users.get(id(node.output_tensors[0]), [])
