@@ -64,7 +64,8 @@ def test_until_its_ranges_are_active_a_network_is_the_plain_one_to_the_bit() -> 
     assert network.is_active and not np.array_equal(network(seen)["boxes"], plain(seen)["boxes"])
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+# In MobileNetV3 a map times 1/6 needs no rounding where its range is a sixth of that of the map, as at the start.
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "mobilenet_v3"])
 def test_a_gradient_reaches_every_range_and_every_weight(name: str) -> None:
     network, seen = active(name), pictures(FAMILIES[name].input_size)
     weights.train_only(network, (), FAMILIES[name].parts, "train.trainable", ranges_learn=True)
