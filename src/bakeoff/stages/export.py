@@ -46,7 +46,7 @@ def export(
     from bakeoff.export.tflite_metadata import ModelMetadata
     from bakeoff.export.write_formats import representative_of, write_files
     from bakeoff.learning.input.record_reader import RecordReader, plain_errors_of
-    from bakeoff.learning.networks.quantized.network import Quantizable, is_active
+    from bakeoff.learning.networks.quantized.quantizable import Quantizable, is_active
     from bakeoff.learning.networks.weights import restore
     from bakeoff.learning.tasks.task import make_task
 
