@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.config.track_settings import Track, load_track
 from bakeoff.dataset.records.manifest import Manifest
@@ -20,7 +20,7 @@ from bakeoff.foundation.errors import DataError, errors_in_one_line
 from bakeoff.foundation.files import building, hash_file
 from bakeoff.foundation.progress import print_line, progress
 from bakeoff.foundation.tf_loading import load_tensorflow
-from bakeoff.learning.checkpoints.trained_state import read_state
+from bakeoff.learning.checkpoints.trained_state import TrainedState, read_state
 from bakeoff.learning.input.view import View
 from bakeoff.learning.plan.phases import batch_shape
 from bakeoff.learning.run_file.read_write import fitting_manifest, load_group, load_learning
@@ -28,6 +28,9 @@ from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.stages import begin_stage
 from bakeoff.tracking import tracker
 from bakeoff.tracking.results.measurements import keep_measured, run_id_of
+
+if TYPE_CHECKING:
+    import keras
 
 METRICS = "metrics.json"
 EIGHT_BITS = "in_eight_bits"  # in export.json, of a network that learnt so
@@ -46,16 +49,12 @@ def export(
     from bakeoff.export.tflite_metadata import ModelMetadata
     from bakeoff.export.write_formats import representative_of, write_files
     from bakeoff.learning.input.record_reader import RecordReader, plain_errors_of
-    from bakeoff.learning.networks.quantized.quantizable import Quantizable, is_active
-    from bakeoff.learning.networks.weights import restore
+    from bakeoff.learning.networks.quantized.quantizable import is_active
     from bakeoff.learning.tasks.task import make_task
 
     manifest, state = fitting_manifest(records, run.derived), read_state(trained)
     _require_compilers(settings, manifest)
-    weights = f"{settings.weights}.weights.h5"
-    network = restore(run.model, run.derived.num_classes, trained / weights, state.files.get(weights))
-    if isinstance(network, Quantizable) and not is_active(network):
-        print_line("export: these weights are of a phase before that in eight bits, so int8 finds ranges on pictures")
+    network = _restore(run, trained, state, f"{settings.weights}.weights.h5")
     task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
     train, validation = (
         RecordReader(records, manifest.splits[split], run.memory.on_bad_record) for split in (TRAIN, VALIDATION)
@@ -97,6 +96,16 @@ def export(
             copy.file(out / name, "export")
         copy.exported(out, state, weights=settings.weights, task=run.derived.task, multi_label=manifest.multi_label)
     return report, timing
+
+
+def _restore(run: LearningRun, trained: Path, state: TrainedState, weights: str) -> "keras.Model":
+    from bakeoff.learning.networks.quantized.quantizable import Quantizable, is_active
+    from bakeoff.learning.networks.weights import restore
+
+    network = restore(run.model, run.derived.num_classes, trained / weights, state.files.get(weights))
+    if isinstance(network, Quantizable) and not is_active(network):
+        print_line("export: these weights are of a phase before that in eight bits, so int8 finds ranges on pictures")
+    return network
 
 
 def _require_compilers(settings: Export, manifest: Manifest) -> None:

@@ -534,7 +534,7 @@ def test_a_background_class_and_several_labels_an_example_contradict_each_other(
 
 def test_a_layout_that_the_network_does_not_have_is_said_before_training(render: Render) -> None:
     printed = words(
-        "params.yaml:8: export.layout: …detections …Ssd…'yolov8'…point_detector …{use: point_nano, input_size: 160}"
+        "params.yaml:8: export.layout: …detections …Ssd…'yolov8'…point_detector, yolox …{use: point_nano, input_size: 160}"
     )
     export = "export: {use: onnx, layout: yolov8}"
     with pytest.raises(ConfigError, match=printed):
