@@ -45,7 +45,7 @@ ALL = {"build_records": UNCHANGED, "render_config": RUNS, "train": RUNS, "evalua
 
 def variant(**train: Any) -> Any:
     derived = SimpleNamespace(
-        phases=(SPAN,), steps=100, num_classes=10, train_examples=80, validation_examples=20, parameters=7
+        threads=None, phases=(SPAN,), steps=100, num_classes=10, train_examples=80, validation_examples=20, parameters=7
     )
     settings = replace(Train(batch_size=8, steps=100, validate_every_steps=50), **train)
     lr: Any = Constant(0.1)

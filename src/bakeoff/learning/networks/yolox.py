@@ -59,7 +59,7 @@ class Yolox:
     sampling: ClassVar[Sampling] = Sampling()
     strides: ClassVar[tuple[int, ...]] = (8, 16, 32)
     smallest_input: ClassVar[int] = 32
-    layouts: ClassVar[tuple[str, ...]] = ("detections", "yolov8", "yolov8_corners")
+    layouts: ClassVar[tuple[str, ...]] = ("detections", "yolov8")
     answers_in_maps: ClassVar[bool] = False  # each class has two answers, its own and that of an object
     parts: ClassVar[Parts] = {
         "backbone": ("backbone.backbone.*",),
