@@ -69,7 +69,10 @@ def restore_start_folder(manifest: SweepManifest) -> Path:
             packed = Path(place) / "begun.tar"
             git("archive", "--format=tar", f"--output={packed}", manifest.snapshot, *names)
             with tarfile.open(packed) as tar:
-                tar.extractall(partial, filter="data")
+                if hasattr(tarfile, "data_filter"):
+                    tar.extractall(partial, filter="data")
+                else:  # Python before 3.11.4 has no filters; what is in here is the repository's own
+                    tar.extractall(partial)
     return folder
 
 
