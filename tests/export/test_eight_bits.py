@@ -23,7 +23,7 @@ from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.quantized.quantizable import eight_bits_of
 from bakeoff.learning.networks.quantized.ranges import FakeQuantize
 from bakeoff.learning.tasks.task import make_task
-from support.eight_bits import FAMILIES, active, pictures
+from support.eight_bits import FAMILIES, active, families, pictures
 
 CLASSES = ("ant", "bee", "cat")
 DEEP = ("ssd_multibox", "mobilenet_v2", "mobilenet_v3")
@@ -47,7 +47,7 @@ def answers_of(content: bytes, images: np.ndarray) -> list[dict[str, np.ndarray]
 
 
 # With random weights, ssd_fpn makes up to seven levels of boxes of one sum that falls to the other side.
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "ssd_fpn"])
+@pytest.mark.parametrize("name", families(but="ssd_fpn"))
 def test_the_interpreter_answers_what_the_graph_answers_within_one_level(name: str) -> None:
     """A sum halfway between two levels may fall to either. In a deep network more follows from it, here and there."""
     network = active(name)

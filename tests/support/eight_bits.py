@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import pytest
 
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks import weights
@@ -24,6 +25,14 @@ FAMILIES: dict[str, Any] = {
     "mobilenet_v2": MobileNetV2(input_size=64, width=0.35),
     "mobilenet_v3": MobileNetV3(input_size=64, width=0.35),
 }
+
+
+QUICK = ("ssd", "point_detector", "cnn")  # the others take ten seconds or more each
+
+
+def families(but: str) -> list[Any]:
+    """The names of all families but one, for a test that is slow for the large ones."""
+    return [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in FAMILIES if name != but]
 
 
 def pictures(size: int, count: int = 4) -> np.ndarray:

@@ -15,7 +15,7 @@ from bakeoff.learning.networks.norms import BatchNormalization
 from bakeoff.learning.networks.quantized.graph import find_obstacle
 from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.quantized.ranges import round_straight, round_to_range, scale_of_weights
-from support.eight_bits import FAMILIES, active, pictures
+from support.eight_bits import FAMILIES, active, families, pictures
 
 SSD = FAMILIES["ssd"]
 
@@ -65,7 +65,7 @@ def test_until_its_ranges_are_active_a_network_is_the_plain_one_to_the_bit() -> 
 
 
 # In MobileNetV3 a map times 1/6 needs no rounding where its range is a sixth of that of the map, as at the start.
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "mobilenet_v3"])
+@pytest.mark.parametrize("name", families(but="mobilenet_v3"))
 def test_a_gradient_reaches_every_range_and_every_weight(name: str) -> None:
     network, seen = active(name), pictures(FAMILIES[name].input_size)
     weights.train_only(network, (), FAMILIES[name].parts, "train.trainable", ranges_learn=True)
