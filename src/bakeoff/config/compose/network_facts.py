@@ -44,7 +44,7 @@ class Variable:
 class Facts:
     variables: tuple[Variable, ...]
     activation_bytes: int  # of all layers' outputs for one example, as training keeps them for the gradients
-    without_eight_bits: str | None = None  # the first layer that has no form in eight bits; None: all have one
+    without_eight_bits: str | None = None  # the first layer that has no form in eight bits; None: all, or nobody asks
 
     @property
     def parameters(self) -> int:
@@ -83,22 +83,24 @@ def find_once(path: Path, read: Callable[[Any], Known], find: Callable[[], Known
     return known
 
 
-def facts_of(network: Network, num_classes: int, kept_in: Path) -> Facts:
-    """Return the facts that the folder keeps, or build the network for them."""
+def facts_of(network: Network, num_classes: int, kept_in: Path, *, quantizes: bool = False) -> Facts:
+    """Return the facts that the folder keeps, or build the network for them; with `quantizes` also in eight bits."""
 
     def read(tree: Any) -> Facts:
         rows = [(row["path"], tuple(row["shape"]), row["trainable"], row["after_bytes"]) for row in tree["variables"]]
         return Facts(tuple(Variable(*row) for row in rows), tree["activation_bytes"], tree["without_eight_bits"])
 
-    return find_once(_file(network, num_classes, kept_in), read, lambda: _build_for_facts(network, num_classes))
+    file = _file(network, num_classes, kept_in, quantizes=quantizes)
+    return find_once(file, read, lambda: _build_for_facts(network, num_classes, quantizes=quantizes))
 
 
-def kept_facts(network: Network, num_classes: int, kept_in: Path) -> Facts | None:
+def kept_facts(network: Network, num_classes: int, kept_in: Path, *, quantizes: bool = False) -> Facts | None:
     """Return what was found earlier, at no cost."""
-    return facts_of(network, num_classes, kept_in) if _file(network, num_classes, kept_in).exists() else None
+    is_known = _file(network, num_classes, kept_in, quantizes=quantizes).exists()
+    return facts_of(network, num_classes, kept_in, quantizes=quantizes) if is_known else None
 
 
-def _build_for_facts(network: Network, num_classes: int) -> Facts:
+def _build_for_facts(network: Network, num_classes: int, *, quantizes: bool) -> Facts:
     load_tensorflow()
     from bakeoff.learning.networks.quantized.graph import find_obstacle
 
@@ -118,16 +120,16 @@ def _build_for_facts(network: Network, num_classes: int) -> Facts:
         for variable in model.weights
         if "seed_generator" not in variable.path
     )
-    return Facts(variables, left, find_obstacle(model))
+    return Facts(variables, left, find_obstacle(model) if quantizes else None)
 
 
-def _file(network: Network, num_classes: int, kept_in: Path) -> Path:
+def _file(network: Network, num_classes: int, kept_in: Path, *, quantizes: bool) -> Path:
     """Return another for other settings, other code of the networks and another Keras."""
     digest = hashlib.sha256(f"{network!r} {num_classes} {installed_version('keras')}".encode())
     for file in sorted(Path(bakeoff.learning.networks.__file__).parent.rglob("*.py")):
         digest.update(file.read_bytes())
     digest.update(digest_parts("export"))  # which networks alone decide
-    return kept_in / f"{digest.hexdigest()[:16]}.json"
+    return kept_in / f"{digest.hexdigest()[:16]}{'-eight-bits' if quantizes else ''}.json"
 
 
 def inspect_machine() -> MachineResources:

@@ -62,7 +62,9 @@ def read_variant(
         records_read,
         problems,
         # A typo is said at once; what only the built network shows is said of the mended variant.
-        facts_of=lambda network, classes: (kept_facts if problems.lines else facts_of)(network, classes, kept_in),
+        facts_of=lambda network, classes: (kept_facts if problems.lines else facts_of)(
+            network, classes, kept_in, quantizes=bool(draft.train and draft.train.quantizes)
+        ),
         set_by=composed.set_by,
         limits_of=lambda memory: limits_on_this_machine(memory, kept_in, partial(problems.warn, "memory.budget")),
         largest_batch=lambda smallest, load, limits: largest_batch(smallest, load, limits, records, kept_in),

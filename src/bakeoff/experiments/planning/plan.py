@@ -105,7 +105,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
         ahead = explain_stages(trees, read_known())
     stages = {name: stage.outcome for name, stage in ahead.items()}
     derived, manifest, tiles = run.derived, read_manifest(workspace.RECORDS), tiles_of(run.model)
-    facts = facts_of(run.model, derived.num_classes, kept_in)
+    facts = facts_of(run.model, derived.num_classes, kept_in, quantizes=run.train.quantizes)
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
     whole = Whole.of(run, stages, pace)
     because, outlook = derived.batch_size_because, look_ahead(run, manifest, kept_in)
