@@ -6,6 +6,7 @@ from bakeoff.learning.networks.cnn import ClipCnn, Cnn
 from bakeoff.learning.networks.network import Network
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.networks.s3dg import S3dG
+from bakeoff.learning.networks.set_detector import SetDetector
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import SsdFpn
 from bakeoff.learning.networks.ssd_multibox import SsdMultibox
@@ -17,6 +18,7 @@ BUILT_IN: dict[str, type[Network]] = {
     "ssd_fpn": SsdFpn,
     "point_detector": PointDetector,
     "yolox": Yolox,
+    "set_detector": SetDetector,
     "cnn": Cnn,
     "mobilenet_v2": MobileNetV2,
     "mobilenet_v3": MobileNetV3,

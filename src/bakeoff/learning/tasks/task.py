@@ -152,6 +152,12 @@ def judge(
     return scores
 
 
+def answer_in_training(network: keras.Model, batch: Tensors) -> Tensors:
+    """Return the outputs for a batch of images; a network that denoises is shown the targets, too."""
+    shown = {"targets": {name: batch[name] for name in OF_BOXES}} if getattr(network, "sees_targets", False) else {}
+    return as_float32(network(batch["image"], training=True, **shown))
+
+
 def as_float32(outputs: Tensors) -> Tensors:
     """Cast to full precision, in which losses and answers are counted, whatever the layers compute in."""
 

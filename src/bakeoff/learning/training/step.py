@@ -16,7 +16,7 @@ import tensorflow as tf
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.weights import Average
-from bakeoff.learning.tasks.task import Task, Tensors, as_float32
+from bakeoff.learning.tasks.task import Task, Tensors, answer_in_training
 from bakeoff.learning.training.accelerators import has_gpus, own_devices
 from bakeoff.learning.training.input_gradients import fast_gradients
 
@@ -82,7 +82,7 @@ class Step:
         is_alone_on_cpu = self._strategy.num_replicas_in_sync == 1 and not has_gpus()
         faster = fast_gradients(self._network) if is_alone_on_cpu else nullcontext()
         with tf.GradientTape() as tape, faster:
-            parts = self._task.losses(as_float32(self._network(batch["image"], training=True)), batch)
+            parts = self._task.losses(answer_in_training(self._network, batch), batch)
             if self._network.losses:
                 parts = parts | {"penalty": tf.add_n(self._network.losses)}
             loss = tf.add_n(list(parts.values()))

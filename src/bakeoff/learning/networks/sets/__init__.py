@@ -1,0 +1,1 @@
+"""The graph of `SetDetector`: backbone, encoder, decoder, and the queries that denoise."""
