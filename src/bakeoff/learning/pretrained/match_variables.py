@@ -13,7 +13,8 @@ from bakeoff.learning.networks.network import Network, Pretrained, select
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.name_tables import find_differences
 from bakeoff.learning.pretrained.tf_checkpoint import TensorFlowCheckpoint, layers_of
-from bakeoff.learning.pretrained.weight_files import Layers, Stored, open_weights
+from bakeoff.learning.pretrained.stored import Layers, Stored
+from bakeoff.learning.pretrained.weight_files import open_weights
 from bakeoff.learning.pretrained.weight_source import KEY, WeightSource
 
 KERAS_RESNET = "conv1_conv"  # in Keras' own it has a bias, and sees blue, green, red

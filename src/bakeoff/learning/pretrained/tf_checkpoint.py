@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from bakeoff.foundation.errors import ConfigError, DataError, did_you_mean
 from bakeoff.learning.pretrained.name_tables import LayerNames, find_names
-from bakeoff.learning.pretrained.weight_files import Stored
+from bakeoff.learning.pretrained.stored import Stored
 
 BOOKKEEPING = (  # parts of keys that hold no weights
     "_CHECKPOINTABLE_OBJECT_GRAPH", "OPTIMIZER_SLOT", "optimizer/", "save_counter", "global_step",

@@ -183,6 +183,9 @@ def _storage(described: Any) -> TorchStorage:
 
 
 def _named(tree: Any) -> dict[str, TorchTensor]:
+    average = tree.get("ema") if isinstance(tree, dict) else None
+    if isinstance(average, dict) and isinstance(average.get("module"), dict):  # what programs of D-FINE answer with
+        tree = {WHOLES[0]: average["module"]}
     whole = next((tree[key] for key in WHOLES if isinstance(tree, dict) and isinstance(tree.get(key), dict)), tree)
     if not isinstance(whole, dict):
         raise ValueError("it holds no dict of weights")

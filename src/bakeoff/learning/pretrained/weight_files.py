@@ -1,7 +1,8 @@
 """Weights in files of other programs and other runs, by layer and variable: read with h5py, nothing in them is run.
 
 A `.weights.h5` of Keras 3 numbers a layer's variables; an older `.h5`, and that of a whole model, names them; a
-`.keras` holds the first kind in an archive. A `.pth` of torch has tensors by their names (`torch_files.py`).
+`.keras` holds the first kind in an archive. A `.pth` of torch and a `.safetensors` have tensors by their names, as
+torch has them (`torch_layers.py`).
 `stored[layer][variable]` finds each by its name or its number. Variables have the names of Keras 3, also in files of
 Keras 2, and numbered layers (`conv2d_17`) are counted from 0.
 """
@@ -11,9 +12,8 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
@@ -21,29 +21,17 @@ import numpy as np
 
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.checkpoints import checkpoint
+from bakeoff.learning.pretrained.safetensors_files import is_safetensors, read_safetensors
+from bakeoff.learning.pretrained.stored import Layers, Stored
 from bakeoff.learning.pretrained.torch_files import OLD_START, is_torch, read_tensors
+from bakeoff.learning.pretrained.torch_layers import layers_of_tensors
 
 LARGEST_MEMBER = 2**34  # bytes of weights in an archive
 MEMBER = "model.weights.h5"
 NUMBERED = re.compile(r"(conv2d|batch_normalization)(?:_(\d+))?")  # Keras counts them through the whole process
-OF_NORMS = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
-OF_OTHERS = {"weight": "kernel", "bias": "bias"}
-FOCUS, COLOURS = "stem.conv.conv", 3  # the first convolution of YOLOX
-PLACES = ((0, 0), (1, 0), (0, 1), (1, 1))  # row and column of the pixels that its inputs see, in their order
 UNREADABLE = (  # what h5py and zipfile raise for what a file may hold
     OSError, EOFError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Stored:
-    """An array in a file that is read when it is wanted: what a file says of sizes costs nothing before."""
-
-    shape: tuple[int, ...]
-    read: Callable[[], np.ndarray]
-
-
-Layers = Mapping[str, Mapping[str, Stored]]
 
 
 @contextmanager
@@ -51,7 +39,7 @@ def open_weights(path: Path) -> Iterator[Layers]:
     try:
         with ExitStack() as files:
             if zipfile.is_zipfile(path) and is_torch(files.enter_context(zipfile.ZipFile(path))):
-                yield _of_torch(path)
+                yield layers_of_tensors(read_tensors(path))
             elif zipfile.is_zipfile(path):
                 folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="bakeoff-")))
                 yield _count_from_0(_of_keras(files.enter_context(h5py.File(_unpacked(path, folder), "r"))))
@@ -60,6 +48,8 @@ def open_weights(path: Path) -> Iterator[Layers]:
                 group = file["model_weights"] if file.get("model_weights", getlink=True) else file
                 layers = _of_older_keras(group) if "layer_names" in group.attrs else _of_keras(file)
                 yield _count_from_0(layers)
+            elif is_safetensors(path):
+                yield layers_of_tensors(read_safetensors(path))
             elif checkpoint.is_one(path):
                 yield _of_own(path)
             elif files.enter_context(path.open("rb")).read(len(OLD_START)) == OLD_START:
@@ -137,42 +127,6 @@ def _of_own(path: Path) -> Layers:
         array = saved.arrays[name]
         layers.setdefault(above[-1], {})[variable] = Stored(array.shape, lambda array=array: array)  # type: ignore[misc]
     return layers
-
-
-def _of_torch(path: Path) -> Layers:
-    """Tensors by the names of layers and variables that Keras would give them, and in its order of axes."""
-    tensors, layers = read_tensors(path), dict[str, dict[str, Stored]]()
-    for name, (shape, read) in tensors.items():
-        layer, _, variable = name.rpartition(".")
-        is_norm = f"{layer}.running_mean" in tensors
-        if key := (OF_NORMS if is_norm else OF_OTHERS).get(variable):
-            layers.setdefault(layer, {})[key] = _turned(layer, Stored(shape, read))
-    return layers
-
-
-def _turned(layer: str, stored: Stored) -> Stored:
-    """Kernels of torch have outputs, inputs, rows, columns."""
-    if len(stored.shape) == 2:
-        return Stored(stored.shape[::-1], lambda: stored.read().T)
-    if len(stored.shape) != 4:
-        return stored
-    outputs, inputs, rows, columns = stored.shape
-    if layer.endswith(FOCUS) and inputs == len(PLACES) * COLOURS:
-        return Stored((2 * rows, 2 * columns, COLOURS, outputs), lambda: _unfolded(stored.read()))
-    axes = (2, 3, 0, 1) if inputs == 1 else (2, 3, 1, 0)  # of a kernel that sees one channel each, or all of them
-    return Stored(tuple(stored.shape[axis] for axis in axes), lambda: stored.read().transpose(axes))
-
-
-def _unfolded(kernel: np.ndarray) -> np.ndarray:
-    """Return the first kernel of YOLOX, which sees every second pixel of blue, green and red, as one of all pixels of
-    red, green and blue.
-    """
-    outputs, _, rows, columns = kernel.shape
-    whole = np.zeros((2 * rows, 2 * columns, COLOURS, outputs), kernel.dtype)
-    for number, (y, x) in enumerate(PLACES):
-        seen = kernel[:, number * COLOURS : (number + 1) * COLOURS].transpose(2, 3, 1, 0)
-        whole[y::2, x::2] = seen[:, :, ::-1]
-    return whole
 
 
 def _inside(group: h5py.Group, name: str) -> h5py.Group | h5py.Dataset:

@@ -1,0 +1,161 @@
+"""D-FINE's and DEIMv2's own code with random weights, read here without torch: the same answers, pairs, losses, steps.
+
+    BAKEOFF_TORCH=folder/of/an/environment BAKEOFF_D_FINE=clone BAKEOFF_DEIM=clone \
+        pytest -m slow tests/proofs/official/test_sets.py -rP
+
+The environment has torch 2, SciPy and safetensors; the clones are of github.com/Peterande/D-FINE and of
+github.com/Intellindust-AI-Lab/DEIMv2. All stay outside of this project.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.learning.networks.heads.set_head import SetHead
+from bakeoff.learning.networks.heads.set_matching import Answers, Truth, match
+from bakeoff.learning.networks.set_detector import SetDetector, SetLoss
+from bakeoff.learning.networks.sets.denoising import Noise
+from bakeoff.learning.networks.sets.network import as_middles
+from bakeoff.learning.plan.train_settings import Init
+from bakeoff.learning.pretrained.load_report import load_first_weights
+from bakeoff.learning.pretrained.weight_source import origin_of
+
+HERE, CLASSES, SIDE, RATE, QUERIES = Path(__file__).parent, 5, 128, 1e-4, 50
+D_FINE, DEIM = "BAKEOFF_D_FINE", "BAKEOFF_DEIM"
+MATCHED = SetLoss(classes="matched", background_weight=1.0, gamma=1.5)
+N = SetDetector(input_size=SIDE, queries=QUERIES)
+S = SetDetector(
+    input_size=SIDE, queries=QUERIES, levels=3, channels=256, encoder_feedforward=1024, expansion=0.5, depth=0.34,
+    feedforward=1024, points=(3, 6, 3),
+)  # fmt: skip
+SMALLEST = {"levels": 2, "encoder": "lite", "decoder": "deim_v2", "points": (4, 2), "input_size": SIDE}
+ATTO = SetDetector(
+    **SMALLEST, backbone="atto", queries=QUERIES, channels=64, feedforward=160,
+    loss=SetLoss("matched", 1.0, 1.5, pairs="layer", distribution_weight=0.0, distillation_weight=0.0),
+)  # fmt: skip
+NETWORKS = {
+    "n": (D_FINE, N), "s": (D_FINE, S), "atto": (DEIM, ATTO),
+    "v2 n": (DEIM, SetDetector(input_size=SIDE, queries=QUERIES, decoder="deim_v2", loss=MATCHED)),
+}  # fmt: skip
+pytestmark = pytest.mark.slow
+
+
+def settings_there(model: SetDetector) -> dict[str, Any]:
+    """Return what the published code calls the settings."""
+    is_lite, widths = model.encoder == "lite", {"atto": [256], "b0": [256, 512, 1024]}[model.backbone]
+    is_v2, strides = model.decoder == "deim_v2", list(model.strides)
+    encoder = {
+        "in_channels": widths[-1:] if is_lite else widths[-model.levels :],
+        "feat_strides": strides[:1] if is_lite else strides,
+        "hidden_dim": model.channels, "expansion": model.expansion, "depth_mult": model.depth,
+    }  # fmt: skip
+    if not is_lite:
+        encoder |= {"use_encoder_idx": [model.levels - 1], "dim_feedforward": model.encoder_feedforward}
+        encoder |= {"version": "dfine"} if is_v2 else {}
+    decoder = {
+        "feat_channels": [model.channels] * model.levels, "feat_strides": strides, "hidden_dim": model.channels,
+        "dim_feedforward": model.feedforward, "num_levels": model.levels, "num_layers": model.layers,
+        "num_points": list(model.points), "num_queries": model.queries,
+    }  # fmt: skip
+    if is_v2:
+        decoder |= {"activation": "silu", "mlp_act": "silu", "use_gateway": not is_lite, "share_bbox_head": is_lite}
+    losses = ["mal" if is_v2 else "vfl", "boxes", *(["local"] if model.loss.distribution_weight else [])]
+    criterion = {"losses": losses, "gamma": model.loss.gamma}
+    if is_v2:
+        criterion["use_uni_set"] = model.loss.pairs == "union"
+    maps = [2] if is_lite else list(range(4 - model.levels, 4))
+    return {
+        "side": SIDE, "backbone": {"name": model.backbone.capitalize(), "return_idx": maps}, "encoder": encoder,
+        "encoder_kind": model.encoder, "decoder": decoder, "criterion": criterion, "safetensors": True,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=list(NETWORKS))
+def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[SetDetector, Path, Any]:
+    clone, model = NETWORKS[request.param]
+    places = [os.environ.get(name) for name in ("BAKEOFF_TORCH", clone)]
+    if not all(places):
+        pytest.skip(f"needs BAKEOFF_TORCH and {clone}")
+    torch, checkout = map(str, places)
+    folder = tmp_path_factory.mktemp("there")
+    command = [str(Path(torch) / "bin/python"), str(HERE / "set_there.py"), checkout, str(folder)]
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        [*command, json.dumps(settings_there(model))], capture_output=True, text=True, env=variables
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return model, folder, np.load(folder / "numbers.npz")
+
+
+def read(model: SetDetector, path: Path) -> Any:
+    network, init = model.build(CLASSES), Init(str(path))
+    report = load_first_weights(network, model, init, origin_of(init, Path))
+    copies = [f"decoder.dec_bbox_head.{number}" for number in (1, 2)] if model.backbone == "atto" else ["none"]
+    unused = [name for name in report["unused"] if not name.startswith(tuple(copies))]
+    assert (report["left_random"], report["skipped"], unused) == ([], [], [])
+    return network
+
+
+def targets_of(labels: np.ndarray) -> dict[str, tf.Tensor]:
+    """Boxes of zeros are padding, as here."""
+    is_real = labels.sum(axis=2) > 0
+    x, y, width, height = np.moveaxis(labels[..., 1:], 2, 0)
+    corners = np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], axis=2)
+    classes = np.where(is_real, labels[..., 0] + 1, 0)
+    return {"boxes": tf.constant(corners, tf.float32), "classes": tf.constant(classes, tf.int64)}
+
+
+def noise_of(numbers: Any, step: int) -> Noise:
+    return Noise(*(tf.constant(numbers[f"noise_{key}"][step], tf.float32) for key in Noise._fields))
+
+
+def apart(ours: Any, theirs: Any) -> float:
+    return float(np.abs(np.asarray(ours) - theirs).max() / np.abs(theirs).max())
+
+
+def test_its_weights_give_its_answers_its_pairs_and_its_losses(there: tuple[SetDetector, Path, Any]) -> None:
+    model, folder, numbers = there
+    network, head = read(model, folder / "random.pth"), SetHead(model)
+    answers = network(numbers["pixels"], training=False)
+    far = {"boxes": apart(answers["boxes"], numbers["boxes"]), "logits": apart(answers["classes"], numbers["logits"])}
+    targets = targets_of(numbers["labels"])
+    outputs = network(numbers["pixels"], training=True, targets=targets, noise=noise_of(numbers, 0))
+    beside = outputs["references"].shape[1] - model.queries
+    layers = [
+        Answers(outputs["layers.boxes"][number][:, beside:], outputs["layers.classes"][number][:, beside:])
+        for number in (model.layers - 1, *range(model.layers - 1))
+    ]
+    layers.append(Answers(outputs["first.boxes"][:, beside:], outputs["first.classes"][:, beside:]))
+    layers.append(Answers(outputs["encoder.boxes"], outputs["encoder.classes"]))
+    truth = Truth(as_middles(targets["boxes"]), targets["classes"])
+    rows, union = match(layers, truth, model.matching)
+    elsewhere = int((rows.numpy() != numbers["pairs"]).sum()), int((union.numpy() != numbers["union"]).sum())
+    parts, _ = head.losses(outputs, targets)
+    far |= {f"loss of {name}": apart(parts[name].numpy(), numbers[f"of_{name}"]) for name in ("classes", "boxes")}
+    print(f"{elsewhere} pairs elsewhere", {name: f"{value:.1e}" for name, value in far.items()})
+    assert elsewhere == (0, 0)
+    assert max(far.values()) < 1e-4
+
+
+def test_training_goes_on_from_its_weights_as_there(there: tuple[SetDetector, Path, Any]) -> None:
+    model, folder, numbers = there
+    network, head = read(model, folder / "trained.safetensors"), SetHead(model)
+    for ours, theirs in zip(network.weights, read(model, folder / "trained.pth").weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    targets, losses = targets_of(numbers["labels"]), []
+    for step, _ in enumerate(numbers["later"], start=1):
+        with tf.GradientTape() as tape:
+            outputs = network(numbers["pixels"], training=True, targets=targets, noise=noise_of(numbers, step))
+            loss = tf.add_n(list(head.losses(outputs, targets)[0].values()))
+        weights = network.trainable_variables
+        for weight, gradient in zip(weights, tape.gradient(loss, [one.value for one in weights]), strict=True):
+            weight.assign_sub(RATE * tf.convert_to_tensor(gradient))
+        losses.append(float(loss))
+    print([f"{here:.4f} {other:.4f}" for here, other in zip(losses, numbers["later"], strict=True)])
+    assert apart(losses, numbers["later"]) < 1e-2
