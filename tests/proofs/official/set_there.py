@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import save_file
 
 checkout, out, settings = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
 is_v2 = (checkout / "engine").is_dir()
@@ -175,11 +176,9 @@ network.load_state_dict(torch.load(out / "random.pth")["model"])
 trainable = [parameter for parameter in network.parameters() if parameter.requires_grad]
 train(torch.optim.AdamW(trainable, 1e-4), STEPS)
 torch.save({"model": network.state_dict()}, out / "trained.pth")
+whole = {name: value.contiguous().clone() for name, value in network.state_dict().items()}
+save_file(whole, out / "trained.safetensors")
 found["later"] = np.array(train(torch.optim.SGD(trainable, 1e-4), LATER))
 for key in ("takes", "classes", "signs", "parts"):  # of the first losses, and of the last steps
     found[f"noise_{key}"] = np.array([one[key] for one in (drawn[0], *drawn[-LATER:])])
-if settings.get("safetensors"):
-    from safetensors.torch import save_file
-
-    save_file({key: value.contiguous().clone() for key, value in network.state_dict().items()}, out / "trained.safetensors")
 np.savez(out / "numbers.npz", **found)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 MOST_WEIGHT = 1000
 COARSEST = {"b0": 32, "pico": 16, "femto": 16, "atto": 16}  # stride of the last map of the backbone
-FINEST = 8
 HEADS = 8  # of attention
-STRIDES = (FINEST, 16, 32)
+STRIDES = (8, 16, 32)
+BINS = 33  # of the distribution of a side
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,6 @@ class SetDetector:
     smallest_input: ClassVar[int] = 32
     layouts: ClassVar[tuple[str, ...]] = ("detections",)
     answers_in_maps: ClassVar[bool] = False
-    bins: ClassVar[int] = 33  # of the distribution of a side
     parts: ClassVar[Parts] = {
         "backbone": ("backbone.*",),
         "neck": ("encoder.*",),

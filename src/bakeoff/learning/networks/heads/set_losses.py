@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bakeoff.learning.networks.heads.point_head import overlaps
 from bakeoff.learning.networks.heads.set_matching import Answers, Truth, as_corners
-from bakeoff.learning.networks.set_detector import SetDetector, SetLoss
+from bakeoff.learning.networks.set_detector import BINS, SetLoss
 from bakeoff.learning.networks.sets.decoder import SCALE, distances
 
 SOFTNESS = 5.0  # of distributions that are taught
@@ -68,10 +68,10 @@ def true_sides(references: tf.Tensor, asked: Asked) -> tf.Tensor:
     high = (corners[..., 2:] - references[..., :2]) / unit - SCALE / 2
     away = tf.concat([low, high], axis=-1)
     left = tf.reduce_sum(tf.cast(values <= away[..., None], tf.int32), axis=-1) - 1
-    inside = tf.clip_by_value(left, 0, SetDetector.bins - 2)
+    inside = tf.clip_by_value(left, 0, BINS - 2)
     below, above = tf.gather(values, inside), tf.gather(values, inside + 1)
     right = tf.clip_by_value((away - below) / (above - below), 0.0, 1.0)[..., None]
-    bins = tf.one_hot(inside, SetDetector.bins), tf.one_hot(inside + 1, SetDetector.bins)
+    bins = tf.one_hot(inside, BINS), tf.one_hot(inside + 1, BINS)
     return tf.stop_gradient((1 - right) * bins[0] + right * bins[1])
 
 
@@ -118,4 +118,4 @@ def of_lesson(corners: tf.Tensor, lesson: Lesson, answers: Answers, asked: Asked
 
 
 def by_side(corners: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(corners, [tf.shape(corners)[0], -1, 4, SetDetector.bins])
+    return tf.reshape(corners, [tf.shape(corners)[0], -1, 4, BINS])

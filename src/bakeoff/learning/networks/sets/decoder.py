@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.learning.networks.set_detector import HEADS, SetDetector
+from bakeoff.learning.networks.set_detector import BINS, HEADS, SetDetector
 from bakeoff.learning.networks.sets.attention import Attention, PointAttention, dense, layer_norm
 from bakeoff.learning.networks.sets.denoising import Noise, disturb, draw, groups_of, logit
 
@@ -29,7 +29,7 @@ BEST, QUALITY = 4, 64  # bins that say how sure a side is, channels of what judg
 
 def distances() -> np.ndarray:
     """Return how far each bin is away: fine around 0, coarse at the ends."""
-    half = (SetDetector.bins - 1) // 2
+    half = (BINS - 1) // 2
     step = (REACH * SCALE + 1) ** (1 / (half - 1))
     right = [step**number - 1 for number in range(1, half)] + [2 * REACH * SCALE]
     return np.array([*(-one for one in reversed(right)), 0.0, *right], np.float32)
@@ -133,7 +133,7 @@ class Decoder(keras.layers.Layer):
         super().__init__(name="decoder", dtype=FULL)
         self._detector, self._num_classes = detector, num_classes
         self._is_v2 = detector.decoder == "deim_v2"
-        channels, sides = detector.channels, 4 * SetDetector.bins
+        channels, sides = detector.channels, 4 * BINS
         activation = "silu" if self._is_v2 else "relu"
 
         def perceptron(name: str, *sizes: int, start: str | None = None, last: str | None = "zeros") -> Perceptron:
@@ -252,7 +252,7 @@ class Decoder(keras.layers.Layer):
 
     def _judge(self, number: int, x: tf.Tensor, corners: tf.Tensor) -> tf.Tensor:
         """Return logits of classes, plus what the sharpest bins of the sides say of the box."""
-        shares = tf.nn.softmax(tf.reshape(corners, [tf.shape(x)[0], -1, 4, SetDetector.bins]))
+        shares = tf.nn.softmax(tf.reshape(corners, [tf.shape(x)[0], -1, 4, BINS]))
         best = tf.math.top_k(shares, BEST).values
         known = tf.concat([best, tf.reduce_mean(best, axis=-1, keepdims=True)], axis=-1)
         known = tf.reshape(known, [tf.shape(x)[0], -1, 4 * (BEST + 1)])
@@ -260,7 +260,7 @@ class Decoder(keras.layers.Layer):
 
     def _move(self, boxes: tf.Tensor, corners: tf.Tensor) -> tf.Tensor:
         """Return boxes whose sides are moved by the means of their distributions."""
-        shares = tf.nn.softmax(tf.reshape(corners, [tf.shape(boxes)[0], -1, 4, SetDetector.bins]))
+        shares = tf.nn.softmax(tf.reshape(corners, [tf.shape(boxes)[0], -1, 4, BINS]))
         away = tf.reduce_sum(shares * self._distances, axis=-1) + SCALE / 2
         unit = boxes[..., 2:] / SCALE
         low, high = boxes[..., :2] - away[..., :2] * unit, boxes[..., :2] + away[..., 2:] * unit
