@@ -68,7 +68,7 @@ DETECTORS: dict[str, Any] = {
         points=(2, 2), denoising=Denoising(queries=12), suppression=Suppression(min_score=0.3, max_overlap=1.0),
     ),
     "the smallest sets": SetDetector(
-        input_size=64, backbone="atto", encoder="lite", decoder="deim_v2", width=0.25, channels=32, depth=0.34,
+        input_size=64, backbone="atto", encoder="lite", version="deim_v2", width=0.25, channels=32, depth=0.34,
         queries=20, layers=2, feedforward=32, points=(2, 1), denoising=Denoising(queries=12),
     ),
 }

@@ -34,14 +34,14 @@ S = SetDetector(
     input_size=SIDE, queries=QUERIES, levels=3, channels=256, encoder_feedforward=1024, expansion=0.5, depth=0.34,
     feedforward=1024, points=(3, 6, 3),
 )  # fmt: skip
-SMALLEST = {"levels": 2, "encoder": "lite", "decoder": "deim_v2", "points": (4, 2), "input_size": SIDE}
+SMALLEST = {"levels": 2, "encoder": "lite", "version": "deim_v2", "points": (4, 2), "input_size": SIDE}
 ATTO = SetDetector(
     **SMALLEST, backbone="atto", queries=QUERIES, channels=64, feedforward=160,
     loss=SetLoss("matched", 1.0, 1.5, pairs="layer", distribution_weight=0.0, distillation_weight=0.0),
 )  # fmt: skip
 NETWORKS = {
     "n": (D_FINE, N), "s": (D_FINE, S), "atto": (DEIM, ATTO),
-    "v2 n": (DEIM, SetDetector(input_size=SIDE, queries=QUERIES, decoder="deim_v2", loss=MATCHED)),
+    "v2 n": (DEIM, SetDetector(input_size=SIDE, queries=QUERIES, version="deim_v2", loss=MATCHED)),
 }  # fmt: skip
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ pytestmark = pytest.mark.slow
 def settings_there(model: SetDetector) -> dict[str, Any]:
     """Return what the published code calls the settings."""
     is_lite, widths = model.encoder == "lite", {"atto": [256], "b0": [256, 512, 1024]}[model.backbone]
-    is_v2, strides = model.decoder == "deim_v2", list(model.strides)
+    is_v2, strides = model.version == "deim_v2", list(model.strides)
     encoder = {
         "in_channels": widths[-1:] if is_lite else widths[-model.levels :],
         "feat_strides": strides[:1] if is_lite else strides,
@@ -57,7 +57,7 @@ def settings_there(model: SetDetector) -> dict[str, Any]:
     }  # fmt: skip
     if not is_lite:
         encoder |= {"use_encoder_idx": [model.levels - 1], "dim_feedforward": model.encoder_feedforward}
-        encoder |= {"version": "dfine"} if is_v2 else {}
+        encoder |= {"version": "dfine", "csp_type": "csp2", "fuse_op": "sum"} if is_v2 else {}
     decoder = {
         "feat_channels": [model.channels] * model.levels, "feat_strides": strides, "hidden_dim": model.channels,
         "dim_feedforward": model.feedforward, "num_levels": model.levels, "num_layers": model.layers,

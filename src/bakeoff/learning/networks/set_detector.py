@@ -90,8 +90,8 @@ class SetDetector:
     backbone: Literal["b0", "pico", "femto", "atto"] = "b0"
     width: float = 1.0  # of the channels of the backbone
     levels: int = 2  # maps that the decoder looks at: of strides 16 and 32, or of 8, too
-    encoder: Literal["hybrid", "lite"] = "hybrid"  # of D-FINE, or of DEIMv2's smallest, whose backbone ends at 16
-    decoder: Literal["d_fine", "deim_v2"] = "d_fine"
+    version: Literal["d_fine", "deim_v2"] = "d_fine"  # of the blocks of encoder and decoder
+    encoder: Literal["hybrid", "lite"] = "hybrid"  # lite: of DEIMv2's smallest, whose backbone ends at stride 16
     channels: int = 128  # of encoder and decoder
     encoder_feedforward: int = 512
     expansion: float = 0.34  # of the channels inside a block of the encoder, as a share of half of `channels`
@@ -115,6 +115,8 @@ class SetDetector:
         require_at_most(self, input_size=MOST_PIXELS)
         require_width("width", self.width)
         is_lite = self.encoder == "lite"
+        version_fits = not is_lite or self.version == "deim_v2"
+        require(version_fits, "version", self.version, "deim_v2 with encoder: lite")
         backbone_fits = (COARSEST[self.backbone] == 16) == is_lite
         require(backbone_fits, "backbone", self.backbone, "pico, femto or atto with encoder: lite, b0 with hybrid")
         require(2 <= self.levels <= (2 if is_lite else 3), "levels", self.levels, "2, or 3 with encoder: hybrid")

@@ -72,7 +72,7 @@ class DecoderLayer(keras.layers.Layer):
     def __init__(self, detector: SetDetector, number: int) -> None:
         name, channels = f"decoder.decoder.layers.{number}", detector.channels
         super().__init__(name=name, dtype=FULL)
-        self._detector, self._is_v2, self._gates = detector, detector.decoder == "deim_v2", has_gates(detector)
+        self._detector, self._is_v2, self._gates = detector, detector.version == "deim_v2", has_gates(detector)
 
         def norm(what: str) -> keras.Layer:
             return RootNorm(name=f"{name}.{what}", dtype=FULL) if self._is_v2 else layer_norm(f"{name}.{what}", FULL)
@@ -120,7 +120,7 @@ class DecoderLayer(keras.layers.Layer):
 
 
 def has_gates(detector: SetDetector) -> bool:
-    return detector.decoder == "d_fine" or detector.encoder == "hybrid"  # the smallest have none
+    return detector.version == "d_fine" or detector.encoder == "hybrid"  # the smallest have none
 
 
 def shares_boxes(detector: SetDetector) -> bool:
@@ -132,7 +132,7 @@ class Decoder(keras.layers.Layer):
     def __init__(self, detector: SetDetector, num_classes: int) -> None:
         super().__init__(name="decoder", dtype=FULL)
         self._detector, self._num_classes = detector, num_classes
-        self._is_v2 = detector.decoder == "deim_v2"
+        self._is_v2 = detector.version == "deim_v2"
         channels, sides = detector.channels, 4 * BINS
         activation = "silu" if self._is_v2 else "relu"
 

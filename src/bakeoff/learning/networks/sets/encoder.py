@@ -19,7 +19,7 @@ TEMPERATURE = 10000.0
 class _Encoder:
     def __init__(self, detector: SetDetector) -> None:
         self._detector, self._channels = detector, detector.channels
-        self._layers = Convolver(detector, "norm")
+        self._layers, self._is_v2 = Convolver(detector, "norm"), detector.version == "deim_v2"
         self._inner = round(detector.expansion * detector.channels // 2)
         self._pairs = round(PAIRS * detector.depth)
 
@@ -42,6 +42,9 @@ class _Encoder:
         layer = keras.layers.Conv2D(self._channels, 1, use_bias=False, kernel_initializer=kernel, name=f"{name}.1")
         return self._layers.normalise(layer(x), f"{name}.2", ACTIVATION)
 
+    def together(self, maps: list[Tensor], name: str) -> Tensor:
+        return (keras.layers.Add if self._is_v2 else keras.layers.Concatenate)(name=f"{name}.in")(maps)
+
     def block(self, x: Tensor, name: str) -> Tensor:
         """Mix: of two halves one passes two blocks of pairs of convolutions, and all is joined."""
         half, inner = self._channels, self._inner
@@ -53,7 +56,7 @@ class _Encoder:
         return self.look(keras.layers.Concatenate(name=f"{name}.join")(seen), self._channels, f"{name}.cv4")
 
     def _partial(self, x: Tensor, inner: int, name: str) -> Tensor:
-        if self._detector.encoder == "lite":
+        if self._is_v2:
             x = self.look(x, 2 * inner, f"{name}.conv1")
             kept, x = x[..., :inner], x[..., inner:]
         else:
@@ -76,7 +79,7 @@ class _Encoder:
         seen = Attention(channels, HEADS, _places(rows, columns, channels), name=f"{name}.self_attn")(x)
         x = layer_norm(f"{name}.norm1")(keras.layers.Add(name=f"{name}.add1")([x, seen]))
         seen = dense(self._detector.encoder_feedforward, f"{name}.linear1")(x)
-        seen = dense(channels, f"{name}.linear2")(keras.layers.Activation("gelu", name=f"{name}.gelu")(seen))
+        seen = dense(channels, f"{name}.linear2")(keras.layers.Activation(_gelu, name=f"{name}.gelu")(seen))
         x = layer_norm(f"{name}.norm2")(keras.layers.Add(name=f"{name}.add2")([x, seen]))
         return keras.layers.Reshape((rows, columns, channels), name=f"{name}.map")(x)
 
@@ -94,12 +97,12 @@ def _hybrid(layers: _Encoder, maps: list[Tensor], levels: int, name: str) -> lis
         down[-1] = layers.convolve(down[-1], f"{name}.lateral_convs.{number}")
         block = f"{name}.fpn_blocks.{number}"
         enlarged = keras.layers.UpSampling2D(name=f"{block}.up")(down[-1])
-        down.append(layers.block(keras.layers.Concatenate(name=f"{block}.in")([enlarged, fine]), block))
+        down.append(layers.block(layers.together([enlarged, fine], block), block))
     up = [down.pop()]
     for number, coarse in enumerate(reversed(down)):
         block = f"{name}.pan_blocks.{number}"
         smaller = layers.smaller(up[-1], f"{name}.downsample_convs.{number}.0")
-        up.append(layers.block(keras.layers.Concatenate(name=f"{block}.in")([smaller, coarse]), block))
+        up.append(layers.block(layers.together([smaller, coarse], block), block))
     return up
 
 
@@ -110,9 +113,15 @@ def _lite(layers: _Encoder, x: Tensor, name: str) -> list[Tensor]:
     coarse = keras.layers.Add(name=f"{name}.bi_fusion.add")([coarse, mean])
     coarse = layers.convolve(coarse, f"{name}.bi_fusion.cv", ACTIVATION)
     enlarged = keras.layers.UpSampling2D(name=f"{name}.fpn_block.up")(coarse)
-    fine = layers.block(keras.layers.Add(name=f"{name}.fpn_block.in")([fine, enlarged]), f"{name}.fpn_block")
+    first, second = f"{name}.fpn_block", f"{name}.pan_block"
+    fine = layers.block(layers.together([fine, enlarged], first), first)
     smaller = layers.pooled(fine, f"{name}.down_sample2")
-    return [fine, layers.block(keras.layers.Add(name=f"{name}.pan_block.in")([coarse, smaller]), f"{name}.pan_block")]
+    return [fine, layers.block(layers.together([coarse, smaller], second), second)]
+
+
+def _gelu(x: Tensor) -> Tensor:
+    """Keras' own takes an operation that ONNX has not."""
+    return 0.5 * x * (1 + keras.ops.erf(x * 0.5**0.5))
 
 
 def _places(rows: int, columns: int, channels: int) -> np.ndarray:
