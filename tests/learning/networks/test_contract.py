@@ -17,18 +17,17 @@ from bakeoff.learning.networks.cnn import ClipCnn, Cnn
 from bakeoff.learning.networks.detector_settings import (
     Convolutions,
     DetectionLoss,
-    Suppression,
 )
 from bakeoff.learning.networks.norms import BatchNormalization
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.networks.s3dg import S3dG
-from bakeoff.learning.networks.set_detector import Denoising, SetDetector
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import SharedBoxPredictor
 from bakeoff.learning.networks.yolox import SimOta, Yolox
 from bakeoff.learning.tasks.detection import Detection
 from support.classifier_trials import borrowed, learned, noise, try_a_step
 from support.detection_scenes import CLASSES, MOST_STEPS, draw_scenes, learn_by_heart, untouched_weights
+from support.small_sets import SMALL, SMALLEST
 from support.tiny_detectors import FULL, LITE, MULTIBOX, MULTIBOX_BY_SOFTMAX, ON_RESNET, SURE
 from support.unfilled import unfilled
 
@@ -63,14 +62,8 @@ DETECTORS: dict[str, Any] = {
     "points": PointDetector(input_size=64, width=0.0625, bins=8, suppression=SURE),
     # So near to the middle of a cell is a point of its level alone.
     "yolox": Yolox(input_size=64, width=0.0625, depth=0.1, assignment=SimOta(radius=0.5), suppression=SURE),
-    "sets": SetDetector(
-        input_size=64, width=0.25, channels=32, encoder_feedforward=32, depth=0.34, queries=20, layers=2, feedforward=32,
-        points=(2, 2), denoising=Denoising(queries=12), suppression=Suppression(min_score=0.3, max_overlap=1.0),
-    ),
-    "the smallest sets": SetDetector(
-        input_size=64, backbone="atto", encoder="lite", version="deim_v2", width=0.25, channels=32, depth=0.34,
-        queries=20, layers=2, feedforward=32, points=(2, 1), denoising=Denoising(queries=12),
-    ),
+    "sets": SMALL,
+    "the smallest sets": SMALLEST,
 }
 NUMBER = 3  # of classes
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)

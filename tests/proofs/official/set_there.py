@@ -178,7 +178,7 @@ train(torch.optim.AdamW(trainable, 1e-4), STEPS)
 torch.save({"model": network.state_dict()}, out / "trained.pth")
 whole = {name: value.contiguous().clone() for name, value in network.state_dict().items()}
 save_file(whole, out / "trained.safetensors")
-found["later"] = np.array(train(torch.optim.SGD(trainable, 1e-4), LATER))
+found["later"] = np.array(train(torch.optim.SGD(trainable, 1e-5), LATER))
 for key in ("takes", "classes", "signs", "parts"):  # of the first losses, and of the last steps
     found[f"noise_{key}"] = np.array([one[key] for one in (drawn[0], *drawn[-LATER:])])
 np.savez(out / "numbers.npz", **found)

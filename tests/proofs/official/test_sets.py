@@ -26,7 +26,7 @@ from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import load_first_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
 
-HERE, CLASSES, SIDE, RATE, QUERIES = Path(__file__).parent, 5, 128, 1e-4, 50
+HERE, CLASSES, SIDE, RATE, QUERIES = Path(__file__).parent, 5, 128, 1e-5, 50
 D_FINE, DEIM = "BAKEOFF_D_FINE", "BAKEOFF_DEIM"
 MATCHED = SetLoss(classes="matched", background_weight=1.0, gamma=1.5)
 N = SetDetector(input_size=SIDE, queries=QUERIES)

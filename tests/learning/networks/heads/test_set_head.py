@@ -1,0 +1,126 @@
+"""The parts of a set detector by other routes: all permutations, loops over points, distances that lead back."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bakeoff.learning.networks.heads.set_losses import Asked, true_sides
+from bakeoff.learning.networks.heads.set_matching import Truth, choose_pairs
+from bakeoff.learning.networks.set_detector import BINS, Denoising
+from bakeoff.learning.networks.sets.attention import PointAttention
+from bakeoff.learning.networks.sets.decoder import SCALE, distances
+from bakeoff.learning.networks.sets.denoising import Noise, disturb, groups_of
+
+DRAW = np.random.default_rng(2)
+
+
+def test_the_pairs_are_those_of_the_cheapest_permutation() -> None:
+    costs, counts = DRAW.normal(size=(2, 3, 6, 4)).astype(np.float32), np.array([4, 2, 0])
+    rows, _ = choose_pairs(costs, counts)
+    for layer, image in np.ndindex(2, 3):
+        chosen = rows[layer, image]
+        count = counts[image]
+        assert sorted(chosen[chosen >= 0]) == list(range(count))
+        cost = sum(costs[layer, image, query, box] for query, box in enumerate(chosen) if box >= 0)
+        every = itertools.permutations(range(6), int(count))
+        cheapest = min(sum(costs[layer, image, query, box] for box, query in enumerate(one)) for one in every)
+        assert cost == pytest.approx(cheapest)
+
+
+def test_together_a_query_finds_the_box_of_most_layers_and_of_as_many_the_first() -> None:
+    costs = np.ones((3, 1, 3, 2), np.float32)
+    for layer, (first, second) in enumerate([(0, 1), (0, 2), (2, 0)]):  # queries of the two boxes
+        costs[layer, 0, first, 0] = costs[layer, 0, second, 1] = 0
+    _, union = choose_pairs(costs, np.array([2]))
+    assert union.tolist() == [[0, 1, 0]]  # query 2 is named once for each
+
+
+def test_numbers_that_are_none_cost_one() -> None:
+    costs = np.array([[[[np.nan], [0.5], [2.0]]]], np.float32)
+    assert choose_pairs(costs, np.array([1]))[0].tolist() == [[[-1, 0, -1]]]
+
+
+def test_bins_are_fine_in_the_middle_and_symmetric() -> None:
+    values = distances()
+    assert len(values) == BINS and values[BINS // 2] == 0
+    np.testing.assert_allclose(values, -values[::-1])
+    steps = np.diff(values[BINS // 2 :])
+    assert (np.diff(steps) > 0).all() and values[-1] == 4 and values[-2] == pytest.approx(2)
+
+
+def test_the_true_distribution_leads_back_to_the_true_box() -> None:
+    references = np.concatenate([DRAW.uniform(0.4, 0.6, (1, 9, 2)), DRAW.uniform(0.2, 0.4, (1, 9, 2))], axis=2)
+    boxes = references * DRAW.uniform(0.8, 1.2, references.shape)
+    asked = Asked(tf.ones([1, 9], tf.bool), tf.constant(boxes, tf.float32), tf.zeros([1, 9], tf.int32))
+    sides = true_sides(tf.constant(references, tf.float32), asked).numpy()
+    np.testing.assert_allclose(sides.sum(axis=-1), 1, rtol=1e-6)
+    assert ((sides > 0).sum(axis=-1) <= 2).all()
+    away = (sides * distances()).sum(axis=-1) + SCALE / 2
+    low = references[..., :2] - away[..., :2] * references[..., 2:] / SCALE
+    high = references[..., :2] + away[..., 2:] * references[..., 2:] / SCALE
+    np.testing.assert_allclose((low + high) / 2, boxes[..., :2], atol=1e-5)
+    np.testing.assert_allclose(high - low, boxes[..., 2:], atol=1e-5)
+
+
+def test_a_side_beyond_the_last_bin_is_asked_of_the_last_bin() -> None:
+    references, boxes = tf.constant([[[0.5, 0.5, 0.01, 0.01]]]), tf.constant([[[0.5, 0.5, 0.9, 0.9]]])
+    asked = Asked(tf.constant([[True]]), boxes, tf.constant([[0]]))
+    assert (true_sides(references, asked).numpy()[..., -1] == 1).all()
+
+
+def test_points_are_looked_at_between_cells_and_are_zero_outside() -> None:
+    """Four cells around each point by hand; two heads, maps of 4 x 4 and 2 x 2 cells."""
+    heads, size, sides, points = 2, 3, (4, 2), (2, 1)
+    layer = PointAttention(heads * size, heads, sides, points, name="cross_attn", dtype="float32")
+    layer.build()
+    for weight in layer.weights:
+        weight.assign(DRAW.normal(0, 0.7, weight.shape))
+    queries, memory = DRAW.normal(size=(1, 5, heads * size)), DRAW.normal(size=(1, 20, heads * size))
+    boxes = np.concatenate([DRAW.uniform(0, 1, (1, 5, 2)), DRAW.uniform(0.1, 0.9, (1, 5, 2))], axis=2)
+    given = [tf.constant(one, tf.float32) for one in (queries, boxes, memory)]
+    kernels = {weight.path.split(".")[-1]: weight.numpy() for weight in layer.weights}
+    offsets = (queries @ kernels["sampling_offsets/kernel"] + kernels["sampling_offsets/bias"]).reshape(5, heads, 3, 2)
+    shares = (queries @ kernels["attention_weights/kernel"] + kernels["attention_weights/bias"]).reshape(5, heads, 3)
+    shares = np.exp(shares) / np.exp(shares).sum(axis=-1, keepdims=True)
+    maps = [memory[0, :16].reshape(4, 4, heads, size), memory[0, 16:].reshape(2, 2, heads, size)]
+    expected = np.zeros((5, heads, size))
+    for query, head, point in np.ndindex(5, heads, 3):
+        seen, number = (maps[0], 2) if point < 2 else (maps[1], 1)
+        at = boxes[0, query, :2] + offsets[query, head, point] / number * boxes[0, query, 2:] / 2
+        x, y = at * len(seen) - 0.5
+        for row, column in np.ndindex(len(seen), len(seen)):
+            near = max(0.0, 1 - abs(x - column)) * max(0.0, 1 - abs(y - row))
+            expected[query, head] += shares[query, head, point] * near * seen[row, column, head]
+    np.testing.assert_allclose(layer(*given).numpy().reshape(5, heads, size), expected, atol=1e-5)
+
+
+def test_groups_do_not_see_each_other_and_the_others_see_no_group() -> None:
+    groups = groups_of(tf.constant([[1, 2, 0], [3, 0, 0]]), 8)
+    assert (int(groups.number), int(groups.most)) == (4, 2)
+    assert groups.find().numpy().tolist() == [[0, 1, -1, -1] * 4, [0, -1, -1, -1] * 4]
+    hidden = groups.hidden(3).numpy()
+    of_group = np.repeat([0, 1, 2, 3, 9], [4, 4, 4, 4, 3])
+    for row, column in np.ndindex(19, 19):
+        assert hidden[row, column] == (of_group[column] != 9 and of_group[row] != of_group[column])
+
+
+def test_without_a_box_there_is_one_of_padding() -> None:
+    groups = groups_of(tf.zeros([2, 1], tf.int64), 3)
+    assert (int(groups.number), int(groups.most)) == (3, 1) and (groups.find().numpy() == -1).all()
+
+
+def test_noise_stays_within_half_a_side_for_queries_that_find_a_box_and_beyond_for_the_others() -> None:
+    classes = tf.constant([[2]])
+    groups, boxes = groups_of(classes, 1), tf.constant([[[0.5, 0.5, 0.2, 0.4]]])
+    full = Noise(tf.constant([[0.9, 0.1]]), tf.fill([1, 2], 0.99), tf.zeros([1, 2, 4]), tf.fill([1, 2, 4], 0.5))
+    wanted, start = disturb(groups, boxes, classes, full, Denoising(), 5)
+    assert wanted.numpy().tolist() == [[1, 4]]
+    near = [0.5 - 0.05, 0.5 - 0.1, 0.2, 0.4]  # each side half of half a width or height to the left or up
+    np.testing.assert_allclose(start.numpy()[0], [near, [0.5 - 0.15, 0.5 - 0.3, 0.2, 0.4]], atol=1e-6)
+
+
+def test_truth_of_padding_is_asked_of_nobody() -> None:
+    asked = Asked.of(tf.constant([[-1, 0]]), Truth(tf.ones([1, 1, 4]), tf.constant([[3]])))
+    assert asked.classes.numpy().tolist() == [[-1, 2]] and float(asked.number) == 1
