@@ -7,7 +7,7 @@ import tensorflow as tf
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.networks.set_detector import SetDetector
 from bakeoff.learning.networks.yolox import Yolox
-from bakeoff.learning.plan.optimizers import Momentum
+from bakeoff.learning.plan.optimizers import Momentum, Optimizer
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import answer_in_training
 from bakeoff.learning.training.step import Step
@@ -15,6 +15,7 @@ from support.classifier_trials import without_gradient
 
 CLASSES = ("white", "black")
 STEPS_BEFORE_A_LOOK, MOST_STEPS = 10, 200  # most networks have learned all after 40 to 70
+MOMENTUM = Momentum()  # which is compiled twice as fast as Adam
 Scene = list[tuple[np.ndarray, int]]  # boxes as shares of the image, with their class
 
 
@@ -51,16 +52,16 @@ def targets_of(truth: list[Scene], task: Detection) -> dict[str, tf.Tensor]:
 
 def learn_by_heart(
     network: keras.Model, task: Detection, images: np.ndarray, truth: list[Scene], near: float, share: float = 0.1,
-    most: int = MOST_STEPS,
+    most: int = MOST_STEPS, optimizer: Optimizer = MOMENTUM, rate: float = 0.03,
 ) -> None:  # fmt: skip
     """Train until all is found, with the loss, without what the weights themselves cost, at that share of the first."""
-    step = Step(network, Momentum().build(network), task)  # which is compiled twice as fast as Adam
+    step = Step(network, optimizer.build(network), task)
     batch = {"image": tf.constant(images)} | targets_of(truth, task)
     losses: list[float] = []
     missed: object = "all"
     while missed:
         assert len(losses) < most, (missed, losses)
-        taken = [step([batch], tf.constant(0.03)) for _ in range(STEPS_BEFORE_A_LOOK)]
+        taken = [step([batch], tf.constant(rate)) for _ in range(STEPS_BEFORE_A_LOOK)]
         losses += [float(loss["train/loss_classes"] + loss["train/loss_boxes"]) for loss in taken]
         if losses[-1] < share * losses[0]:
             missed = find_missed(network, task, images, truth, near)

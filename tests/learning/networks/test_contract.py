@@ -104,8 +104,8 @@ def test_every_weight_gets_a_gradient_and_a_step_against_it_brings_the_loss_down
 @every_detector
 def test_every_weight_of_a_detector_gets_a_gradient(name: str) -> None:
     with borrowed(built(name)) as network:
-        for weight in network.trainable_weights:
-            if weight.name == "kernel" and not weight.numpy().any():  # behind a kernel of zeros, as some layers begin, nothing has a gradient
+        for weight in network.trainable_weights:  # before a kernel of zeros nothing has a gradient
+            if weight.name == "kernel" and not weight.numpy().any():
                 weight.assign(np.random.default_rng(1).normal(0, 0.05, weight.shape))
         assert untouched_weights(network, Detection(DETECTORS[name], "abc"), pictures(name, 4)) == []
 

@@ -18,7 +18,8 @@ from safetensors.torch import save_file
 
 checkout, out, settings = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
 is_v2 = (checkout / "engine").is_dir()
-root, detector, backbone = ("engine", "engine.deim", "engine.backbone") if is_v2 else ("src", "src.zoo.dfine", "src.nn.backbone")
+root = "engine" if is_v2 else "src"
+detector, backbone = (f"{root}.deim", f"{root}.backbone") if is_v2 else ("src.zoo.dfine", "src.nn.backbone")
 folders = {root, detector, backbone, f"{root}.misc", *([] if is_v2 else ["src.zoo", "src.nn"])}
 for name in sorted(folders):  # without `__init__`, which asks for everything
     sys.modules[name] = types.ModuleType(name)
@@ -49,7 +50,9 @@ CLASSES, IMAGES, BOXES, STEPS, LATER = 5, 3, 4, 50, 20
 side = settings["side"]
 draw = np.random.default_rng(5)
 torch.manual_seed(5)
-see = load(f"{backbone}.hgnetv2", "HGNetv2")(pretrained=False, freeze_at=-1, freeze_norm=False, use_lab=True, **settings["backbone"])
+see = load(f"{backbone}.hgnetv2", "HGNetv2")(
+    pretrained=False, freeze_at=-1, freeze_norm=False, use_lab=True, **settings["backbone"]
+)
 kinds = {"hybrid": ("hybrid_encoder", "HybridEncoder"), "lite": ("lite_encoder", "LiteEncoder")}
 module, name = kinds[settings["encoder_kind"]]
 encoder = load(f"{detector}.{module}", name)(**settings["encoder"])
@@ -75,7 +78,7 @@ class Whole(torch.nn.Module):
 
 
 network = Whole()
-for name, parameter in network.named_parameters():
+for parameter in network.parameters():
     if not parameter.abs().max():
         torch.nn.init.normal_(parameter, 0, 0.05)
 for layer in network.modules():

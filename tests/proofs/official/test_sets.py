@@ -86,9 +86,7 @@ def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("there")
     command = [str(Path(torch) / "bin/python"), str(HERE / "set_there.py"), checkout, str(folder)]
     variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        [*command, json.dumps(settings_there(model))], capture_output=True, text=True, env=variables
-    )
+    done = subprocess.run([*command, json.dumps(settings_there(model))], capture_output=True, text=True, env=variables)
     assert done.returncode == 0, done.stderr[-4000:]
     return model, folder, np.load(folder / "numbers.npz")
 

@@ -71,6 +71,14 @@ class Denoising:
 
 
 @dataclass(frozen=True)
+class NoSuppression(Suppression):
+    """Detections may overlap as they like, for every box has one query of its own."""
+
+    max_overlap: float = 1.0
+    max_detections: int = 100
+
+
+@dataclass(frozen=True)
 class SetDetector:
     task: ClassVar[str] = "detection"
     frames: ClassVar[int] = 1
@@ -104,7 +112,7 @@ class SetDetector:
     matching: SetMatching = field(default_factory=SetMatching)
     loss: SetLoss = field(default_factory=SetLoss)
     denoising: Denoising = field(default_factory=Denoising)
-    suppression: Suppression = field(default_factory=lambda: Suppression(max_overlap=1.0, max_detections=100))
+    suppression: NoSuppression = field(default_factory=NoSuppression)
     tiles: Tiles | None = None
     fit: Fit = "stretch"  # or with grey beside an image that is no square
 

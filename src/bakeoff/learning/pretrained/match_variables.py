@@ -12,8 +12,8 @@ from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.learning.networks.network import Network, Pretrained, select
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.name_tables import find_differences
-from bakeoff.learning.pretrained.tf_checkpoint import TensorFlowCheckpoint, layers_of
 from bakeoff.learning.pretrained.stored import Layers, Stored
+from bakeoff.learning.pretrained.tf_checkpoint import TensorFlowCheckpoint, layers_of
 from bakeoff.learning.pretrained.weight_files import open_weights
 from bakeoff.learning.pretrained.weight_source import KEY, WeightSource
 

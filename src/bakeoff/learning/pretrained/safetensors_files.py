@@ -32,7 +32,7 @@ def read_safetensors(path: Path) -> Mapping[str, tuple[tuple[int, ...], Callable
     with path.open("rb") as file:
         start = file.read(LENGTH)
         length = int.from_bytes(start, "little")
-        if path.suffix == ".json" or b"{" in start:
+        if path.suffix == ".json" or (b"{" in start and b"\0" not in start):
             raise ValueError("it is no safetensors but JSON; an index of several files is not read, join them to one")
         if len(start) < LENGTH or not 2 <= length <= min(size - LENGTH, LARGEST_HEADER):
             raise ValueError(f"its header is said to have {length} bytes, of {size} bytes of the file")

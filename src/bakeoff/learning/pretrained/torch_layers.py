@@ -19,7 +19,9 @@ def layers_of_tensors(tensors: Tensors) -> Layers:
     layers: dict[str, dict[str, Stored]] = {}
     for name, (shape, read) in tensors.items():
         layer, _, variable = name.rpartition(".")
-        is_norm = f"{layer}.running_mean" in tensors or (variable in OF_NORMS and _is_vector(tensors, f"{layer}.weight"))
+        is_norm = f"{layer}.running_mean" in tensors or (
+            variable in OF_NORMS and _is_vector(tensors, f"{layer}.weight")
+        )
         stored = Stored(shape, read)
         if variable.startswith(TOGETHER):
             kind = OF_OTHERS.get(variable.removeprefix(TOGETHER), variable)

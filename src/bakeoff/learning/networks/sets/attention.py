@@ -10,7 +10,9 @@ EPSILON = 1e-5
 FAR = -1e9  # added before softmax where nothing may be looked at
 
 
-def dense(units: int, name: str, *, start: str | None = None, bias: float = 0.0, dtype: str | None = None) -> keras.Layer:
+def dense(
+    units: int, name: str, *, start: str | None = None, bias: float = 0.0, dtype: str | None = None
+) -> keras.Layer:
     """`start`: an initializer of Keras for the kernel; without, that of torch."""
     kernel = start or keras.initializers.VarianceScaling(1 / 3, "fan_in", "uniform")
     constant = keras.initializers.Constant(bias)
@@ -101,9 +103,10 @@ class PointAttention(keras.layers.Layer):
         sides, seen = tf.constant(self._sizes), 0.0
         for down in (0.0, 1.0):
             for right in (0.0, 1.0):
-                cell = low + [right, down]
+                corner = tf.constant([right, down])
+                cell = low + corner
                 is_inside = tf.reduce_all((cell >= 0) & (cell < sides), axis=-1)
-                shares = 1 - tf.abs(beyond - [right, down])
+                shares = 1 - tf.abs(beyond - corner)
                 share = tf.where(is_inside, shares[..., 0] * shares[..., 1], 0.0) * weights
                 cell = tf.clip_by_value(cell, 0.0, sides - 1)
                 place = row + tf.cast(cell[..., 1] * self._sizes[:, 0] + cell[..., 0], tf.int32)

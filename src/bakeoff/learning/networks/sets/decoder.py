@@ -46,7 +46,9 @@ class RootNorm(keras.layers.Layer):
 class Perceptron(keras.layers.Layer):
     """Dense layers with an activation between them."""
 
-    def __init__(self, sizes: tuple[int, ...], activation: str, *, name: str, start: str | None, last: str | None) -> None:
+    def __init__(
+        self, sizes: tuple[int, ...], activation: str, *, name: str, start: str | None, last: str | None
+    ) -> None:
         """`sizes`: of the input, of what is inside, of the output. `start`, `last`: of kernels, as in `dense`."""
         super().__init__(name=name, dtype=FULL)
         self._sizes, self._activation = sizes, keras.activations.get(activation)
@@ -79,9 +81,7 @@ class DecoderLayer(keras.layers.Layer):
 
         sizes = [detector.input_size // stride for stride in detector.strides]
         self._self = Attention(channels, HEADS, name=f"{name}.self_attn", dtype=FULL)
-        self._cross = PointAttention(
-            channels, HEADS, sizes, detector.points, name=f"{name}.cross_attn", dtype=FULL
-        )
+        self._cross = PointAttention(channels, HEADS, sizes, detector.points, name=f"{name}.cross_attn", dtype=FULL)
         self._norm1, self._norm3 = norm("norm1"), norm("norm3")
         self._norm2 = norm("gateway.norm" if self._gates else "norm2")
         if self._gates:
@@ -156,7 +156,8 @@ class Decoder(keras.layers.Layer):
             perceptron(f"decoder.dec_bbox_head.{number}", channels, channels, channels, sides) for number in of_sides
         ]
         self._quality = [
-            perceptron(f"decoder.decoder.lqe_layers.{number}.reg_conf", 4 * (BEST + 1), QUALITY, 1) for number in numbers
+            perceptron(f"decoder.decoder.lqe_layers.{number}.reg_conf", 4 * (BEST + 1), QUALITY, 1)
+            for number in numbers
         ]
         if not self._is_v2:
             self._project = dense(channels, "decoder.enc_output.proj", start=glorot, dtype=FULL)
