@@ -12,6 +12,7 @@ from bakeoff.learning.networks.cnn import ClipCnn
 from bakeoff.learning.networks.detector_settings import Backbone, Convolutions, DetectionLoss, HardExamples, Suppression
 from bakeoff.learning.networks.point_detector import Assignment, PointDetector, PointLoss
 from bakeoff.learning.networks.s3dg import S3dG
+from bakeoff.learning.networks.set_detector import Denoising, SetDetector, SetLoss, SetMatching
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
 from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
@@ -48,6 +49,21 @@ SENSELESS: list[tuple[type, dict[str, Any], str]] = [
     (SimOta, {"radius": 0.1}, r"^radius:\D+0\.5\D+100\D+0\.1$"),
     (SimOta, {"points": 0}, r"^points:\D+1\D+1000\D+0$"),
     (YoloxLoss, {"box_weight": -1.0}, r"^box_weight:\D+0\D+1000\D+-1\.0$"),
+    (SetDetector, {"input_size": 100}, r"^input_size:\D+32\D+100$"),
+    (SetDetector, {"queries": 0}, r"^queries:\D+1\D+1000\D+0$"),
+    (SetDetector, {"queries": 81, "input_size": 128}, r"^queries:\D+1\D+80\D+81$"),
+    (SetDetector, {"levels": 4}, r"^levels:\D+2\D+3\D+hybrid\D+4$"),
+    (SetDetector, {"levels": 3}, r"^points:\D+3\D+1\D+64\D+\[6, 6\]$"),
+    (SetDetector, {"points": (0, 6)}, r"^points:\D+2\D+1\D+64\D+\[0, 6\]$"),
+    (SetDetector, {"channels": 100}, r"^channels:\D+8\D+100$"),
+    (SetDetector, {"backbone": "atto"}, r"^backbone: .*lite.*b0.*hybrid.*'atto'$"),
+    (SetDetector, {"encoder": "lite", "backbone": "atto"}, r"^version: .*deim_v2.*lite.*'d_fine'$"),
+    (SetDetector, {"encoder": "lite", "version": "deim_v2"}, r"^backbone: .*lite.*b0.*hybrid.*'b0'$"),
+    (SetMatching, {"box_weight": -1.0}, r"^box_weight:\D+0\D+1000\D+-1\.0$"),
+    (SetMatching, dict.fromkeys(("class_weight", "box_weight", "overlap_weight"), 0.0), r"^class_weight:\D+0\D+0$"),
+    (SetLoss, {"gamma": 21.0}, r"^gamma:\D+0\D+20\D+21\.0$"),
+    (Denoising, {"queries": -1}, r"^queries:\D+0\D+1000\D+-1$"),
+    (Denoising, {"class_noise": 1.5}, r"^class_noise:\D+0\D+1\D+1\.5$"),
     (S3dG, {"frames": 0}, r"^frames:\D+1\D+512\D+0$"),
     (S3dG, {"frames": 513}, r"^frames:\D+1\D+512\D+513$"),
     (S3dG, {"depth_multiplier": 0.0}, r"^depth_multiplier:\D+0\D+4\D+0\.0$"),

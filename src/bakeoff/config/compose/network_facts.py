@@ -109,11 +109,9 @@ def _build_for_facts(network: Network, num_classes: int, *, quantizes: bool) -> 
     after: dict[int, int] = {}
     left = 0
     for layer in reversed(model.layers):  # each stands behind those whose outputs it takes
-        left += FLOAT_BYTES * sum(
-            prod(size for size in tensor.shape if size)
-            for node in layer._inbound_nodes
-            for tensor in node.output_tensors
-        )
+        outputs = [tensor for node in layer._inbound_nodes for tensor in node.output_tensors]
+        inside = getattr(layer, "inner_numbers", 0)  # what a layer of layers says that it keeps
+        left += FLOAT_BYTES * (inside + sum(prod(size for size in tensor.shape if size) for tensor in outputs))
         after |= {id(variable): left for variable in layer.weights}
     variables = tuple(
         Variable(variable.path, tuple(variable.shape), id(variable) in trained, after.get(id(variable), left))

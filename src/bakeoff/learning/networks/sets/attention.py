@@ -38,6 +38,12 @@ class Attention(keras.layers.Layer):
         )
         self._out = dense(channels, f"{name}.out_proj", dtype=dtype)
 
+    @property
+    def inner_numbers(self) -> int:
+        """About how many numbers of one example wait for gradients, if it is known how many rows there are."""
+        rows = 0 if self._places is None else len(self._places)
+        return 3 * self._heads * rows**2 + 5 * rows * self._channels
+
     def build(self, shape: tuple[int | None, ...]) -> None:
         for layer in (self._q, self._k, self._v, self._out):
             layer.build((None, None, self._channels))

@@ -171,6 +171,15 @@ class Decoder(keras.layers.Layer):
         self._start, self._is_cell = _cells(detector)
         self._distances = distances()
 
+    @property
+    def inner_numbers(self) -> int:
+        """About how many numbers of one example wait for gradients."""
+        detector, queries = self._detector, self._detector.queries + 2 * self._detector.denoising.queries
+        seen = 2 * 4 * sum(detector.points) * detector.channels  # of four cells around each point, as it is and weighed
+        row = 16 * detector.channels + 2 * detector.feedforward + 12 * 4 * BINS + seen
+        among = 3 * HEADS * queries**2
+        return 3 * len(self._start) * detector.channels + detector.layers * (queries * row + among)
+
     def build(self, shapes: object) -> None:
         channels = self._detector.channels
         rows = (None, None, channels)
