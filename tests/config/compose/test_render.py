@@ -366,7 +366,7 @@ BROKEN = {
     "negative seed": ({"seed": "seed: -1"}, "params.yaml:10: seed: …0 …2**31 - 1…-1"),
     "another task's network": (
         {"model": "model: {use: cnn_small}"},
-        "params.yaml:2: model: …classification…detection…point_detector, ssd, ssd_fpn",
+        "params.yaml:2: model: …classification…detection…point_detector, set_detector, ssd, ssd_fpn",
     ),
     "interpolation": (
         {"lr": "lr: {use: cosine, peak: '${nowhere.value}'}"},

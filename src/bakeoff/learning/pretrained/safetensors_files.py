@@ -66,7 +66,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], tuple[int, int]]:
-    given = entry if isinstance(entry, dict) else {}
+    given: dict[str, Any] = entry if isinstance(entry, dict) else {}
+    kind: Any
+    shape: Any
+    offsets: Any
     kind, shape, offsets = given.get("dtype"), given.get("shape"), given.get("data_offsets")
     if kind not in KINDS:
         raise ValueError(f"{name} has numbers of the kind {kind!r}, which are not known")

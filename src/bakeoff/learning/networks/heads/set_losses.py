@@ -91,7 +91,8 @@ class Lesson(NamedTuple):
 
     @classmethod
     def of(cls, corners: tf.Tensor, classes: tf.Tensor, weights: tuple[tf.Tensor, tf.Tensor]) -> "Lesson":
-        return cls(*map(tf.stop_gradient, (corners, tf.reduce_max(tf.sigmoid(classes), axis=-1))), weights)
+        sureness = tf.reduce_max(tf.sigmoid(classes), axis=-1)
+        return cls(tf.stop_gradient(corners), tf.stop_gradient(sureness), weights)
 
 
 def lesson_weights(asked: Asked) -> tuple[tf.Tensor, tf.Tensor]:
