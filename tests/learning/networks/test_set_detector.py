@@ -76,7 +76,7 @@ def test_training_that_is_cut_short_ends_in_the_same_bits() -> None:
 @pytest.mark.parametrize("name", ["onnx", "float32", "saved_model"])
 def test_a_file_finds_what_the_network_finds(settings: SetDetector, name: str, tmp_path: Path) -> None:
     keras.utils.set_random_seed(3)
-    settings = replace(settings, suppression=NoSuppression(max_detections=20))
+    settings = replace(settings, suppression=NoSuppression(max_detections=10))
     network, task = settings.build(3), Detection(settings, ("a", "b", "c"))
     draw = np.random.default_rng(0)
     for weight in network.trainable_weights:
@@ -86,7 +86,8 @@ def test_a_file_finds_what_the_network_finds(settings: SetDetector, name: str, t
     expected = {key: value.numpy() for key, value in task.predict(network(images, training=False)).items()}
     if name == "saved_model":
         network.export(tmp_path / "model", verbose=False)
-        outputs = tf.saved_model.load(str(tmp_path / "model")).serve(images)
+        loaded = tf.saved_model.load(str(tmp_path / "model"))
+        outputs = loaded.serve(images)
         for key, value in network(images, training=False).items():
             np.testing.assert_allclose(outputs[key], value, atol=1e-6)
         return

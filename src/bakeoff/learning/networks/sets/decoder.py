@@ -286,6 +286,6 @@ def _cells(detector: SetDetector) -> tuple[np.ndarray, np.ndarray]:
         sides = np.full_like(x, FINEST_SIDE * 2**level)
         boxes.append(np.stack([x, y, sides, sides], axis=1))
     whole = np.concatenate(boxes)
-    is_cell = np.logical_and(whole > BORDER, whole < 1 - BORDER).all(axis=1)[:, None]
+    is_cell = np.asarray(np.all((whole > BORDER) & (whole < 1 - BORDER), axis=1, keepdims=True))
     logits: np.ndarray = np.where(is_cell, np.log(whole / (1 - whole)), OUTSIDE)
     return logits.astype(np.float32), is_cell.astype(np.float32)
