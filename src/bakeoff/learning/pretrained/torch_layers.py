@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from bakeoff.learning.pretrained.stored import Layers, Stored
+from bakeoff.learning.pretrained.transformers_names import published_names
 
 Tensors = Mapping[str, tuple[tuple[int, ...], Callable[[], np.ndarray]]]  # shape and reader
 OF_NORMS = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
@@ -16,7 +17,8 @@ TOGETHER, PARTS = "in_proj_", ("q_proj", "k_proj", "v_proj")  # torch has the th
 
 
 def layers_of_tensors(tensors: Tensors) -> Layers:
-    layers: dict[str, dict[str, Stored]] = {}
+    named, layers = published_names(tensors), dict[str, dict[str, Stored]]()
+    tensors = {named[name]: tensor for name, tensor in tensors.items()}
     for name, (shape, read) in tensors.items():
         layer, _, variable = name.rpartition(".")
         is_norm = f"{layer}.running_mean" in tensors or (
