@@ -3,8 +3,8 @@
     BAKEOFF_TORCH=folder/of/an/environment BAKEOFF_D_FINE=clone BAKEOFF_DEIM=clone \
         pytest -m slow tests/proofs/official/test_sets.py -rP
 
-The environment has torch 2, SciPy and safetensors; the clones are of github.com/Peterande/D-FINE and of
-github.com/Intellindust-AI-Lab/DEIMv2. All stay outside of this project.
+The environment has torch 2, SciPy, safetensors and transformers 5.24; the clones are of
+github.com/Peterande/D-FINE and github.com/Intellindust-AI-Lab/DEIMv2. All stay outside of this project.
 """
 
 import json
@@ -84,11 +84,15 @@ def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         pytest.skip(f"needs BAKEOFF_TORCH and {clone}")
     torch, checkout = map(str, places)
     folder = tmp_path_factory.mktemp("there")
-    command = [str(Path(torch) / "bin/python"), str(HERE / "set_there.py"), checkout, str(folder)]
+    return model, folder, run_there(torch, folder, "set_there.py", checkout, folder, json.dumps(settings_there(model)))
+
+
+def run_there(torch: str, folder: Path, script: str, *arguments: object) -> Any:
+    command = [str(Path(torch) / "bin/python"), str(HERE / script), *map(str, arguments)]
     variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run([*command, json.dumps(settings_there(model))], capture_output=True, text=True, env=variables)
+    done = subprocess.run(command, capture_output=True, text=True, env=variables)
     assert done.returncode == 0, done.stderr[-4000:]
-    return model, folder, np.load(folder / "numbers.npz")
+    return np.load(folder / "numbers.npz")
 
 
 def read(model: SetDetector, path: Path) -> Any:
@@ -157,3 +161,24 @@ def test_training_goes_on_from_its_weights_as_there(there: tuple[SetDetector, Pa
         losses.append(float(loss))
     print([f"{here:.4f} {other:.4f}" for here, other in zip(losses, numbers["later"], strict=True)])
     assert apart(losses, numbers["later"]) < 1e-2
+
+
+@pytest.mark.skipif(not os.environ.get("BAKEOFF_TORCH"), reason="needs BAKEOFF_TORCH")
+def test_weights_of_transformers_give_its_answers(tmp_path: Path) -> None:
+    """Its loss is another one than the published: boxes learn from each layer's own pairs, and are cut to the image."""
+    torch = os.environ["BAKEOFF_TORCH"]
+    numbers = run_there(torch, tmp_path, "transformers_there.py", tmp_path, SIDE, QUERIES, CLASSES)
+    answers = read(N, tmp_path / "model.safetensors")(numbers["pixels"], training=False)
+    ours = np.concatenate([answers["boxes"], answers["classes"]], axis=2)
+    theirs = np.concatenate([numbers["boxes"], numbers["logits"]], axis=2)
+    swapped = 0
+    for here, there in zip(ours, theirs, strict=True):  # queries whose first scores are equal but for rounding swap
+        order = np.abs(here[:, None] - there).max(axis=2).argmin(axis=0)
+        assert sorted(order) == list(range(QUERIES))
+        swapped += int((order != np.arange(QUERIES)).sum())
+        here[:] = here[order]
+    far = {"boxes": apart(ours[..., :4], theirs[..., :4]), "logits": apart(ours[..., 4:], theirs[..., 4:])}
+    print(
+        f"{swapped} of {ours.shape[0] * QUERIES} queries swapped", {name: f"{value:.1e}" for name, value in far.items()}
+    )
+    assert max(far.values()) < 1e-4
