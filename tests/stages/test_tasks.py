@@ -44,6 +44,13 @@ VARIANTS = {
         "model": "model: {use: point_nano_128, input_size: 64, width: 0.0625}",
         "export": "export: {use: onnx, layout: yolov8, formats: [saved_model, float32], latency_calls: 1}",
     },
+    "sets": TWO_FILES  # detection, too
+    | {
+        "model": "model: {use: set_detector_atto, input_size: 64, width: 0.25, channels: 32, queries: 20, layers: 2}",
+        "optimizer": "optimizer: {use: adam, clip_norm: 0.1}",
+        "lr": "lr: constant",
+        "train": "train: {use: smoke, ema_decay: 0.9}",
+    },
     "classification": TWO_FILES
     | {
         "data": "data: {use: digits_single, train_examples: 12, validation_examples: 6, side: 24}",
@@ -55,13 +62,14 @@ VARIANTS = {
         "model": "model: {use: clip_small, input_size: 32, frames: 4, width: 0.25}",
     },
 }
-HEADLINES = {"detection": "mAP_50", "points": "mAP_50", "classification": "accuracy", "video": "accuracy"}
+OF_BOXES = ("points", "sets")
+HEADLINES = dict.fromkeys(("detection", *OF_BOXES), "mAP_50") | {"classification": "accuracy", "video": "accuracy"}
 PLOTS = {
     "detection": {"precision_recall.tsv", "precision_recall_by_class", "threshold.tsv", "errors.tsv", "confusion.tsv"},
     "classification": {"confusion.tsv", "calibration.tsv"},
     "video": {"confusion.tsv", "calibration.tsv"},
 }
-PLOTS["points"] = PLOTS["detection"]
+PLOTS |= dict.fromkeys(OF_BOXES, PLOTS["detection"])
 REST = (
     "memory: medium",
     "evaluate: {use: standard, pictures: 3}",
@@ -110,7 +118,7 @@ def render(task: str, seed: int = 0) -> None:
 
 
 @pytest.mark.parametrize(
-    "task", [*sorted(VARIANTS.keys() - {"points"}), pytest.param("points", marks=pytest.mark.slow)]
+    "task", [*sorted(VARIANTS.keys() - {*OF_BOXES}), *(pytest.param(task, marks=pytest.mark.slow) for task in OF_BOXES)]
 )
 def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     task: str, enter_trained: Enter, monkeypatch: pytest.MonkeyPatch
@@ -119,7 +127,7 @@ def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     run = load(RUN)
     assert list(measured["memory_peaks"]) == [BUILT, STEPPED, LOOKED, SHOWN]
     returned = evaluate(run, RECORDS, folder / "trained", folder / "judged")
-    assert run.derived.task == ("detection" if task == "points" else task)
+    assert run.derived.task == ("detection" if task in OF_BOXES else task)
     assert state == read_state(folder / "trained")
     assert state.as_text() == (folder / "trained/state.json").read_text(encoding="utf-8")
     metrics = json.loads((folder / "judged/metrics.json").read_text(encoding="utf-8"))
