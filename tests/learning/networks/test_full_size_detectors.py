@@ -61,6 +61,9 @@ BATCH = 2
         ("ssd_resnet50_fpn_640", 32_916_218, 51_150),
         ("point_nano", 1_399_946, 8400),
         ("point_small", 5_553_274, 8400),
+        ("set_detector_atto", 517_631, 100),
+        ("set_detector_n", 3_805_395, 300),
+        ("set_detector_s", 10_362_859, 300),
     ],
 )
 def test_full_size_detector_makes_a_step(
