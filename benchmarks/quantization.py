@@ -41,7 +41,7 @@ def params(seed: int, arguments: argparse.Namespace, kind: str | None = None) ->
         "experiment": "demo" if is_demo else "photographs",
         "seed": seed,
         "data": {"use": "digits"} if is_demo else own,
-        "model": {"use": arguments.model},
+        "model": {"use": arguments.model, **({"input_size": arguments.side} if arguments.side else {})},
         "lr": {"use": "cosine", "peak": arguments.peak / (10 if kind else 1), "warmup_steps": 0},
         "train": {
             "use": "demo", "steps": None, "epochs": None, "validate_every_steps": 0, "samples": 0,
@@ -208,6 +208,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", help=f"a folder of Pascal VOC, or {DIGITS}")
     parser.add_argument("--model", default="ssd_small")
+    parser.add_argument("--side", type=int, help="pixels of the network's input, if not its own")
     parser.add_argument("--steps", type=int, default=1400)
     parser.add_argument("--more", type=int, default=300, help="steps that go on from there")
     parser.add_argument("--peak", type=float, default=0.004, help="the highest rate; a tenth of it when going on")

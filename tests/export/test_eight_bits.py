@@ -26,7 +26,7 @@ from bakeoff.learning.tasks.task import make_task
 from support.eight_bits import FAMILIES, active, families, pictures
 
 CLASSES = ("ant", "bee", "cat")
-DEEP = ("ssd_multibox", "mobilenet_v2", "mobilenet_v3")
+DEEP = ("ssd_multibox", "yolox", "mobilenet_v2", "mobilenet_v3")
 SETTINGS = Export(formats=("int8", "float32", "onnx", "saved_model"))
 
 

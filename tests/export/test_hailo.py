@@ -21,16 +21,18 @@ from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.foundation.errors import DataError, OutOfRange
 from bakeoff.inference.device.device_check import check_file
 from bakeoff.learning.input.view import View
-from support import point_files
+from support import point_files, tiny_detectors
 from support.doc_blocks import blocks_of
+from support.drawn import draw
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 from support.messages import missing_in
 
-POINTS = "points"
+POINTS, YOLOX = "points", "yolox"
 
 
 def write_model(folder: Path, kind: str = POINTS) -> tuple[Any, Any]:
-    network, task = point_files.drawn_network() if kind == POINTS else opinionated("detection")
+    makers = {POINTS: point_files.drawn_network, YOLOX: lambda: draw(tiny_detectors.YOLOX)}
+    network, task = makers[kind]() if kind in makers else opinionated("detection")
     data = onnx_bytes(network, task, View.of(task.model), ModelMetadata("t"), CLASSES, "heads")
     (folder / "model.onnx").write_bytes(data)
     return network, task
@@ -104,6 +106,35 @@ def test_hailorts_decoder_with_the_plans_numbers_finds_what_the_network_finds(tm
     boxes, scores = decode_as_hailort(settings, dict(zip(names, (value[0] for value in model.call()), strict=True)))
     outputs = network(image[None], training=False)
     np.testing.assert_allclose(boxes, task.head.boxes(outputs)[0], atol=2e-4)
+    np.testing.assert_allclose(scores, task.head.scores(outputs)[0], atol=2e-4)
+
+
+def test_hailorts_other_decoder_finds_what_yolox_finds(tmp_path: Path) -> None:
+    """By the words of its yolox_post_process.cpp: place by place."""
+    network, task = write_model(tmp_path, YOLOX)
+    plan = json.loads((write(tmp_path, pictures(64)) / "plan.json").read_text(encoding="utf-8"))
+    settings, (image,), model = plan["nms"], pictures(1), OnnxModel(tmp_path / "model.onnx")
+    assert plan["meta_arch"] == "yolox" and "regression_length" not in settings
+    model.put(image)
+    maps = dict(zip(model._names, (value[0] for value in model.call()), strict=True))
+    boxes, scores = [], []
+    for decoder in settings["bbox_decoders"]:
+        answers, logits, there = (maps[decoder[f"{name}_layer"]] for name in ("reg", "cls", "objectness"))
+        _, height, width = logits.shape
+        assert (decoder["stride"], *there.shape) == (settings["image_dims"][0] / height, 1, height, width)
+        for row in range(height):
+            for column in range(width):
+                right, down, wider, higher = answers[:, row, column]
+                x, y, w, h = (
+                    (right + column) / width,
+                    (down + row) / height,
+                    np.exp(wider) / width,
+                    np.exp(higher) / height,
+                )
+                boxes.append([y - h / 2, x - w / 2, y + h / 2, x + w / 2])
+                scores.append(1 / (1 + np.exp(-logits[:, row, column])) / (1 + np.exp(-there[0, row, column])))
+    outputs = network(image[None], training=False)
+    np.testing.assert_allclose(boxes, task.head.boxes(outputs)[0], atol=2e-4, rtol=2e-4)
     np.testing.assert_allclose(scores, task.head.scores(outputs)[0], atol=2e-4)
 
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 import onnx
 import pytest
@@ -15,30 +14,12 @@ from bakeoff.export.onnx_run import OnnxModel
 from bakeoff.export.tflite_metadata import ModelMetadata
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.input.view import View
-from bakeoff.learning.tasks.detection import Detection
-from bakeoff.learning.tasks.task import make_task
 from support import point_files
+from support.drawn import draw
 from support.lite_files import CLASSES, examples, opinionated
-from support.tiny_detectors import LITE, MULTIBOX
+from support.tiny_detectors import LITE, MULTIBOX, YOLOX
 
 NEAR = 2e-4  # of scores, and of boxes in shares of the image, between TensorFlow and ONNX Runtime
-
-
-def draw(model: Any) -> tuple[keras.Model, Detection]:
-    """Return a network whose answers differ from place to place and class to class."""
-    keras.utils.set_random_seed(1)
-    network, random = model.build(len(CLASSES)), np.random.default_rng(0)
-    for weight in network.weights:
-        name = weight.path.rpartition("/")[2]
-        if name in ("beta", "bias"):
-            weight.assign(random.normal(0, 0.5, weight.shape))
-        elif name == "gamma":
-            weight.assign(random.uniform(1, 3, weight.shape))
-        elif "head" in weight.path and name == "kernel":
-            weight.assign(random.normal(0, 0.05, weight.shape))
-    task = make_task(model, CLASSES)
-    assert isinstance(task, Detection)
-    return network, task
 
 
 CASES = {
@@ -48,6 +29,7 @@ CASES = {
         *draw(MULTIBOX),
         np.random.default_rng(2).uniform(0, 255, (2, MULTIBOX.input_size, MULTIBOX.input_size, 3)),
     ),
+    "yolox": lambda: (*draw(YOLOX), point_files.images(3)),
     "fpn": lambda: (*draw(LITE), np.random.default_rng(2).uniform(0, 255, (2, 64, 64, 3))),
 }
 

@@ -14,6 +14,7 @@ from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.ssd import Ssd
+from bakeoff.learning.networks.yolox import Yolox
 from support.tiny_detectors import LITE, MULTIBOX
 
 FAMILIES: dict[str, Any] = {
@@ -21,6 +22,7 @@ FAMILIES: dict[str, Any] = {
     "ssd_fpn": LITE,
     "ssd_multibox": MULTIBOX,
     "point_detector": PointDetector(input_size=64, width=0.125),
+    "yolox": Yolox(input_size=64, width=0.125, depth=0.1),
     "cnn": Cnn(input_size=24, width=0.25),
     "mobilenet_v2": MobileNetV2(input_size=64, width=0.35),
     "mobilenet_v3": MobileNetV3(input_size=64, width=0.35),

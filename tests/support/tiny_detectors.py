@@ -6,6 +6,7 @@ from bakeoff.learning.networks.anchors import MultiboxAnchors, PyramidAnchors
 from bakeoff.learning.networks.detector_settings import Backbone, Convolutions, DetectionLoss, HardExamples, Suppression
 from bakeoff.learning.networks.ssd_fpn import Pyramid, SharedBoxPredictor, SsdFpn
 from bakeoff.learning.networks.ssd_multibox import BoxPredictor, SsdMultibox
+from bakeoff.learning.networks.yolox import Yolox
 
 QUICK = Convolutions(initializer="truncated_normal", initial_deviation=0.1, l2_weight=0.0, batch_norm_momentum=0.9)
 SURE = Suppression(min_score=0.3)
@@ -37,6 +38,7 @@ MULTIBOX = SsdMultibox(
     anchors=MultiboxAnchors(min_scale=0.25, max_scale=0.6, aspect_ratios=(1.0,)),
     suppression=SURE,
 )
+YOLOX = Yolox(input_size=64, width=0.125, depth=0.1, activation="relu", suppression=SURE)
 MULTIBOX_BY_SOFTMAX = replace(
     MULTIBOX,
     backbone=Backbone(name="mobilenet_v1", depth_multiplier=0.25, min_depth=8),

@@ -28,7 +28,7 @@ FOLDER, POSTPROCESS, SCRIPT = "hailo", "postprocess.json", "compile.py"
 LEAST = 64  # images; a bound of our own, for fewer say little of the range of a value
 ADVISED = 1024  # images, by docs/OPTIMIZATION.rst of Hailo's Model Zoo
 REMEDY = "add pictures, or choose another export.device"
-META_ARCH = "yolov8"  # of HailoRT's decoders the one for sides as distributions
+META_ARCHS = {False: "yolov8", True: "yolox"}  # HailoRT's decoders of sides as distributions, and of YOLOX
 
 
 def find_obstacle(split: Split, classes: Sequence[str]) -> str:
@@ -58,8 +58,8 @@ def write_hailo(chip: DeviceName, export: Path, labels: tuple[str, ...], represe
     suppression = _suppress(heads, rule, labels, shapes, shape[-1])
     plan = {
         "chip": chip, "onnx": path.name, "input": {"name": given, "shape": shape}, "mean": MEAN,
-        "deviation": DEVIATION, "end_nodes": heads.names, "meta_arch": META_ARCH if suppression else None,
-        "nms": suppression,
+        "deviation": DEVIATION, "end_nodes": heads.names, "nms": suppression,
+        "meta_arch": META_ARCHS[heads.x_first] if suppression else None,
     }  # fmt: skip
     known = {"labels": list(labels), "suppression": rule, "view": json.loads(metadata["view"])} | heads.as_tree()
     for name, tree in ((hailo_compile.PLAN, plan), (POSTPROCESS, known)):
@@ -103,15 +103,17 @@ def _suppress(
     heads: Heads, rule: Mapping[str, Any], labels: tuple[str, ...], shapes: Mapping[str, list[int]], side: int
 ) -> dict[str, Any] | None:
     """Return the settings of HailoRT's own decoder and suppression; None for anchors, which it decodes otherwise."""
-    if any(level.sizes for level in heads.levels):
+    is_yolox = heads.x_first
+    if not is_yolox and any(level.sizes for level in heads.levels):
         return None
     decoders = [
         {"name": f"decoder_{number}", "stride": int(level.stride), "reg_layer": level.boxes, "cls_layer": level.classes}
+        | ({"objectness_layer": level.objects} if is_yolox else {})
         for number, level in enumerate(heads.levels)
     ]
-    return {
+    lengths = {} if is_yolox else {"regression_length": shapes[heads.levels[0].boxes][1] // 4}
+    return lengths | {
         "nms_scores_th": rule["min_score"], "nms_iou_th": rule["max_overlap"], "image_dims": [side, side],
         "max_proposals_per_class": rule["max_detections_per_class"] or rule["max_detections"],
-        "classes": len(labels), "regression_length": shapes[heads.levels[0].boxes][1] // 4,
-        "background_removal": False, "bbox_decoders": decoders,
+        "classes": len(labels), "background_removal": False, "bbox_decoders": decoders,
     }  # fmt: skip

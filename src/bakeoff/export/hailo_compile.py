@@ -28,9 +28,9 @@ def write_script(plan: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any]
     if settings := plan["nms"]:
         decoders = []
         for row in settings["bbox_decoders"]:
-            boxes, classes = (find_layer(layers, row[key]) for key in ("reg_layer", "cls_layer"))
-            decoders.append({**row, "reg_layer": boxes, "cls_layer": classes})
-            lines.append(f"change_output_activation({classes}, sigmoid)")
+            found = {key: find_layer(layers, row[key]) for key in row if key.endswith("_layer")}
+            decoders.append(row | found)
+            lines += [f"change_output_activation({found[key]}, sigmoid)" for key in found if key != "reg_layer"]
         nms.write_text(json.dumps({**settings, "bbox_decoders": decoders}, indent=1) + "\n", encoding="utf-8")
         lines.append(f'nms_postprocess("{nms}", meta_arch={plan["meta_arch"]}, engine=cpu)')
     lines.append(f"model_optimization_config(calibration, batch_size=8, calibset_size={count})")

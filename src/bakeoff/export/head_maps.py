@@ -4,12 +4,13 @@ A file of the layout `heads` ends at the last convolutions of its network. For e
 (1, c, h, w) and `classes_0` (1, c, h, w), both as the convolution gives them. What is behind them is in its metadata,
 and in postprocess.json of a device's files:
 
-{"scores": "sigmoid", "has_background": false, "box_scales": [], "levels": [{"boxes": "boxes_0", "classes": "classes_0",
- "stride": 8, "rows": [0.0125, ...], "columns": [0.0125, ...], "sizes": []}, ...]}
+{"scores": "sigmoid", "has_background": false, "x_first": false, "box_scales": [], "levels": [{"boxes": "boxes_0",
+ "classes": "classes_0", "objects": "", "stride": 8, "rows": [0.0125, ...], "columns": [..], "sizes": []}, ...]}
 
 Without `sizes`, a point answers how far the sides of its box are away in strides: left, up, right and down, each as a
 distribution over 0, 1, 2 and so on. With them, each (height, width) is an anchor at each place, and a box is a code of
-it: y, x, height and width, divided by `box_scales`.
+it: y, x, height and width, divided by `box_scales`; if `x_first`, x, y, width and height. Where a level has a map
+`objects` (1, 1, h, w), its score is whether there is an object at all, and those of the classes are times it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ class HeadLevel:
     rows: tuple[float, ...]  # places of the middles, as shares of the input
     columns: tuple[float, ...]
     sizes: tuple[tuple[float, float], ...] = ()  # height and width of each anchor; nothing: there are none
+    objects: str = ""  # the name of a map; nothing: there is none
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,12 @@ class Heads:
     has_background: bool  # the first class of each anchor
     box_scales: tuple[float, ...]
     levels: tuple[HeadLevel, ...]
+    x_first: bool = False
 
     @property
     def names(self) -> list[str]:
         """Return the outputs' names in order."""
-        return [name for level in self.levels for name in (level.boxes, level.classes)]
+        return [name for level in self.levels for name in (level.boxes, level.objects, level.classes) if name]
 
     def as_tree(self) -> dict[str, Any]:
         return asdict(self)
@@ -54,17 +57,19 @@ class Heads:
             HeadLevel(
                 str(level["boxes"]), str(level["classes"]), float(level["stride"]), _numbers(level["rows"]),
                 _numbers(level["columns"]), tuple((float(height), float(width)) for height, width in level["sizes"]),
+                str(level.get("objects", "")),
             )
             for level in tree["levels"]
         )  # fmt: skip
         if not levels or tree["scores"] not in ("sigmoid", "softmax"):
             raise ValueError("it must have levels, and scores of sigmoid or softmax")
-        return cls(tree["scores"], bool(tree["has_background"]), _numbers(tree["box_scales"]), levels)
+        is_turned = bool(tree.get("x_first", False))
+        return cls(tree["scores"], bool(tree["has_background"]), _numbers(tree["box_scales"]), levels, is_turned)
 
     def candidates(self, maps: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return boxes (a, 4), ymin xmin ymax xmax in shares of the input, and scores (a, k), from maps (c, h, w)."""
         boxes = [self._boxes_of(level, maps[level.boxes]) for level in self.levels]
-        scores = [self._scores_of(level, maps[level.classes]) for level in self.levels]
+        scores = [self._scores_of(level, maps) for level in self.levels]
         return np.concatenate(boxes), np.concatenate(scores)
 
     def _boxes_of(self, level: HeadLevel, answers: np.ndarray) -> np.ndarray:
@@ -72,14 +77,17 @@ class Heads:
         if not level.sizes:
             return _from_distances(level, answers, y, x)
         codes = _by_anchor(answers, len(level.sizes)) / _array(self.box_scales)
+        codes = codes[..., [1, 0, 3, 2]] if self.x_first else codes
         sizes = _array(level.sizes)  # (anchors, 2)
         middle = codes[..., :2] * sizes + np.stack([y, x], axis=-1)[:, :, None]
         half = np.exp(np.minimum(codes[..., 2:], MOST_LOGARITHM)) * sizes / 2
         return np.concatenate([middle - half, middle + half], axis=-1).reshape(-1, 4)
 
-    def _scores_of(self, level: HeadLevel, answers: np.ndarray) -> np.ndarray:
-        logits = _by_anchor(answers, max(len(level.sizes), 1))
-        scores = _softmax(logits) if self.scores == "softmax" else 1 / (1 + np.exp(-logits))
+    def _scores_of(self, level: HeadLevel, maps: Mapping[str, np.ndarray]) -> np.ndarray:
+        logits = _by_anchor(maps[level.classes], max(len(level.sizes), 1))
+        scores = _softmax(logits) if self.scores == "softmax" else _sigmoid(logits)
+        if level.objects:
+            scores = scores * _sigmoid(_by_anchor(maps[level.objects], 1))
         return scores[..., int(self.has_background) :].reshape(-1, scores.shape[-1] - self.has_background)
 
 
@@ -95,6 +103,10 @@ def _by_anchor(answers: np.ndarray, anchors: int) -> np.ndarray:
     """Return (h, w, anchors, numbers of each)."""
     _, height, width = answers.shape
     return answers.transpose(1, 2, 0).reshape(height, width, anchors, -1)
+
+
+def _sigmoid(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-values))
 
 
 def _softmax(values: np.ndarray, axis: int = -1) -> np.ndarray:

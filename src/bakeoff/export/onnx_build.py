@@ -106,7 +106,7 @@ def onnx_bytes(
 def _points_of(network: keras.Model, task: Task, layout: Layout, heads: Heads | None) -> Answer | None:
     """Return what answers in a layout of other programs, by the names of its outputs; None in our own."""
     if heads:
-        return head_answer(network, heads.names)
+        return head_answer(network, heads)
     if isinstance(task, Detection) and layout != OWN_LAYOUT:
         return answer_in(layout, network, task.head, in_pixels=True)
     return None

@@ -19,11 +19,11 @@ from bakeoff.export.tflite_metadata import DEVIATION, MEAN
 from bakeoff.export.tflite_worker import POST_PROCESS
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.detector_settings import Detector
+from bakeoff.learning.networks.layers import FIRST_LAYER
 from bakeoff.learning.tasks.classification import Classification, SeveralLabels
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task
 
-FIRST_LAYER = "to_unit_range"
 DETECTIONS = ("boxes", "classes", "scores", "count")
 LEAST_SCORE = 1e-9  # the operation gives what scores as much as the threshold, and an empty column scores 0
 

@@ -107,13 +107,14 @@ def maps_of(rows: keras.KerasTensor) -> list[keras.KerasTensor]:
 
     In a graph in eight bits each step is rounded again.
     """
-    return [reshaped for joined in _inputs_of(rows) for reshaped in _inputs_of(joined)]
+    return [reshaped for joined in inputs_of(rows) for reshaped in inputs_of(joined)]
 
 
-def _inputs_of(tensor: keras.KerasTensor) -> list[keras.KerasTensor]:
+def inputs_of(tensor: keras.KerasTensor) -> list[keras.KerasTensor]:
+    """Return what the layer was given that made it, before that was rounded."""
     operation, node, _ = tensor._keras_history
     inputs: list[keras.KerasTensor] = operation._inbound_nodes[node].input_tensors
-    return _inputs_of(inputs[0]) if isinstance(operation, FakeQuantize) else inputs
+    return inputs_of(inputs[0]) if isinstance(operation, FakeQuantize) else inputs
 
 
 def point_module(layout: Layout, network: keras.Model, head: Head) -> tuple[tf.Module, tuple[str, ...]]:

@@ -122,7 +122,7 @@ def test_there_is_a_logit_for_every_class(name: str) -> None:
 def test_outputs_have_a_row_for_every_candidate(name: str) -> None:
     settings = DETECTORS[name]
     candidates, sides = len(settings.head().anchors), 4 * getattr(settings, "bins", 1)
-    numbers = NUMBER + getattr(settings.loss, "has_background", isinstance(settings, Yolox))
+    numbers = NUMBER + getattr(settings.loss, "has_background", getattr(settings, "has_object", False))
     shapes = {head: tuple(output.shape) for head, output in built(name).output.items()}
     assert shapes == {"boxes": (None, candidates, sides), "classes": (None, candidates, numbers)}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from bakeoff.foundation.errors import require, require_at_most, require_between
-from bakeoff.learning.networks.network import Network, Sampling, require_width
+from bakeoff.learning.networks.network import MOST_PIXELS, Network, Sampling, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -220,6 +220,32 @@ class BackboneDetector(AnchorDetector):
         from bakeoff.learning.networks.backbones import keras_backbone
 
         return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")
+
+
+class GridDetector:
+    """What detectors share that have a point in each cell of three grids, beside the fields that each has."""
+
+    task: ClassVar[str] = "detection"
+    frames: ClassVar[int] = 1
+    central_crop: ClassVar[float] = 1.0
+    sampling: ClassVar[Sampling] = Sampling()
+    strides: ClassVar[tuple[int, ...]] = (8, 16, 32)
+    smallest_input: ClassVar[int] = 32
+    input_size: int
+    width: float
+    batch_norm_momentum: float
+
+    def require_grid(self) -> None:
+        coarsest = max(self.strides)
+        fits = self.input_size >= coarsest and self.input_size % coarsest == 0
+        require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
+        require_at_most(self, input_size=MOST_PIXELS)
+        require_width("width", self.width)
+        momentum = self.batch_norm_momentum
+        require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
+
+    def points(self) -> "tuple[np.ndarray, np.ndarray]":
+        return grid_points(self.input_size, self.strides)
 
 
 def grid_points(size: int, strides: Iterable[int]) -> "tuple[np.ndarray, np.ndarray]":

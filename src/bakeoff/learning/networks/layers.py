@@ -9,6 +9,8 @@ from bakeoff.learning.networks.norms import BatchNorm, BatchNormalization
 
 Tensor: TypeAlias = keras.KerasTensor
 Sides: TypeAlias = int | tuple[int, int, int]  # one for both sides of an image, or time, height and width
+FIRST_LAYER, PIXELS_LAYER = "to_unit_range", "to_pixels"
+HALF_RANGE = 127.5
 ACTIVATIONS = {"relu6": 6.0, "relu": None}  # where ReLU ends
 
 
@@ -19,7 +21,12 @@ def channels(number: int, width: float) -> int:
 
 def to_unit_range(x: Tensor) -> Tensor:
     """Scale 0..255 to -1..1 inside the network, so that nobody who runs it has to know."""
-    return keras.layers.Rescaling(1 / 127.5, offset=-1.0, name="to_unit_range")(x)
+    return keras.layers.Rescaling(1 / HALF_RANGE, offset=-1.0, name=FIRST_LAYER)(x)
+
+
+def to_pixels(x: Tensor) -> Tensor:
+    """Scale -1..1 back, for weights that were trained on pixels."""
+    return keras.layers.Rescaling(HALF_RANGE, offset=HALF_RANGE, name=PIXELS_LAYER)(x)
 
 
 def convolve(x: Tensor, filters: int, *, name: str, momentum: float, kernel: Sides = 3, strides: Sides = 1) -> Tensor:

@@ -6,14 +6,13 @@ Layers have the names of the published implementation (Megvii, Apache-2.0), so t
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bakeoff.foundation.errors import require, require_at_most, require_between
-from bakeoff.learning.networks.detector_settings import Suppression, grid_points
-from bakeoff.learning.networks.network import MOST_PIXELS, Fit, Parts, Sampling, require_width
+from bakeoff.foundation.errors import require_between
+from bakeoff.learning.networks.detector_settings import GridDetector, Suppression
+from bakeoff.learning.networks.network import Fit, Parts
 from bakeoff.learning.networks.tiles import Tiles
 
 if TYPE_CHECKING:
     import keras
-    import numpy as np
 
     from bakeoff.learning.networks.heads.head import Head
 
@@ -52,15 +51,9 @@ class YoloxLoss:
 
 
 @dataclass(frozen=True)
-class Yolox:
-    task: ClassVar[str] = "detection"
-    frames: ClassVar[int] = 1
-    central_crop: ClassVar[float] = 1.0
-    sampling: ClassVar[Sampling] = Sampling()
-    strides: ClassVar[tuple[int, ...]] = (8, 16, 32)
-    smallest_input: ClassVar[int] = 32
+class Yolox(GridDetector):
     layouts: ClassVar[tuple[str, ...]] = ("detections", "yolov8")
-    answers_in_maps: ClassVar[bool] = False  # each class has two answers, its own and that of an object
+    has_object: ClassVar[bool] = True  # the first number of a point's classes is whether there is an object at all
     parts: ClassVar[Parts] = {
         "backbone": ("backbone.backbone.*",),
         "neck": tuple(f"backbone.{name}*" for name in NECK),
@@ -81,17 +74,8 @@ class Yolox:
     fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
-        coarsest = max(self.strides)
-        fits = self.input_size >= coarsest and self.input_size % coarsest == 0
-        require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
-        require_at_most(self, input_size=MOST_PIXELS)
-        require_width("width", self.width)
+        self.require_grid()
         require_between(self, depth=(0.01, 4))
-        momentum = self.batch_norm_momentum
-        require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
-
-    def points(self) -> "tuple[np.ndarray, np.ndarray]":
-        return grid_points(self.input_size, self.strides)
 
     def head(self) -> "Head":
         from bakeoff.learning.networks.heads.yolox_head import YoloxHead

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from bakeoff.learning.networks.layers import Tensor, rows, to_unit_range
+from bakeoff.learning.networks.layers import Tensor, rows, to_pixels, to_unit_range
 from bakeoff.learning.networks.norms import BatchNormalization
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class YoloxLayers:
 def build(detector: "Yolox", num_classes: int) -> keras.Model:
     image = keras.Input((detector.input_size, detector.input_size, 3), name="image")
     layers = YoloxLayers(detector)
-    seen = keras.layers.Rescaling(127.5, offset=127.5, name="to_pixels")(to_unit_range(image))
+    seen = to_pixels(to_unit_range(image))
     answers = [
         _answer(level, number, layers, num_classes)
         for number, level in enumerate(_neck(_backbone(seen, layers), layers))

@@ -39,6 +39,24 @@ class Head(Protocol):
         """Return `boxes` as offsets from `anchors`, times `box_scales`: what `networks.boxes.decode` turns back."""
 
 
+class GridHead:
+    """What the heads of detectors share that have a point in each cell of their grids."""
+
+    box_scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
+
+    def __init__(self, places: np.ndarray, steps: np.ndarray) -> None:
+        """Take the middles of the cells (points, 2), and how large these are (points, 1), in shares of the image."""
+        self.anchors = np.concatenate([places - steps / 2, places + steps / 2], axis=1)
+        self._places, self._steps = tf.constant(places), tf.constant(steps)
+
+    def encode(self, example: Tensors) -> Tensors:
+        """Return boxes and classes, with a row of padding, so that no example is without.
+
+        It depends on the answers which points are to find them.
+        """
+        return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
+
+
 def divisor(count: tf.Tensor | None) -> tf.Tensor | float:
     """Return what this device divides its sum by: `count` is of its own examples; None leaves the batch's sum.
 

@@ -1,18 +1,16 @@
 """The head of `PointDetector`: which points are to find which box, what their answers cost, and which boxes they are.
 
 Assignment and loss are those of TOOD (arXiv:2108.07755), with the distribution focal loss of GFL (arXiv:2006.04388).
-Targets are the boxes of the example, for it depends on the answers which points are to find them.
 """
 
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import area, centres_and_sizes
-from bakeoff.learning.networks.heads.head import Tensors, divisor
+from bakeoff.learning.networks.heads.head import GridHead, Tensors, divisor
 
 if TYPE_CHECKING:
     from bakeoff.learning.networks.point_detector import PointDetector
@@ -36,20 +34,13 @@ class Assigned(NamedTuple):
     scores: tf.Tensor  # the target score of the class; 0 for the background
 
 
-class PointHead:
-    box_scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
-
+class PointHead(GridHead):
     def __init__(self, model: "PointDetector") -> None:
-        self._model = model
         places, steps = model.points()
-        self.anchors = np.concatenate([places - steps / 2, places + steps / 2], axis=1)  # a cell around each point
-        self._places, self._steps = tf.constant(places), tf.constant(steps)
+        super().__init__(places, steps)
+        self._model = model
         self._finest = float(steps.min())
         self._bins = tf.range(model.bins, dtype=tf.float32)
-
-    def encode(self, example: Tensors) -> Tensors:
-        """Return boxes and classes, with a row of padding, so that no example is without."""
-        return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
         rule, predicted = self._model.loss, self.boxes(outputs)

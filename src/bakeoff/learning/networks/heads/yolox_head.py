@@ -5,11 +5,10 @@ Targets are the boxes of the example, for it depends on the answers which points
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import centres_and_sizes
-from bakeoff.learning.networks.heads.head import Tensors, divisor
+from bakeoff.learning.networks.heads.head import GridHead, Tensors, divisor
 from bakeoff.learning.networks.heads.point_head import overlaps
 
 if TYPE_CHECKING:
@@ -30,18 +29,10 @@ class YoloxTargets(NamedTuple):
     overlaps: tf.Tensor  # of the answered box with that one; 0 for the background
 
 
-class YoloxHead:
-    box_scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
-
+class YoloxHead(GridHead):
     def __init__(self, model: "Yolox") -> None:
+        super().__init__(*model.points())
         self._model = model
-        places, steps = model.points()
-        self.anchors = np.concatenate([places - steps / 2, places + steps / 2], axis=1)  # a cell around each point
-        self._places, self._steps = tf.constant(places), tf.constant(steps)
-
-    def encode(self, example: Tensors) -> Tensors:
-        """Return boxes and classes, with a row of padding, so that no example is without."""
-        return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
         rule, predicted = self._model.loss, self.boxes(outputs)

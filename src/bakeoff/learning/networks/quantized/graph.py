@@ -10,12 +10,10 @@ from typing import Any
 
 import keras
 
-from bakeoff.learning.networks.layers import Tensor
+from bakeoff.learning.networks.layers import FIRST_LAYER, HALF_RANGE, PIXELS_LAYER, Tensor
 from bakeoff.learning.networks.quantized.folded import Folded, Kernel
 from bakeoff.learning.networks.quantized.ranges import FakeQuantize
 
-FIRST_LAYER = "to_unit_range"
-DEVIATION = 127.5
 ZERO = 128  # the pixel that is 0.0, for one of them has to be; without eight bits it is between two
 SIGMOID = (0.0, 255 / 256)  # the range of its values in every file
 WEIGHTED = (
@@ -77,8 +75,11 @@ class _Graph:
         layer, [first, *_] = node.operation, node.input_tensors
         x = self._made[id(first)]
         if isinstance(layer, keras.layers.Rescaling) and layer.name == FIRST_LAYER:
-            shown = keras.layers.Rescaling(1 / DEVIATION, offset=-ZERO / DEVIATION, name=FIRST_LAYER)(x)
-            made = self._round(shown, FIRST_LAYER, fixed=(-ZERO / DEVIATION, (255 - ZERO) / DEVIATION))
+            shown = keras.layers.Rescaling(1 / HALF_RANGE, offset=-ZERO / HALF_RANGE, name=FIRST_LAYER)(x)
+            made = self._round(shown, FIRST_LAYER, fixed=(-ZERO / HALF_RANGE, (255 - ZERO) / HALF_RANGE))
+        elif isinstance(layer, keras.layers.Rescaling) and layer.name == PIXELS_LAYER:
+            around_0 = self._round(x * HALF_RANGE, f"{PIXELS_LAYER}.around_0", fixed=(-ZERO, 255 - ZERO))
+            made = self._round(around_0 + float(ZERO), PIXELS_LAYER, fixed=(0.0, 255.0))
         elif isinstance(layer, keras.layers.BatchNormalization) and id(first) in self._before_norm:
             made = self._finish(node, self._weigh(x, self._before_norm[id(first)], layer))
         elif isinstance(layer, WEIGHTED) and _is_linear(layer):
