@@ -137,8 +137,9 @@ def test_forms_in_floats_have_the_learnt_weights_without_rounding(folder: Path) 
         np.testing.assert_allclose(in_eight, tf.nn.softmax(network(image[None])["classes"]), atol=1e-6)
 
 
-def test_points_in_the_layout_of_a_chip_are_whole_and_near_the_networks_own(tmp_path: Path) -> None:
-    network, model = active("point_detector"), FAMILIES["point_detector"]
+@pytest.mark.parametrize("name", ["point_detector", pytest.param("yolox", marks=pytest.mark.slow)])
+def test_points_in_the_layout_of_a_chip_are_whole_and_near_the_networks_own(name: str, tmp_path: Path) -> None:
+    network, model = active(name), FAMILIES[name]
     task = make_task(model, CLASSES)
     settings = Export(formats=("int8",), layout="yolov8_corners")
     list(write_files(

@@ -26,8 +26,7 @@ from bakeoff.export.devices import Layout
 from bakeoff.export.tflite_build import of_unit_range, zero_of
 from bakeoff.export.tflite_metadata import DEVIATION, MEAN
 from bakeoff.foundation.tf_graph import compile_graph
-from bakeoff.learning.networks.heads.head import Head
-from bakeoff.learning.networks.heads.point_head import BELOW_1, Hold, PointHead, as_it_is
+from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Head, Hold, as_it_is
 from bakeoff.learning.networks.quantized.ranges import FakeQuantize
 
 Answer = Callable[[tf.Tensor], dict[str, tf.Tensor]]
@@ -45,10 +44,10 @@ def answer_in(layout: Layout, network: keras.Model, head: Head, *, in_pixels: bo
     hold = _hold_in(network)
 
     def boxes_of(outputs: dict[str, tf.Tensor]) -> tf.Tensor:
-        return head.boxes(outputs, hold) if isinstance(head, PointHead) else head.boxes(outputs)
+        return head.boxes(outputs, hold) if isinstance(head, GridHead) else head.boxes(outputs)
 
     def scores_of(outputs: dict[str, tf.Tensor]) -> tf.Tensor:
-        return hold(head.scores(outputs), 0.0, BELOW_1)
+        return head.scores(outputs, hold) if isinstance(head, GridHead) else head.scores(outputs)
 
     def one_tensor(images: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs, unit = inner(images), side if in_pixels else 1.0

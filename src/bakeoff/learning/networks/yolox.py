@@ -52,7 +52,7 @@ class YoloxLoss:
 
 @dataclass(frozen=True)
 class Yolox(GridDetector):
-    layouts: ClassVar[tuple[str, ...]] = ("detections", "yolov8")
+    layouts: ClassVar[tuple[str, ...]] = ("detections", "yolov8", "yolov8_corners")
     has_object: ClassVar[bool] = True  # the first number of a point's classes is whether there is an object at all
     parts: ClassVar[Parts] = {
         "backbone": ("backbone.backbone.*",),

@@ -3,12 +3,16 @@
 Outputs are {"boxes": (batch, candidates, …), "classes": (batch, candidates, …)}, as the network's graph gives them.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
 
 Tensors = dict[str, tf.Tensor]
+Hold = Callable[[tf.Tensor, float, float], tf.Tensor]  # is told between which bounds numbers are
+BELOW_1 = 255 / 256  # the greatest share or score in eight bits
 
 
 class Head(Protocol):
@@ -39,7 +43,12 @@ class Head(Protocol):
         """Return `boxes` as offsets from `anchors`, times `box_scales`: what `networks.boxes.decode` turns back."""
 
 
-class GridHead:
+def as_it_is(numbers: tf.Tensor, least: float, greatest: float) -> tf.Tensor:
+    """Return the numbers, wherever they are."""
+    return numbers
+
+
+class GridHead(ABC):
     """What the heads of detectors share that have a point in each cell of their grids."""
 
     box_scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
@@ -55,6 +64,13 @@ class GridHead:
         It depends on the answers which points are to find them.
         """
         return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
+
+    @abstractmethod
+    def boxes(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor:
+        """Return what a `Head` does. With a `hold` that rounds, the bounds of boxes are the image's."""
+
+    @abstractmethod
+    def scores(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor: ...
 
 
 def divisor(count: tf.Tensor | None) -> tf.Tensor | float:

@@ -4,26 +4,18 @@ Assignment and loss are those of TOOD (arXiv:2108.07755), with the distribution 
 """
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import area, centres_and_sizes
-from bakeoff.learning.networks.heads.head import GridHead, Tensors, divisor
+from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor
 
 if TYPE_CHECKING:
     from bakeoff.learning.networks.point_detector import PointDetector
 
-Hold = Callable[[tf.Tensor, float, float], tf.Tensor]
-BELOW_1 = 255 / 256  # the greatest share or score in eight bits
 NEVER = -1e9  # the logarithm of how well a point suits a box that it is not in
 LEAST = 1e-9
-
-
-def as_it_is(numbers: tf.Tensor, least: float, greatest: float) -> tf.Tensor:
-    """Return the numbers, wherever they are."""
-    return numbers
 
 
 class Assigned(NamedTuple):
@@ -116,7 +108,6 @@ class PointHead(GridHead):
         return hold(tf.reduce_sum(weighted, axis=-1), 0.0, most)
 
     def boxes(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor:
-        """`hold` is told between which bounds numbers are; those of boxes are the image's."""
         low, high = self._both_ways(outputs, hold)
         low, high = (hold(away * self._steps, 0.0, 1.0) for away in (low, high))
         return hold(tf.concat([hold(self._places - low, 0.0, 1.0), hold(self._places + high, 0.0, 1.0)], -1), 0.0, 1.0)
@@ -126,8 +117,8 @@ class PointHead(GridHead):
         away = self.distances(outputs, hold)
         return away[..., 1::-1], away[..., :1:-1]
 
-    def scores(self, outputs: Tensors) -> tf.Tensor:
-        return tf.sigmoid(outputs["classes"])
+    def scores(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor:
+        return hold(tf.sigmoid(outputs["classes"]), 0.0, BELOW_1)
 
     def codes(self, outputs: Tensors) -> tf.Tensor:
         low, high = self._both_ways(outputs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import centres_and_sizes
-from bakeoff.learning.networks.heads.head import GridHead, Tensors, divisor
+from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor
 from bakeoff.learning.networks.heads.point_head import overlaps
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ NEVER = 1e12
 LEAST = 1e-8
 LEAST_LOGARITHM = -100.0  # in the cross-entropy of a certain answer
 MOST_LOGARITHM = 10.0  # of a box's growth, as in networks/boxes.py
+LEAST_HALF = -8.0  # the logarithm of half a box's side, in shares of the image, that eight bits still tell
 
 
 class YoloxTargets(NamedTuple):
@@ -31,7 +32,9 @@ class YoloxTargets(NamedTuple):
 
 class YoloxHead(GridHead):
     def __init__(self, model: "Yolox") -> None:
-        super().__init__(*model.points())
+        places, steps = model.points()
+        super().__init__(places, steps)
+        self._reach = (model.assignment.radius + 0.5) * float(steps.max())  # of a middle from its point, about
         self._model = model
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
@@ -89,13 +92,17 @@ class YoloxHead(GridHead):
         own = tf.gather(found - other, tf.maximum(classes - 1, 0), axis=2, batch_dims=1)
         return -own - tf.reduce_sum(other, axis=-1, keepdims=True)
 
-    def boxes(self, outputs: Tensors) -> tf.Tensor:
-        codes = self.codes(outputs)
-        middle, half = self._places + codes[..., :2] * self._steps, tf.exp(codes[..., 2:]) * self._steps / 2
-        return tf.concat([middle - half, middle + half], axis=-1)
+    def boxes(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor:
+        """A logarithm is added, not its power multiplied: in eight bits, one scale fits the boxes of all levels."""
+        answers, corners = outputs["boxes"], self._places - self._steps / 2
+        moved = hold(answers[..., 1::-1] * self._steps, -self._reach, self._reach)
+        middle = hold(corners + moved, 0.0, 1.0)
+        grown = hold(answers[..., 3:1:-1] + tf.math.log(self._steps / 2), LEAST_HALF, 0.0)
+        half = hold(tf.exp(tf.minimum(grown, MOST_LOGARITHM)), 0.0, 1.0)
+        return hold(tf.concat([hold(middle - half, 0.0, 1.0), hold(middle + half, 0.0, 1.0)], axis=-1), 0.0, 1.0)
 
-    def scores(self, outputs: Tensors) -> tf.Tensor:
-        return _scores(outputs["classes"])
+    def scores(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor:
+        return _scores(outputs["classes"], hold)
 
     def codes(self, outputs: Tensors) -> tf.Tensor:
         answers = outputs["boxes"]
@@ -103,5 +110,6 @@ class YoloxHead(GridHead):
         return tf.concat([answers[..., 1::-1] - 0.5, grown], axis=-1)
 
 
-def _scores(logits: tf.Tensor) -> tf.Tensor:
-    return tf.sigmoid(logits[..., 1:]) * tf.sigmoid(logits[..., :1])
+def _scores(logits: tf.Tensor, hold: Hold = as_it_is) -> tf.Tensor:
+    both = hold(tf.sigmoid(logits), 0.0, BELOW_1)
+    return hold(both[..., 1:] * both[..., :1], 0.0, BELOW_1)
