@@ -108,6 +108,15 @@ def test_auto_batch_is_not_tried_again(rendered: Rendered, tries: type[Tries]) -
     assert len(tries.asked) > len(asked)
 
 
+def test_auto_batch_is_tried_anew_for_eight_bits_and_counted_once(rendered: Rendered, tries: type[Tries]) -> None:
+    phases = "phases: [{{name: a, epochs: 1{}}}]}}"
+    first = rendered(train="{use: small, epochs: null, batch_size: auto, " + phases.format(""))
+    asked = len(tries.asked)
+    second = rendered(train="{use: small, epochs: null, batch_size: auto, " + phases.format(", quantize: true"))
+    assert len(tries.asked) == 2 * asked and second.train.batch == first.train.batch == 256
+    assert second.derived.memory_parts.activations <= first.derived.memory_parts.activations
+
+
 def test_auto_batch_is_cut_to_the_training_set_and_says_so(rendered: Rendered, tries: type[Tries]) -> None:
     write_records(Path("records"), examples=70)
     run = rendered(train=AUTO_BATCH)

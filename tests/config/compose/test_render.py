@@ -718,6 +718,18 @@ def test_a_layer_that_has_no_form_in_eight_bits_is_named_before_training(render:
         render(lines)
 
 
+def test_a_phase_in_eight_bits_keeps_more_for_the_gradients(render: Render) -> None:
+    def parts(first: str, second: str) -> Any:
+        phases = f"[{{name: a, steps: 2{first}}}, {{name: b, steps: 2{second}}}]"
+        return load(render({"train": f"train: {{use: smoke, steps: null, phases: {phases}}}"})).derived.memory_parts
+
+    plain, eight = parts("", ""), parts("", ", quantize: true")
+    assert eight.activations == pytest.approx(2.2 * plain.activations, rel=1e-6)
+    assert eight.program > plain.program and eight.weights == plain.weights
+    larger = parts(", batch_size: 8", ", quantize: true, batch_size: 2")
+    assert larger.activations == pytest.approx(parts(", batch_size: 8", "").activations, rel=1e-6)
+
+
 def test_a_compiler_that_calibrates_needs_pictures_of_more_than_one_kind(render: Render) -> None:
     with pytest.raises(ConfigError, match=words("export.device: hailo8l …class 0 …")):
         render({"export": "export: hailo8l"})

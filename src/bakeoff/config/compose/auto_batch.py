@@ -140,6 +140,7 @@ def largest_batch(smallest: Run, load: Load, limits: Limits, records: Path, kept
         smallest.model, smallest.derived.num_classes, smallest.derived.multi_label, smallest.memory, smallest.optimizer,
         replace(smallest.train, steps=1, epochs=None, phases=()),
         [phase.trainable for phase in plan_auto_phases(smallest)], sizes, limits,
+        *(["eight bits"] if smallest.train.quantizes else []),
     )  # fmt: skip
     rungs = ladder(split.examples, multiple_of=smallest.train.device_number or 1)
 

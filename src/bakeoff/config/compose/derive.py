@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from bakeoff.config.compose.auto_batch import BatchSizeChoice, NothingFits
 from bakeoff.config.compose.checks import Records, check
-from bakeoff.config.compose.memory_plan import Buffers, Limits, Load, buffers, of_largest_phase
+from bakeoff.config.compose.memory_plan import OUTPUTS_IN_EIGHT_BITS, Buffers, Limits, Load, buffers, of_largest_phase
 from bakeoff.config.compose.network_facts import Facts, stated_limits
 from bakeoff.config.compose.schedule_length import ScheduleLength, SetByWhom
 from bakeoff.config.compose.whole_run import Draft, Run
@@ -148,8 +148,8 @@ def _find_need(
     load = Load(
         pixels=draft.model.frames * draft.model.input_size**2,
         parameters=facts.parameters,
-        variables=len(facts.variables),
-        activation_bytes=facts.activation_bytes,
+        variables=len(facts.variables) * (1 + train.quantizes),
+        activation_bytes=int(facts.activation_bytes * max(map(_outputs_kept, train.phases), default=1)),
         slots=draft.optimizer.slots if draft.optimizer else 0,
         averaged=train.ema_decay > 0,
         accumulates=train.accumulate_batches > 1,
@@ -240,11 +240,19 @@ def _with_schedules(draft: Draft, train: Train, spans: list[Span], examples: int
 
 def _list_phases(train: Train, network: Network, facts: Facts, spans: list[Span]) -> list[tuple[int, float]]:
     """Return of each phase the batch size on a machine, and the share of the outputs that waits for its gradients."""
-    trained = [phase.trainable or train.trainable for phase in train.phases] or [train.trainable]
+    phases = train.phases or (Phase(WHOLE_RUN),)
+    most = max(_outputs_kept(phase) for phase in phases)
     return [
-        (max(1, span.batch_size // train.workers), facts.kept_share(patterns, network))
-        for span, patterns in zip(spans, trained, strict=True)
+        (
+            max(1, span.batch_size // train.workers),
+            facts.kept_share(phase.trainable or train.trainable, network) * (_outputs_kept(phase) / most),
+        )
+        for span, phase in zip(spans, phases, strict=True)
     ]
+
+
+def _outputs_kept(phase: Phase) -> float:
+    return OUTPUTS_IN_EIGHT_BITS if phase.quantize else 1.0
 
 
 def _buffers(

@@ -14,6 +14,7 @@ from bakeoff.learning.input.memory_budget import Memory, Parts
 # As measured on CPUs (benchmarks/memory.py, and of full-size networks `make presets`).
 PROGRAM_BYTES = 600 * 10**6
 GRAPH_BYTES = 10**6  # for each of the network's variables: layers, traced functions, their gradients
+OUTPUTS_IN_EIGHT_BITS = 2.2  # times as much waits for the gradients: a map as it was, and rounded
 COPIES_OF_WEIGHTS = 3  # themselves, gradients, and those that are best so far, kept for writing
 OTHER_COPIES = 3  # the process has: the values as drawn, and kernels in the order that oneDNN wants
 KEPT_OUTPUTS = 0.8  # share of all layers' outputs that waits for the gradients; on an accelerator all are counted

@@ -36,7 +36,8 @@ class Rehearsal:
 
         self._run = run
         self._setup = Setup.of(run, fitting_manifest(records, run.derived), records)
-        self._phase = max(plan_auto_phases(run) or plan_phases(run), key=self._trained_parameters)
+        phases = plan_auto_phases(run) or plan_phases(run)
+        self._phase = max(phases, key=lambda phase: (phase.quantize, self._trained_parameters(phase)))
 
     def _shape(self, batch_size: int) -> Shape:
         """Return it with the least that may wait, as in the estimate that the answer is compared with."""
