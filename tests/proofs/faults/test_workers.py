@@ -15,9 +15,10 @@ pytestmark = [
 ]
 
 
-def test_two_workers_train_as_one_and_go_on_after_any_of_them_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("eight_bits", [False, True])
+def test_two_workers_train_as_one_and_go_on_after_any_of_them_is_killed(eight_bits: bool, tmp_path: Path) -> None:
     assert first_loss(tmp_path, 2) == pytest.approx(first_loss(tmp_path, 1), rel=1e-5)
-    workspace = rendered(tmp_path / "two", 2, steps=60)
+    workspace = rendered(tmp_path / "two", 2, steps=60, eight_bits=eight_bits)
     digest, lines = trained(workspace)
     anew(workspace)
     new_digest, again, ranks = trained_with_kills(workspace, 2, random.Random(3))

@@ -32,9 +32,14 @@ DATA = "data: {use: digits_single, train_examples: 60, validation_examples: 12}"
 REST = "log_every_steps: 1, validate_every_steps: 40, checkpoint_every_steps: 1, ema_decay: 0.9"
 
 
-def rendered(folder: Path, workers: int, steps: int = STEPS, dropout: float = 0.2) -> Workspace:
+def rendered(
+    folder: Path, workers: int, steps: int = STEPS, dropout: float = 0.2, *, eight_bits: bool = False
+) -> Workspace:
+    """With `eight_bits` the second half of the steps is a phase of its own, in these."""
     model = f"model: {{use: cnn_small, width: 0.25, input_size: 32, dropout: {dropout}}}"
-    train = f"train: {{use: demo, batch_size: 4, steps: {steps}, workers: {workers}, {REST}}}"
+    phases = f"{{name: a, steps: {steps // 2}}}, {{name: b, steps: {steps // 2}, quantize: true}}"
+    length = f"steps: null, phases: [{phases}]" if eight_bits else f"steps: {steps}"
+    train = f"train: {{use: demo, batch_size: 4, {length}, workers: {workers}, {REST}}}"
     workspace = tiny_workspace(folder, {"data": DATA, "model": model, "train": train})
     workspace.render()
     return workspace

@@ -8,6 +8,7 @@ github.com/Megvii-BaseDetection/YOLOX. Both stay outside of this project.
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.learning.networks.heads.yolox_head import YoloxHead
-from bakeoff.learning.networks.yolox import Yolox
+from bakeoff.learning.networks.yolox import Yolox, YoloxLoss
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import load_first_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
@@ -93,6 +94,9 @@ def test_its_weights_give_its_answers_its_assignment_and_its_losses(there: tuple
     parts, count = head.losses(outputs, targets)
     assert count.numpy() == (numbers["rows"] >= 0).sum()
     far |= {f"loss of {name}": apart(parts[name].numpy(), numbers[name]) for name in ("boxes", "classes")}
+    if not elsewhere:
+        whole = YoloxHead(replace(model, loss=YoloxLoss(coordinate_weight=1.0))).losses(outputs, targets)[0]
+        far["loss of boxes with coordinates"] = apart(whole["boxes"].numpy(), numbers["with coordinates"])
     print(f"{elsewhere} points elsewhere", {name: f"{value:.1e}" for name, value in far.items()})
     assert max(far.values()) < 1e-4
 

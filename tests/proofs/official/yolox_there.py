@@ -76,6 +76,13 @@ with torch.no_grad():
     found["answers"] = network(images).numpy()  # centre, size, object, classes
     network.head.training = True  # of itself alone: norms keep their statistics
     whole, boxes, objects, classes, *_ = network.head(network.backbone(images), targets, images)
+    seen = len(assigned)
+    network.head.use_l1 = True
+    _, again, _, _, coordinates, *_ = network.head(network.backbone(images), targets, images)
+    network.head.use_l1 = False
+    assert again == boxes
+    del assigned[seen:]
+found["with coordinates"] = float(boxes + coordinates)
 found |= {"whole": float(whole), "boxes": float(boxes), "classes": float(objects + classes)}
 found |= {"rows": np.array([rows for rows, _ in assigned]), "shares": np.array([shares for _, shares in assigned])}
 

@@ -50,8 +50,18 @@ class YoloxHead(GridHead):
         of_classes = tf.reduce_sum(tf.nn.sigmoid_cross_entropy_with_logits(wanted, classes), axis=-1)
         of_objects = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(is_asked, tf.float32), there)
         of_both = rule.object_weight * of_objects + rule.class_weight * tf.where(is_asked, of_classes, 0.0)
-        parts = {"classes": tf.reduce_sum(of_both) / whole, "boxes": rule.box_weight * tf.reduce_sum(missed) / whole}
-        return parts, count
+        of_boxes = rule.box_weight * tf.reduce_sum(missed)
+        if rule.coordinate_weight:
+            away = tf.where(is_asked, self._of_coordinates(outputs["boxes"], asked.boxes), 0.0)
+            of_boxes += rule.coordinate_weight * tf.reduce_sum(away)
+        return {"classes": tf.reduce_sum(of_both) / whole, "boxes": of_boxes / whole}, count
+
+    def _of_coordinates(self, answers: tf.Tensor, boxes: tf.Tensor) -> tf.Tensor:
+        """Return how far the answers are from those that would give these boxes: (batch, points)."""
+        centre, size = centres_and_sizes(boxes)
+        middle = (centre - self._places) / self._steps + 0.5
+        true = tf.concat([middle[..., ::-1], tf.math.log(size / self._steps + LEAST)[..., ::-1]], axis=-1)
+        return tf.reduce_sum(tf.abs(answers - true), axis=-1)
 
     def assign(self, logits: tf.Tensor, predicted: tf.Tensor, targets: Tensors) -> YoloxTargets:
         """Choose for each box the points whose answers cost least; of several boxes a point finds the cheapest."""
