@@ -9,13 +9,13 @@ import pytest
 
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks import weights
-from bakeoff.learning.networks.applications import MobileNetV2, MobileNetV3
+from bakeoff.learning.networks.applications import EfficientNetV2B0, MobileNetV2, MobileNetV3
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.ssd import Ssd
 from bakeoff.learning.networks.yolox import Yolox
-from support.tiny_detectors import LITE, MULTIBOX
+from support.tiny_detectors import LITE, MULTIBOX, ON_RESNET
 
 FAMILIES: dict[str, Any] = {
     "ssd": Ssd(input_size=64, width=0.25, pyramid_channels=8),
@@ -26,6 +26,8 @@ FAMILIES: dict[str, Any] = {
     "cnn": Cnn(input_size=24, width=0.25),
     "mobilenet_v2": MobileNetV2(input_size=64, width=0.35),
     "mobilenet_v3": MobileNetV3(input_size=64, width=0.35),
+    "efficientnet_v2_b0": EfficientNetV2B0(input_size=64),
+    "resnet": ON_RESNET,
 }
 
 

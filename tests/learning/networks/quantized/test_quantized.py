@@ -138,6 +138,8 @@ def test_a_layer_without_a_form_in_eight_bits_is_named() -> None:
 def test_networks_of_another_form_have_none_in_eight_bits_and_are_named() -> None:
     image = keras.Input((4, 4, 3), name="image")
     raw = keras.Model(image, {"classes": keras.layers.Conv2D(2, 1, name="first")(image)})
-    assert find_obstacle(raw) == "first (Conv2D of values that are not rounded)"
+    assert find_obstacle(raw) is None
+    grouped = keras.Model(image, {"classes": keras.layers.Conv2D(3, 1, groups=3, name="first")(image)})
+    assert find_obstacle(grouped) == "first (Conv2D)"
     other = keras.Model(image, to_unit_range(image), name="other")
     assert find_obstacle(other) == "other (of other inputs or outputs than networks here)"

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
 from bakeoff.learning.networks.layers import FIRST_LAYER, HALF_RANGE, PIXELS_LAYER, Tensor
 from bakeoff.learning.networks.quantized.folded import Folded, Kernel
 from bakeoff.learning.networks.quantized.ranges import FakeQuantize
+from bakeoff.learning.networks.quantized.scales import LEVELS
 
 ZERO = 128  # the pixel that is 0.0, for one of them has to be; without eight bits it is between two
 SIGMOID = (0.0, 255 / 256)  # the range of its values in every file
@@ -65,6 +67,8 @@ class _Graph:
         self._users = _users(network)
         [image] = network.inputs
         start = self._made[id(image)] = keras.Input(image.shape[1:], name=image.name)
+        if not any(layer.name == FIRST_LAYER for layer in network.layers):
+            self._made[id(image)] = self._to_pixels(self._to_unit_range(start))
         for node in _nodes(network):
             self._add(node)
         outputs = {name: self._made[id(tensor)] for name, tensor in network.output.items()}
@@ -75,14 +79,17 @@ class _Graph:
         layer, [first, *_] = node.operation, node.input_tensors
         x = self._made[id(first)]
         if isinstance(layer, keras.layers.Rescaling) and layer.name == FIRST_LAYER:
-            shown = keras.layers.Rescaling(1 / HALF_RANGE, offset=-ZERO / HALF_RANGE, name=FIRST_LAYER)(x)
-            made = self._round(shown, FIRST_LAYER, fixed=(-ZERO / HALF_RANGE, (255 - ZERO) / HALF_RANGE))
+            made = self._to_unit_range(x)
         elif isinstance(layer, keras.layers.Rescaling) and layer.name == PIXELS_LAYER:
-            around_0 = self._round(x * HALF_RANGE, f"{PIXELS_LAYER}.around_0", fixed=(-ZERO, 255 - ZERO))
-            made = self._round(around_0 + float(ZERO), PIXELS_LAYER, fixed=(0.0, 255.0))
+            made = self._to_pixels(x)
+        elif isinstance(layer, keras.layers.Rescaling | keras.layers.Normalization):
+            made = self._shift(x, layer)
         elif isinstance(layer, keras.layers.BatchNormalization) and id(first) in self._before_norm:
             made = self._finish(node, self._weigh(x, self._before_norm[id(first)], layer))
-        elif isinstance(layer, WEIGHTED) and _is_linear(layer):
+        elif isinstance(layer, WEIGHTED) and _is_plain(layer) and (gate := GATES.get(layer.activation.__name__)):
+            inner = self._round(self._weigh(x, layer, None), f"{layer.name}.inner")
+            made = gate(self, inner, layer.name)
+        elif isinstance(layer, WEIGHTED) and _is_plain(layer) and layer.activation is keras.activations.linear:
             if isinstance(self._only_user(node), keras.layers.BatchNormalization):
                 self._before_norm[id(node.output_tensors[0])], made = layer, x
             else:
@@ -94,11 +101,28 @@ class _Graph:
         elif _is_fused(layer) or isinstance(layer, MIXING) or _is_arithmetic(layer):
             made = self._finish(node, layer(*args, **kwargs))
         elif gate := GATES.get(_activation_of(layer)):
-            made = self._round(keras.layers.Multiply()([x, gate(self, x, layer.name)]), layer.name)
+            made = gate(self, x, layer.name)
         else:
             raise Unknown(f"{layer.name} ({type(layer).__name__})")
         for tensor, output in zip(node.output_tensors, keras.tree.flatten(made), strict=True):
             self._made[id(tensor)] = output
+
+    def _to_unit_range(self, pixels: Tensor) -> Tensor:
+        shown = keras.layers.Rescaling(1 / HALF_RANGE, offset=-ZERO / HALF_RANGE, name=FIRST_LAYER)(pixels)
+        return self._round(shown, FIRST_LAYER, fixed=(-ZERO / HALF_RANGE, (255 - ZERO) / HALF_RANGE))
+
+    def _to_pixels(self, x: Tensor) -> Tensor:
+        """Return the pixels as they were: in steps of 1 nothing is rounded."""
+        around_0 = self._round(x * HALF_RANGE, f"{PIXELS_LAYER}.around_0", fixed=(-ZERO, 255 - ZERO))
+        return self._round(around_0 + float(ZERO), PIXELS_LAYER, fixed=(0.0, 255.0))
+
+    def _shift(self, x: Tensor, layer: keras.layers.Rescaling | keras.layers.Normalization) -> Tensor:
+        scale, offset = map(_representable, _line_of(layer))
+        if np.any(scale != 1):
+            ends = self._range_of(x, layer).fixed if scale.ndim == 0 else None
+            fixed = (ends[0] * float(scale), ends[1] * float(scale)) if ends else None  # the same steps
+            x = self._round(x * scale, f"{layer.name}.scaled", fixed=fixed)
+        return self._round(x + offset, layer.name) if np.any(offset) else x
 
     def _weigh(self, x: Tensor, layer: keras.Layer, norm: keras.Layer | None) -> Tensor:
         name = (norm or layer).name
@@ -163,16 +187,38 @@ class _Graph:
     def sigmoid(self, x: Tensor, name: str) -> Tensor:
         return self._round(keras.layers.Activation("sigmoid")(x), f"{name}.sigmoid", fixed=SIGMOID)
 
-    def hard_sigmoid(self, x: Tensor, name: str) -> Tensor:
+    def silu(self, x: Tensor, name: str) -> Tensor:
+        return self._round(keras.layers.Multiply()([x, self.sigmoid(x, name)]), name)
+
+    def hard_silu(self, x: Tensor, name: str) -> Tensor:
         shifted = self._round(keras.ops.relu6(x + 3.0), f"{name}.shifted", fixed=(0.0, 6.0))
-        return self._round(shifted * (1 / 6), f"{name}.gate", fixed=(0.0, 1.0))
+        gate = self._round(shifted * (1 / 6), f"{name}.gate", fixed=(0.0, 1.0))
+        return self._round(keras.layers.Multiply()([x, gate]), name)
 
 
-# Activations that are their input times something: what that is.
+# Activations that runtimes compute in an operation of their own, or in several.
 GATES: dict[str | None, Callable[[_Graph, Tensor, str], Tensor]] = {
-    "silu": _Graph.sigmoid,
-    "hard_silu": _Graph.hard_sigmoid,
+    "sigmoid": _Graph.sigmoid,
+    "silu": _Graph.silu,
+    "hard_silu": _Graph.hard_silu,
 }
+
+
+def _line_of(layer: keras.layers.Rescaling | keras.layers.Normalization) -> tuple[np.ndarray, np.ndarray]:
+    """Return by what it multiplies, and what it adds then."""
+    if isinstance(layer, keras.layers.Rescaling):
+        return np.array(layer.scale, np.float32), np.array(layer.offset, np.float32)
+    settings = layer.get_config()
+    mean, variance = (np.array(settings[key], np.float32) for key in ("mean", "variance"))
+    scale = 1 / np.maximum(np.sqrt(variance), keras.backend.epsilon())
+    return scale, -mean * scale
+
+
+def _representable(numbers: np.ndarray) -> np.ndarray:
+    """Round constants as files do: to 256 values from 0 to the farthest."""
+    farthest = numbers.flat[np.argmax(np.abs(numbers))]
+    step = farthest / LEVELS if farthest else 1.0
+    return (np.rint(numbers / step) * step).astype(np.float32)
 
 
 def _nodes(network: keras.Model) -> list[Any]:
@@ -192,9 +238,8 @@ def _activation_of(layer: keras.Operation) -> str | None:
     return layer.activation.__name__ if isinstance(layer, keras.layers.Activation) else None
 
 
-def _is_linear(layer: keras.Layer) -> bool:
-    is_plain = getattr(layer, "groups", 1) == 1 and getattr(layer, "data_format", "channels_last") == "channels_last"
-    return is_plain and layer.activation in (None, keras.activations.linear)
+def _is_plain(layer: keras.Layer) -> bool:
+    return getattr(layer, "groups", 1) == 1 and getattr(layer, "data_format", "channels_last") == "channels_last"
 
 
 def _is_fused(layer: keras.Operation | None) -> bool:
