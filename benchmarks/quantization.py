@@ -6,9 +6,10 @@
 
 For each seed a network is trained in floats. From its weights go on, as many steps each, one run in floats and one in
 eight bits. Both are exported, and each file answers the validation pictures by its own runtime. Printed is mAP_50 and
-mAP of float32, dynamic and int8 of the first run, and of int8 of the second, then what each loses against float32, with
-Student's interval over the seeds, and how long a step of both runs takes. With `--layers` the network of the first run
-is rounded without learning, all but one layer at a time, and printed is what that layer alone carries of the loss.
+mAP of float32, dynamic and int8 of the first run, the last also with `export.ranges: means`, and of int8 of the second.
+Then comes what each loses against float32, with Student's interval over the seeds, and how long a step of both runs
+takes. With `--layers` the network of the first run is rounded without learning, all but one layer at a time, and
+printed is what that layer alone carries of the loss.
 """
 
 import argparse
@@ -25,6 +26,7 @@ ARMS = {  # the run, and its file
     "float32": ("floats", "model.tflite"),
     "dynamic": ("floats", "model_dynamic.tflite"),
     "int8 after training": ("floats", "model_int8.tflite"),
+    "int8 by means": ("means", "model_int8.tflite"),
     "int8 learnt": ("eight_bits", "model_int8.tflite"),
 }
 METRICS = ("mAP_50", "mAP")
@@ -74,6 +76,14 @@ def train_all(folder: Path, seed: int, arguments: argparse.Namespace) -> None:
         shutil.copy(weights, place / START)
         write_params(place, params(seed, arguments, kind))
         for stage in ("render_config", "train", "export"):
+            run(place, stage)
+    place = folder / f"means_{seed}"
+    if not (place / "models/export/export.json").is_file():
+        shutil.copytree(folder / f"floats_{seed}", place, dirs_exist_ok=True)
+        shutil.rmtree(place / "models/export")
+        tree = params(seed, arguments, "floats")
+        write_params(place, tree | {"export": tree["export"] | {"ranges": "means"}})
+        for stage in ("render_config", "export"):
             run(place, stage)
 
 

@@ -21,14 +21,17 @@ from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.upsample import enlarge_by_one_operation
 from bakeoff.export.write_formats import convert, write_files
 from bakeoff.foundation.tf_graph import compile_graph
-from bakeoff.learning.networks.quantized.quantizable import eight_bits_of
+from bakeoff.learning.networks.quantized.quantizable import eight_bits_of, network_in_floats
 from bakeoff.learning.networks.quantized.ranges import FakeQuantize
 from bakeoff.learning.tasks.task import make_task
 from support.eight_bits import FAMILIES, active, families, pictures
 
 CLASSES = ("ant", "bee", "cat")
 DEEP = ("ssd_multibox", "yolox", "mobilenet_v2", "mobilenet_v3")
-DEEPEST = {"efficientnet_v2_b0": "block2a_expand_bn.rounded", "resnet": "conv2_block1_3_bn.rounded"}  # as far as they agree
+DEEPEST = {
+    "efficientnet_v2_b0": "block2a_expand_bn.rounded",
+    "resnet": "conv2_block1_3_bn.rounded",
+}  # as far as they agree
 
 SETTINGS = Export(formats=("int8", "float32", "onnx", "saved_model"))
 
@@ -142,6 +145,27 @@ def test_forms_in_floats_have_the_learnt_weights_without_rounding(folder: Path) 
         loaded = tf.saved_model.load(str(folder / "cnn/saved_model")).signatures["serving_default"]
         in_eight = loaded(images=tf.constant(image[None].astype(np.uint8)))["probabilities"]
         np.testing.assert_allclose(in_eight, tf.nn.softmax(network(image[None])["classes"]), atol=1e-6)
+
+
+def test_one_odd_picture_decides_little_where_ranges_are_means(tmp_path: Path) -> None:
+    """Its values reach fifty times as far: of eight batches one does, so the ranges reach about seven times as far."""
+    network, model = network_in_floats(active("cnn")), FAMILIES["cnn"]
+    task, seen, apart = make_task(model, CLASSES), pictures(24, 64), {}
+
+    def shown() -> Iterator[list[np.ndarray]]:
+        yield from ([(image[None] - 127.5) / 127.5 * (50 if number == 9 else 1)] for number, image in enumerate(seen))
+
+    for ranges in ("extremes", "means"):
+        (tmp_path / ranges).mkdir()
+        list(write_files(
+            network, model, task, CLASSES, Export(formats=("int8", "onnx"), ranges=ranges),
+            about=ModelMetadata("test"), representative=shown, folder=tmp_path / ranges,
+        ))  # fmt: skip
+        file = LiteModel(tmp_path / ranges / "model.tflite")
+        given = np.array([file.answer(image)["probabilities"] for image in seen[:8]])
+        apart[ranges] = np.abs(given - tf.nn.softmax(network(seen[:8])["classes"])).mean()
+    assert apart["means"] < apart["extremes"] / 2
+    assert {node.op_type for node in onnx.load(tmp_path / "means/model.onnx").graph.node} & {"QuantizeLinear"} == set()
 
 
 @pytest.mark.parametrize("name", ["point_detector", pytest.param("yolox", marks=pytest.mark.slow)])

@@ -126,9 +126,10 @@ def require_parity(report: Mapping[str, Any], most: float) -> None:
     if lost:
         rule = f"; {describe_rule(report)}" if AS_A_FILE in report else ""
         rule += f"; {fit}" if (fit := describe_fit(report)) else ""
+        hint = "; of int8, also try export.ranges: means" if any(line.startswith("int8 ") for line in lost) else ""
         raise DataError(
             f"export.max_drop: must be at most {most:g} on {report['examples']} validation examples, but "
-            f"{'; '.join(lost)}{rule}; leave such files out of export.formats, or allow a larger export.max_drop"
+            f"{'; '.join(lost)}{rule}; leave such files out of export.formats, or allow a larger export.max_drop{hint}"
         )
 
 

@@ -28,6 +28,7 @@ class Export:
     max_detections: int = 10  # of an image, in a .tflite; robot controllers expect 10
     per_class_suppression: bool = True  # in a .tflite, as in evaluation; false: a box hides those of other classes, too
     representative_examples: int = 100  # of the training split, from which int8 learns the ranges of values
+    ranges: Literal["extremes", "means"] = "extremes"  # that each map of an int8 file gets from them
     sample: int = 200  # validation examples on which files are compared with the network; 0: all
     max_drop: float = 0.05  # of the headline metric; a file that loses more fails the stage
     latency_calls: int = 20
@@ -62,6 +63,11 @@ class Export:
         names: dict[Format, str] = {name: MAIN if name == lite[0] else f"model_{name}.tflite" for name in lite}
         names |= {SAVED_MODEL: SAVED_MODEL, ONNX: ONNX_FILE, RKNN: RKNN_FILE}
         return {name: names[name] for name in self.formats}
+
+    @property
+    def needs_eight_bits(self) -> bool:
+        """Tell whether int8 is made of the network's own graph in eight bits, whether or not it learnt in it."""
+        return self.ranges == "means" and "int8" in self.formats
 
     @property
     def lite_formats(self) -> list[Format]:

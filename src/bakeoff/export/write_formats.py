@@ -4,6 +4,7 @@ A .tflite has its outputs in order, its metadata and its labels in it: one file 
 """
 
 import gc
+import itertools
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -41,11 +42,13 @@ from bakeoff.export.tflite_worker import Representative
 from bakeoff.export.upsample import enlarge_by_one_operation
 from bakeoff.export.yolo_layout import point_module
 from bakeoff.foundation.child_process import run_module
+from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.input.batches import evaluation_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.view import Shape, View
 from bakeoff.learning.networks.network import Network
-from bakeoff.learning.networks.quantized.quantizable import eight_bits_of, network_in_floats
+from bakeoff.learning.networks.quantized.graph import Unknown
+from bakeoff.learning.networks.quantized.quantizable import Quantizable, eight_bits_of, network_in_floats
 from bakeoff.learning.networks.tiles import Tiles
 from bakeoff.learning.tasks.detection import Detection
 from bakeoff.learning.tasks.task import Task, Tensors
@@ -65,7 +68,6 @@ def write_files(
     if isinstance(task, Detection) and settings.layout not in (OWN_LAYOUT, HEADS):
         of_points = True
         texts[RULE] = json.dumps({"layout": settings.layout} | rule_of(task.model))
-        representative = _from_zero(representative)
     converted: dict[Format, ConvertedFile] = {}
     for form, file in settings.files.items():
         if form == SAVED_MODEL:
@@ -73,13 +75,16 @@ def write_files(
         elif form == ONNX:
             (folder / file).write_bytes(onnx_bytes(network, task, view, about, classes, settings.layout))
         elif form != RKNN:
-            converted = converted or _convert_all(network, task, len(classes), settings, representative)
+            converted = converted or _convert_all(network, task, len(classes), settings, representative, of_points)
             made, kind = converted[form], f"{model.task}, {form}"
             scale = UNIT if of_points else (made.zero, DEVIATION)
             metadata = write_metadata(about, kind, made.outputs, is_quantized=form == "int8", scale=scale)
             (folder / file).write_bytes(pack_files(describe(made.converted, made.outputs, metadata), texts))
         yield form
     gc.collect()  # graphs hold each other, and Python looks for such garbage seldom: see tf_loading.py
+
+
+BATCH = 8  # pictures, of whose ranges the mean is taken
 
 
 @dataclass(frozen=True)
@@ -90,24 +95,45 @@ class ConvertedFile:
 
 
 def _convert_all(
-    network: keras.Model, task: Task, num_classes: int, settings: Export, representative: Representative
-) -> dict[Format, ConvertedFile]:
+    network: keras.Model, task: Task, num_classes: int, settings: Export, representative: Representative,
+    of_points: bool,
+) -> dict[Format, ConvertedFile]:  # fmt: skip
     """Make a network that learnt in eight bits int8 as it is, and the other forms of its weights without rounding."""
     eight, forms = eight_bits_of(network), settings.lite_formats
+    if eight is None and settings.needs_eight_bits:
+        eight = _range_by_means(network, representative)
+    inputs = _from_zero(representative) if of_points else representative
     graphs: list[tuple[keras.Model, list[Format], Representative | None]]
-    graphs = [(network_in_floats(network), [form for form in forms if not eight or form != "int8"], representative)]
+    graphs = [(network_in_floats(network), [form for form in forms if not eight or form != "int8"], inputs)]
     if eight:
         graphs.append((eight, [form for form in forms if form == "int8"], None))
     files: dict[Format, ConvertedFile] = {}
-    for graph, some, inputs in graphs:
+    for graph, some, shown in graphs:
         with enlarge_by_one_operation(graph):
-            if isinstance(task, Detection) and settings.layout != OWN_LAYOUT:
+            if of_points and isinstance(task, Detection):
                 module, outputs = point_module(settings.layout, graph, task.head)
             else:
                 module, outputs = lite_module(graph, task, num_classes, settings), output_names(task)
-        made = convert(module, some, inputs, whole_outputs=settings.layout == "yolov8_corners") if some else {}
+        made = convert(module, some, shown, whole_outputs=settings.layout == "yolov8_corners") if some else {}
         files |= {form: ConvertedFile(file, outputs, zero_of(graph)) for form, file in made.items()}
     return files
+
+
+def _range_by_means(network: keras.Model, representative: Representative) -> keras.Model | None:
+    """Return the graph in eight bits, each range the mean of what batches reach: one odd picture decides little."""
+    try:
+        ranged = Quantizable(network_in_floats(network))
+    except Unknown as unknown:
+        rule = f"must be extremes for a network whose layer {unknown} has no form in eight bits, got means"
+        raise ConfigError(f"export.ranges: {rule}") from None
+    images = representative()
+
+    def batches() -> Iterator[tf.Tensor]:
+        while some := [*itertools.islice(images, BATCH)]:
+            yield tf.constant(np.concatenate([image * DEVIATION + MEAN for [image] in some]))
+
+    ranged.activate(batches())
+    return eight_bits_of(ranged)
 
 
 def representative_of(store: RecordReader, shape: Shape, settings: Export, seed: int) -> Representative:

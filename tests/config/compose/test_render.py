@@ -716,6 +716,9 @@ def test_a_layer_that_has_no_form_in_eight_bits_is_named_before_training(render:
     message = "params.yaml:…: train.phases[1].quantize: …ClipCnn…backbone.stage1.space.conv (Conv3D)…"
     with pytest.raises(ConfigError, match=words(message)):
         render(lines)
+    export = {"train": "train: smoke", "export": "export: {use: tflite, formats: [int8], ranges: means}"}
+    with pytest.raises(ConfigError, match=words("params.yaml:…: export.ranges: …extremes…ClipCnn…(Conv3D)…")):
+        render(lines | export)
 
 
 def test_a_phase_in_eight_bits_keeps_more_for_the_gradients(render: Render) -> None:

@@ -75,7 +75,7 @@ def check(
         _check_table(Path(draft.evaluate.slices.table), problems)
     if train and model and facts:
         _check_patterns(train, model, facts, problems)
-        _check_eight_bits(train, model, facts, problems)
+        _check_eight_bits(train, draft.export, model, facts, problems)
         if manifest:
             _check_start(train.init, model, facts, manifest, problems)
     if model and records.boxes is not None:
@@ -213,11 +213,13 @@ def _check_batches(train: Train, spans: Sequence[Span], manifest: Manifest | Non
             problems.add(key, f"must be at most the {examples} training examples, got {span.batch_size}")
 
 
-def _check_eight_bits(train: Train, model: Network, facts: Facts, problems: Problems) -> None:
+def _check_eight_bits(train: Train, export: Export | None, model: Network, facts: Facts, problems: Problems) -> None:
+    why = f"for {type(model).__name__}, whose layer {facts.without_eight_bits} has no form in eight bits here"
     if train.quantizes and facts.without_eight_bits:
         key = f"train.phases[{len(train.phases) - 1}].quantize"
-        rule = f"must be false for {type(model).__name__}, whose layer {facts.without_eight_bits} has no form"
-        problems.add(key, f"{rule} in eight bits here, got true; int8 files are made without it, too")
+        problems.add(key, f"must be false {why}, got true; int8 files are made without it, too")
+    if export and export.needs_eight_bits and facts.without_eight_bits:
+        problems.add("export.ranges", f"must be extremes {why}, got means")
 
 
 def _check_patterns(train: Train, model: Network, facts: Facts, problems: Problems) -> None:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import bakeoff.learning.networks
 from bakeoff.config.compose.memory_plan import FLOAT_BYTES, Limits
+from bakeoff.export.settings import Export
 from bakeoff.foundation import machine
 from bakeoff.foundation.files import write_whole
 from bakeoff.foundation.own_parts import digest_parts
@@ -23,6 +24,7 @@ from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.foundation.versions import installed_version
 from bakeoff.learning.input.memory_budget import AUTO, Memory
 from bakeoff.learning.networks.network import Network, select
+from bakeoff.learning.plan.train_settings import Train
 
 GRAIN = 100 * 10**6  # a budget from a share of the machine is a whole number of these
 Known = TypeVar("Known")
@@ -81,6 +83,11 @@ def find_once(path: Path, read: Callable[[Any], Known], find: Callable[[], Known
         known: Any = find()  # nothing yet, or cut off by a crash
     write_whole(path, json.dumps(asdict(known)))
     return known
+
+
+def asks_for_eight_bits(train: Train | None, export: Export | None) -> bool:
+    """Tell whether the network is computed in eight bits here."""
+    return bool(train and train.quantizes) or bool(export and export.needs_eight_bits)
 
 
 def facts_of(network: Network, num_classes: int, kept_in: Path, *, quantizes: bool = False) -> Facts:

@@ -11,7 +11,7 @@ from bakeoff.config.compose.checks import Records
 from bakeoff.config.compose.compose import Composed, compose
 from bakeoff.config.compose.data_source import digest_settings, parse_source
 from bakeoff.config.compose.derive import resolve
-from bakeoff.config.compose.network_facts import facts_of, kept_facts, limits_on_this_machine
+from bakeoff.config.compose.network_facts import asks_for_eight_bits, facts_of, kept_facts, limits_on_this_machine
 from bakeoff.config.compose.tile_cost import read_sizes
 from bakeoff.config.compose.whole_run import GROUPS, Draft, Run, as_tree, parse_draft
 from bakeoff.dataset.records.manifest import Manifest, read_boxes, read_manifest
@@ -63,7 +63,7 @@ def read_variant(
         problems,
         # A typo is said at once; what only the built network shows is said of the mended variant.
         facts_of=lambda network, classes: (kept_facts if problems.lines else facts_of)(
-            network, classes, kept_in, quantizes=bool(draft.train and draft.train.quantizes)
+            network, classes, kept_in, quantizes=asks_for_eight_bits(draft.train, draft.export)
         ),
         set_by=composed.set_by,
         limits_of=lambda memory: limits_on_this_machine(memory, kept_in, partial(problems.warn, "memory.budget")),

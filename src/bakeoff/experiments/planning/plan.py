@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.compose.network_facts import Facts, facts_of
+from bakeoff.config.compose.network_facts import Facts, asks_for_eight_bits, facts_of
 from bakeoff.config.compose.tile_cost import TilePrice, read_sizes
 from bakeoff.config.compose.variant import ResolvedVariant, read_variant
 from bakeoff.config.compose.whole_run import Run, as_tree
@@ -105,7 +105,7 @@ def make_plan(overrides: Sequence[str], *, probe: bool = False, known: Callable[
         ahead = explain_stages(trees, read_known())
     stages = {name: stage.outcome for name, stage in ahead.items()}
     derived, manifest, tiles = run.derived, read_manifest(workspace.RECORDS), tiles_of(run.model)
-    facts = facts_of(run.model, derived.num_classes, kept_in, quantizes=run.train.quantizes)
+    facts = facts_of(run.model, derived.num_classes, kept_in, quantizes=asks_for_eight_bits(run.train, run.export))
     pace = measure_pace(run, manifest, workspace.RECORDS) if probe else known_pace(run)
     whole = Whole.of(run, stages, pace)
     because, outlook = derived.batch_size_because, look_ahead(run, manifest, kept_in)
