@@ -101,7 +101,7 @@ class Evaluation:
 
 def _take_pictures(batch: Tensors) -> list[np.ndarray]:
     """Return the pictures of a batch without the grey around them."""
-    images = list(batch["image"].numpy())
+    images = list(np.asarray(batch["image"]))  # without a copy, which `numpy()` makes
     return list(map(cut_out, images, batch[WINDOW].numpy())) if WINDOW in batch else images
 
 
