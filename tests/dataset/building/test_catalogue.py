@@ -3,6 +3,10 @@
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from bakeoff.dataset.building import catalogue as catalogue_module
 from bakeoff.dataset.building.catalogue import AT_ONCE, Catalogue, pack_content, pack_verdict
 from bakeoff.dataset.building.validate import ItemVerdict
 from bakeoff.dataset.sources.dataset import Item
@@ -40,6 +44,30 @@ def test_of_two_annotations_of_an_image_the_first_is_given_out(tmp_path: Path) -
         [part] = catalogue.list_items([(0, first, "old"), (0, second, "old")])
         assert part == [("a.jpg", (0, pack_content(first)))]
         assert [name for name, _ in catalogue.unchecked()] == ["a.jpg", "a.jpg (2)"]
+
+
+@pytest.mark.parametrize("at_once", [2, 3, 100])
+def test_items_listed_together_are_kept_as_if_they_came_one_by_one(
+    at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(0)
+    names = ["a.jpg", "a.jpg (2)", "a.jpg (2) (2)", "b.jpg", "c.jpg"]
+
+    def draw_rows() -> list[tuple[int, Item, str]]:
+        return [
+            (number % 2, Item(name, name, labels=(f"label {number}",), unpaired=bool(draw.integers(2))), f"{number}")
+            for number, name in enumerate(draw.choice(names, 12).tolist())
+        ]
+
+    def list_all(file: str, rows: list[tuple[int, Item, str]], size: int) -> tuple[list, list]:
+        monkeypatch.setattr(catalogue_module, "AT_ONCE", size)
+        with closing(Catalogue(tmp_path / file)) as catalogue:
+            listed = [row for part in catalogue.list_items(rows) for row in part]
+            return listed, catalogue.table.execute("SELECT * FROM items ORDER BY name").fetchall()
+
+    for number in range(60):
+        rows = draw_rows()
+        assert list_all(f"{number}.together", rows, at_once) == list_all(f"{number}.alone", rows, 1)
 
 
 def test_a_damaged_file_is_started_anew(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, Chooser, ChosenOption, ConfigLayer
+from bakeoff.config.compose.read_once import read_once
 from bakeoff.config.compose.schedule_length import SetBy
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.shipped import built_in_options, find_conf
@@ -110,7 +111,7 @@ def compose(
 def list_groups(conf: Path) -> list[str]:
     """Return the groups that a variant is made of, as conf/variant.yaml lists them."""
     path = find_conf(conf, f"{PRIMARY}.yaml")
-    defaults = read_mapping(path).get("defaults")
+    defaults = read_once(read_mapping, path).get("defaults")
     names = (
         [next(iter(entry), "") for entry in defaults if isinstance(entry, dict)] if isinstance(defaults, list) else []
     )

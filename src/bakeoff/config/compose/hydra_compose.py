@@ -5,8 +5,10 @@ So a variable can be read only where whoever runs the machine has listed it in B
 """
 
 import os
+import pickle
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,6 +24,7 @@ from yaml import YAMLError
 
 from bakeoff.config.compose.hydra_versions import BASE, REPLACE, register_resolver
 from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, ChosenOption
+from bakeoff.config.compose.read_once import read_once
 from bakeoff.foundation.shipped import PRIMARY_FILE, conf_folders, find_conf, hydra_search_path
 from bakeoff.learning.run_file.parse import Problems
 
@@ -41,14 +44,21 @@ def compose_groups(
     """Return each group's option with its changes; a group that fails is left out, and why is noted in `problems`."""
     register_resolver("oc.env", read_variable, replace=True)
     chosen = [f"{group}={option.use}" for group, option in options.items() if not option.by_preset]
-    overrides = [*([f"{EXPERIMENT}={preset}"] if preset else []), *chosen, *(f"~{group}" for group in left_out)]
+    overrides = (*([f"{EXPERIMENT}={preset}"] if preset else []), *chosen, *(f"~{group}" for group in left_out))
     try:
-        tree = _compose_by_hydra(conf.resolve(), tuple(overrides))
+        tree = _compose_by_hydra(conf.resolve(), overrides)
     except (HydraException, YAMLError, OSError, *REFUSALS) as error:
         is_named = isinstance(error, (YAMLError, OSError)) and problems.lines  # the mistakes name its file already
         if not is_named:
             problems.note(f"{conf.as_posix()}: {_join_lines(error)}")
         return {}
+    packed = {group: pickle.dumps(option.change) for group, option in options.items()}
+    with suppress(*REFUSALS):  # the whole tree is merged below, for a message
+        if not (read_once(_has_references, conf.resolve(), overrides) or any(b"${" in one for one in packed.values())):
+            alone = (
+                (group, read_once(_resolve_alone, conf.resolve(), overrides, group, packed[group])) for group in packed
+            )
+            return {group: pickle.loads(value) for group, value in alone}
     changes = {group: option.change for group, option in options.items() if option.change}
     try:
         tree = OmegaConf.merge(tree, changes)
@@ -61,7 +71,7 @@ def compose_groups(
 def _compose_by_hydra(conf: Path, overrides: tuple[str, ...]) -> Any:
     """Return what Hydra makes of these options, once for the same files, which a sweep's configurations share."""
     folders, overrides = conf_folders(conf), (*hydra_search_path(conf), *overrides)
-    key = (overrides, *((str(path), path.read_bytes()) for one in folders for path in sorted(one.rglob("*.yaml"))))
+    key = (overrides, read_once(_read_all, folders))
     with _hydra_is_free:
         if key not in _composed:
             before = GlobalHydra.instance().hydra  # of a multirun that is at work
@@ -80,6 +90,23 @@ def _compose_by_hydra(conf: Path, overrides: tuple[str, ...]) -> Any:
             if len(_composed) > MOST_KEPT:
                 _composed.popitem(last=False)
         return _composed[key]
+
+
+def _has_references(conf: Path, overrides: tuple[str, ...]) -> bool:
+    return "${" in OmegaConf.to_yaml(_compose_by_hydra(conf, overrides))
+
+
+def _resolve_alone(conf: Path, overrides: tuple[str, ...], group: str, packed_change: bytes) -> bytes:
+    """Return a group with its change, packed. Where nothing refers to other groups, each can be merged by itself."""
+    merged = OmegaConf.merge(_compose_by_hydra(conf, overrides)[group], pickle.loads(packed_change))
+    value = OmegaConf.to_container(merged, resolve=True, throw_on_missing=True)
+    if not isinstance(value, dict):
+        raise TypeError(group)
+    return pickle.dumps({str(key): item for key, item in value.items()})
+
+
+def _read_all(folders: Sequence[Path]) -> tuple[tuple[str, bytes], ...]:
+    return tuple((str(path), path.read_bytes()) for one in folders for path in sorted(one.rglob("*.yaml")))
 
 
 def _merge_one_by_one(tree: Any, changes: Mapping[str, dict[str, Any]]) -> Any:

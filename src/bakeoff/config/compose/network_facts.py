@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import bakeoff.learning.networks
 from bakeoff.config.compose.memory_plan import FLOAT_BYTES, Limits
+from bakeoff.config.compose.read_once import read_once
 from bakeoff.export.settings import Export
 from bakeoff.foundation import machine
 from bakeoff.foundation.files import write_whole
@@ -130,11 +131,15 @@ def _build_for_facts(network: Network, num_classes: int, *, quantizes: bool) -> 
 
 def _file(network: Network, num_classes: int, kept_in: Path, *, quantizes: bool) -> Path:
     """Return another for other settings, other code of the networks and another Keras."""
-    digest = hashlib.sha256(f"{network!r} {num_classes} {installed_version('keras')}".encode())
-    for file in sorted(Path(bakeoff.learning.networks.__file__).parent.rglob("*.py")):
-        digest.update(file.read_bytes())
-    digest.update(digest_parts("export"))  # which networks alone decide
+    digest = hashlib.sha256(f"{network!r} {num_classes} {read_once(installed_version, 'keras')}".encode())
+    digest.update(read_once(_read_networks))
+    digest.update(read_once(digest_parts, "export"))  # which networks alone decide
     return kept_in / f"{digest.hexdigest()[:16]}{'-eight-bits' if quantizes else ''}.json"
+
+
+def _read_networks() -> bytes:
+    files = sorted(Path(bakeoff.learning.networks.__file__).parent.rglob("*.py"))
+    return b"".join(file.read_bytes() for file in files)
 
 
 def inspect_machine() -> MachineResources:

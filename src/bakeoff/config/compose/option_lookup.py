@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.config.compose.overrides import apply_overrides, find_place, parse_values
+from bakeoff.config.compose.read_once import read_once
 from bakeoff.foundation.errors import ConfigError, choices, show
 from bakeoff.foundation.shipped import find_conf, list_options, replaces_built_in, shown_path
 from bakeoff.learning.run_file.parse import Problems, flat
@@ -81,7 +82,7 @@ class Chooser:
         instead: Mapping[str, Any],
     ) -> None:
         self._conf, self._groups, self._problems = conf, groups, problems
-        document = read_document(params)
+        document = read_once(read_document, params)
         parsed = parse_values(overrides)
         paths = [find_place(override, groups) for override in parsed]
         set_here = [path for path, override in zip(paths, parsed, strict=True) if not override.is_delete()]
@@ -153,7 +154,7 @@ class Chooser:
         else:
             presets_changes = {}
         option = self._option_layers(group, use)
-        if replaces_built_in(self._conf, group, use):
+        if read_once(replaces_built_in, self._conf, group, use):
             self._problems.warn(key, f"conf/{group}/{use}.yaml takes the place of the built-in option of this name")
         for inner, value in flat(changes, f"{group}.").items():
             if value == MISSING:  # merged, it would leave what it was meant to replace
@@ -202,12 +203,11 @@ class Chooser:
     def _read(self, path: Path, head: str = "") -> ConfigLayer | None:
         """Read a file of conf/; `head` is the line for Hydra with which it must begin, and nothing else."""
         try:
-            document = read_document(path)
+            document = read_once(read_document, path)
         except ConfigError as error:
             self._problems.note(str(error))
             return None
-        lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-        first_lines = list(takewhile(re.compile(r"#\s*@").match, lines))
+        first_lines = read_once(_read_head, path)
         if first_lines != ([head] if head else []):
             rule = (
                 f"must have the line `{head}` for Hydra, at the top"
@@ -220,10 +220,16 @@ class Chooser:
         return ConfigLayer(shown_path(path, self._conf), document, ())
 
     def _options_of(self, group: str) -> list[str]:
-        return list_options(self._conf, group)
+        return read_once(list_options, self._conf, group)
 
     def _is_option(self, group: str, name: object) -> bool:
         return isinstance(name, str) and name in self._options_of(group)
+
+
+def _read_head(path: Path) -> list[str]:
+    """Return the lines for Hydra with which a file begins."""
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    return list(takewhile(re.compile(r"#\s*@").match, lines))
 
 
 def _alternatives(group: str, changes: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,14 @@
 import math
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.foundation.errors import ConfigError, show
 from bakeoff.learning.run_file.yaml_file import find_odd
 
 if TYPE_CHECKING:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import Override
 
 USE = "use"
@@ -44,22 +46,27 @@ def parse_values(overrides: Iterable[str]) -> "list[Override]":
 
 def parse_overrides(texts: Iterable[str]) -> "list[Override]":
     """Parse overrides, also those of a sweep, which stand for several values."""
-    texts, parsed = [*texts], list[Any]()
-    if not texts:
-        return []  # without loading Hydra
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
+    return [_parse_override(text) for text in texts]
 
-    parser = OverridesParser.create()
-    for text in texts:
-        where = _locate_text(text)
-        if len(text) > MOST_LETTERS:
-            raise ConfigError(f"{where}: must be at most {MOST_LETTERS:,} letters")
-        try:
-            parsed.append(_require_values(parser.parse_override(text)))
-        except (HydraException, ValueError, RecursionError) as error:
-            raise ConfigError(f"{where}: {show(' '.join(str(error).split()))[1:-1]}") from None
-    return parsed
+
+@lru_cache(maxsize=512)  # the configurations of a sweep share most of theirs; `value()` makes lists and mappings anew
+def _parse_override(text: str) -> "Override":
+    from hydra.errors import HydraException  # only who has overrides loads Hydra
+
+    where = _locate_text(text)
+    if len(text) > MOST_LETTERS:
+        raise ConfigError(f"{where}: must be at most {MOST_LETTERS:,} letters")
+    try:
+        return _require_values(_parser().parse_override(text))
+    except (HydraException, ValueError, RecursionError) as error:
+        raise ConfigError(f"{where}: {show(' '.join(str(error).split()))[1:-1]}") from None
+
+
+@cache
+def _parser() -> "OverridesParser":
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create()
 
 
 def _require_values(override: "Override") -> "Override":

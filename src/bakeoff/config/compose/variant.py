@@ -12,6 +12,7 @@ from bakeoff.config.compose.compose import Composed, compose
 from bakeoff.config.compose.data_source import digest_settings, parse_source
 from bakeoff.config.compose.derive import resolve
 from bakeoff.config.compose.network_facts import asks_for_eight_bits, facts_of, kept_facts, limits_on_this_machine
+from bakeoff.config.compose.read_once import read_once
 from bakeoff.config.compose.tile_cost import read_sizes
 from bakeoff.config.compose.whole_run import GROUPS, Draft, Run, as_tree, parse_draft
 from bakeoff.dataset.records.manifest import Manifest, read_boxes, read_manifest
@@ -83,12 +84,16 @@ def _is_of_other_data(manifest: Manifest, draft: Draft) -> bool:
 
 def _read_records(folder: Path, problems: Problems, *, with_sizes: bool) -> Records:
     try:
-        manifest = read_manifest(folder)
-        boxes = read_boxes(folder, manifest) if manifest.boxes_sha256 else None
-        sizes = read_sizes(folder, manifest) if with_sizes and boxes is not None else None
+        return read_once(_read_whole_records, folder, with_sizes)
     except DataError as error:
         problems.note(str(error))
         return Records(None)
+
+
+def _read_whole_records(folder: Path, with_sizes: bool) -> Records:
+    manifest = read_manifest(folder)
+    boxes = read_boxes(folder, manifest) if manifest.boxes_sha256 else None
+    sizes = read_sizes(folder, manifest) if with_sizes and boxes is not None else None
     return Records(manifest, boxes, sizes)
 
 

@@ -7,7 +7,7 @@ examples  the items that become records: which side, which shard
 
 import json
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -63,7 +63,7 @@ class Catalogue:
         self.table.execute("DELETE FROM items")
         while some := list(islice(source, AT_ONCE)):
             with self.changing() as table:
-                listed = [row for row in map(self._list_one, some) if row]
+                listed = self._list_some(some)
                 held = table.execute(
                     "SELECT items.name FROM items JOIN verdicts USING (name, stamp) WHERE items.name IN "
                     f"({', '.join('?' * len(listed))})",
@@ -76,15 +76,25 @@ class Catalogue:
             "(SELECT 1 FROM items WHERE items.name = verdicts.name AND items.stamp = verdicts.stamp)"
         )
 
-    def _list_one(self, row: tuple[int, Item, str]) -> tuple[str, PackedItem] | None:
-        """Return the item's name and content, or None if they may still change."""
-        source, item, stamp = row
-        content = pack_content(item)
-        values = (item.name, source, f"{stamp}:{content}", content, item.unpaired)
-        is_new = self.table.execute("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)", values).rowcount
-        if not is_new and not item.unpaired:
-            self._add_again(source, item, stamp)
-        return (item.name, (source, content)) if is_new and not item.unpaired else None
+    def _list_some(self, rows: Sequence[tuple[int, Item, str]]) -> list[tuple[str, PackedItem]]:
+        """Return the names and contents of those that are new and will not change."""
+        marks = ", ".join("?" * len(rows))
+        names = [item.name for _, item, _ in rows]
+        known = {name for (name,) in self.table.execute(f"SELECT name FROM items WHERE name IN ({marks})", names)}
+        new: list[tuple[str, int, str, str, bool]] = []
+        listed: list[tuple[str, PackedItem]] = []
+        for source, item, stamp in rows:
+            if item.name not in known:
+                known.add(item.name)
+                content = pack_content(item)
+                new.append((item.name, source, f"{stamp}:{content}", content, item.unpaired))
+                if not item.unpaired:
+                    listed.append((item.name, (source, content)))
+            elif not item.unpaired:
+                self._insert(new)
+                known.add(self._add_again(source, item, stamp))
+        self._insert(new)
+        return listed
 
     def count(self, table: str, where: str = "1") -> int:
         return int(self.table.execute(f"SELECT COUNT(*) FROM {table} WHERE {where}").fetchone()[0])
@@ -124,20 +134,25 @@ class Catalogue:
         )
         yield from self.table.execute(query, [side, shard])
 
-    def _add_again(self, source: int, item: Item, stamp: str) -> None:
-        """A second annotation of an image: the image's own row stays, and this one is reported."""
+    def _insert(self, items: list[tuple[str, int, str, str, bool]]) -> None:
+        self.table.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", items)
+        items.clear()
+
+    def _add_again(self, source: int, item: Item, stamp: str) -> str:
+        """Keep the row of an image that is annotated twice, report the second annotation, and return its name."""
         [held] = self.table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
             content = pack_content(item)
             row = (content, f"{stamp}:{content}", item.name)
             self.table.execute("UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", row)
-            return
+            return item.name
         number = 2
         while self.table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
             number += 1
         name = f"{item.name} ({number})"
         content = pack_content(Item(name, item.path, item.media, problem=DUPLICATE))
-        self.table.execute("INSERT INTO items VALUES (?, ?, ?, ?, 0)", (name, source, content, content))
+        self._insert([(name, source, content, content, False)])
+        return name
 
 
 def unpack_item(content: str) -> Item:

@@ -14,6 +14,7 @@ from PIL import ExifTags, Image
 START, END = b"\xff\xd8", b"\xff\xd9"
 START_OF_SCAN, APP1 = 0xDA, 0xE1
 FRAMES = {marker for marker in range(0xC0, 0xD0) if marker not in (0xC4, 0xC8, 0xCC)}
+SEGMENTS_READ = {APP1, *FRAMES}
 BASELINE, EXTENDED, PROGRESSIVE = 0xC0, 0xC1, 0xC2
 ALONE = {0x01, *range(0xD0, 0xD8)}  # markers without a length
 MANY = 1 << 24  # bytes, too many for an array of them all
@@ -49,9 +50,13 @@ def read_markers(data: bytes) -> Jpeg:
     """Return what the header says. Raises ValueError with what is wrong with the stream, for a person."""
     place, orientation, exif_blocks = 2, 1, 0
     frame: tuple[int, int, int, int, int] | None = None
-    left = MOST_MARKERS
+    left, size = MOST_MARKERS, len(data)
     while True:
-        marker, place, fill_bytes = _find_marker(data, place)
+        fill_bytes = 0
+        if place + 2 < size and data[place] == 0xFF and data[place + 1] != 0xFF:  # nothing fills up, as in most files
+            marker, place = data[place + 1], place + 2
+        else:
+            marker, place, fill_bytes = _find_marker(data, place)
         left -= 1 + fill_bytes
         if left < 0 or exif_blocks > MOST_EXIF:
             raise ValueError("damaged header: thousands of markers before the image data")
@@ -60,9 +65,9 @@ def read_markers(data: bytes) -> Jpeg:
         if marker in ALONE:
             continue
         length = int.from_bytes(data[place : place + 2])
-        segment = data[place + 2 : place + length]
-        if length < 2 or len(segment) < length - 2:
+        if length < 2 or (length > 2 and place + length > size):
             raise ValueError("cut off inside the header")
+        segment = data[place + 2 : place + length] if marker in SEGMENTS_READ else b""
         if marker in FRAMES:
             if len(segment) < 6:
                 raise ValueError("damaged header: frame too short")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import PurePosixPath
+from typing import Any
 
 from bakeoff.dataset.building.catalogue import Catalogue
 from bakeoff.dataset.building.class_filter import order_classes
@@ -43,6 +44,7 @@ def fill_examples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> None:
             found = _find_groups(
                 [(source, item["name"]) for (source, *_), item in zip(some, items, strict=True)], datasets
             )
+            examples, labelled = list[tuple[Any, ...]](), list[tuple[str, str]]()
             for (source, _, packed_verdict, sha256, likeness), item in zip(some, items, strict=True):
                 verdict = json.loads(packed_verdict)
                 name, rule = item["name"], datasets[source].split
@@ -50,15 +52,13 @@ def fill_examples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> None:
                 if group is None:
                     group = str(PurePosixPath(name).parent) if rule.by == "blocks" else name
                 natural = DIGITS.sub(lambda digits: digits[0].zfill(20), name) if rule.by == "blocks" else name
-                table.execute(
-                    "INSERT INTO examples VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, ?, ?)",
-                    (
-                        name, source, f"{source}:{group}", item.get("split"), natural, hash_place(0, name),
-                        verdict["bytes"], sha256, likeness,
-                    ),
-                )  # fmt: skip
+                given, place = item.get("split"), hash_place(0, name)
+                row = (name, source, f"{source}:{group}", given, natural, place, verdict["bytes"], sha256, likeness)
+                examples.append(row)
                 labels = {*verdict.get("labels", ()), *(box[4] for box in verdict.get("boxes", ()))}
-                table.executemany("INSERT INTO labels VALUES (?, ?)", [(name, label) for label in sorted(labels)])
+                labelled += [(name, label) for label in sorted(labels)]
+            table.executemany("INSERT INTO examples VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, ?, ?)", examples)
+            table.executemany("INSERT INTO labels VALUES (?, ?)", labelled)
 
 
 def _find_groups(places: Sequence[tuple[int, str]], datasets: Sequence[Dataset]) -> dict[tuple[int, str], str | None]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from bakeoff.config.compose.compose import list_groups
 from bakeoff.config.compose.overrides import apply_overrides
+from bakeoff.config.compose.read_once import files_read_once, read_once
 from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import Run, as_tree
 from bakeoff.dataset.sources.dataset import MOST_FOLDS
@@ -85,11 +86,11 @@ def preflight(
     others = DataChoices(now, known, may_build=builds) if other_data else None
     mistakes: dict[str, list[Configuration]] = {}
     jobs: dict[str, PlannedJob] = {}  # by run.yaml and fold
-    with progress("sweep: reading", len(configurations), "configurations") as bar:
+    with files_read_once(), progress("sweep: reading", len(configurations), "configurations") as bar:
         for configuration in configurations:
             try:
-                job = _plan_job(len(jobs) + 1, configuration, now, known, until, others)
-                same = json.dumps([job.fold, as_tree(job.run)], sort_keys=True)
+                job, tree = _plan_job(len(jobs) + 1, configuration, now, known, until, others)
+                same = json.dumps([job.fold, tree], sort_keys=True)
                 if same in jobs:
                     job = replace(jobs[same], configurations=(*jobs[same].configurations, configuration))
                 jobs[same] = job
@@ -122,8 +123,9 @@ def _estimate(jobs: Sequence[PlannedJob], known: DvcState, cores: int | None) ->
 def _plan_job(
     number: int, configuration: Configuration, now: dict[str, Any], known: DvcState, until: str | None,
     others: DataChoices | None,
-) -> PlannedJob:  # fmt: skip
-    wanted = apply_overrides(now, configuration.overrides, list_groups(workspace.CONF))
+) -> tuple[PlannedJob, dict[str, Any]]:  # fmt: skip
+    """Return the job and its run.yaml."""
+    wanted = apply_overrides(now, configuration.overrides, read_once(list_groups, workspace.CONF))
     data, current = wanted.get("data"), now.get("data")
     own, remark = workspace.RECORDS, []
     is_other = data != current and not (find_fold(data) and is_same_data(data, current))
@@ -143,7 +145,8 @@ def _plan_job(
         remedy = "set a number, or train.max_minutes or train.early_stopping.patience beside it"
         raise ConfigError(f"train.steps: must end by itself in a sweep, got {UNLIMITED!r}; {remedy}")
     # A fold is planned with the workspace's records, too. They hold the same examples, in other splits.
-    files = {workspace.PARAMS.as_posix(): now, workspace.RUN.as_posix(): as_tree(run)}
+    tree = as_tree(run)
+    files = {workspace.PARAMS.as_posix(): now, workspace.RUN.as_posix(): tree}
     if stages_ahead(files, known, until=RECORDS_STAGE)[RECORDS_STAGE] != UNCHANGED:
         raise WorkspaceError(
             f"{workspace.RECORDS.as_posix()}/: must be what params.yaml asks for, before configurations are planned "
@@ -153,10 +156,8 @@ def _plan_job(
     if is_other and RECORDS_STAGE in stages:
         stages |= {RECORDS_STAGE: CACHED}
     mark = None if data == current else json.dumps(data, sort_keys=True) if is_other else find_fold(data)
-    return PlannedJob(
-        number, (configuration,), run, run.derived, tuple(list_options(now, wanted)), stages,
-        (*variant.problems.warnings, *remark), mark,
-    )  # fmt: skip
+    options, warnings = tuple(list_options(now, wanted)), (*variant.problems.warnings, *remark)
+    return PlannedJob(number, (configuration,), run, run.derived, options, stages, warnings, mark), tree
 
 
 def _name(where: Sequence[Configuration], configurations: Sequence[Configuration]) -> str:
