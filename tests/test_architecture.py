@@ -74,7 +74,16 @@ ONLY_IN = {
     "sklearn": {"dataset/sources"},
     "jinja2": {"foundation/html"},
     "ray": {"experiments/cluster"},
-    "scipy": {"experiments/importance", "experiments/learning_curve", "inference/label_errors", "learning/metrics"},
+    "scipy": {
+        "experiments/importance", "experiments/learning_curve", "inference/label_errors", "learning/metrics",
+        "learning/networks",
+    },
+        "experiments/importance",
+        "experiments/learning_curve",
+        "inference/label_errors",
+        "learning/metrics",
+        "learning/networks",
+    },
     "starlette": {"app/web"},
     "uvicorn": {"app/web", "tracking/store"},
 }

@@ -21,7 +21,7 @@ from bakeoff.learning.networks.heads.set_head import SetHead
 from bakeoff.learning.networks.heads.set_matching import Answers, Truth, match
 from bakeoff.learning.networks.set_detector import SetDetector, SetLoss
 from bakeoff.learning.networks.sets.denoising import Noise
-from bakeoff.learning.networks.sets.network import as_middles
+from bakeoff.learning.networks.sets.set_graph import as_middles
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import load_first_weights
 from bakeoff.learning.pretrained.weight_source import origin_of

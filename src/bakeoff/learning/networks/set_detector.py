@@ -152,6 +152,6 @@ class SetDetector:
         the image, "classes": (n, queries, k) logits}. Shown the targets in training, it also answers what the losses
         need (`sets/decoder.py`).
         """
-        from bakeoff.learning.networks.sets import network
+        from bakeoff.learning.networks.sets import set_graph
 
-        return network.build(self, num_classes)
+        return set_graph.build(self, num_classes)

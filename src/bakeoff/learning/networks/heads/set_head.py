@@ -22,7 +22,7 @@ from bakeoff.learning.networks.heads.set_losses import (
 )
 from bakeoff.learning.networks.heads.set_matching import Answers, Truth, match
 from bakeoff.learning.networks.sets.denoising import groups_of
-from bakeoff.learning.networks.sets.network import as_middles
+from bakeoff.learning.networks.sets.set_graph import as_middles
 
 if TYPE_CHECKING:
     from bakeoff.learning.networks.set_detector import SetDetector
