@@ -75,9 +75,6 @@ ONLY_IN = {
     "jinja2": {"foundation/html"},
     "ray": {"experiments/cluster"},
     "scipy": {
-        "experiments/importance", "experiments/learning_curve", "inference/label_errors", "learning/metrics",
-        "learning/networks",
-    },
         "experiments/importance",
         "experiments/learning_curve",
         "inference/label_errors",
