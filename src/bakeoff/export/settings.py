@@ -13,6 +13,7 @@ from bakeoff.learning.networks.network import Fit
 Format = Literal["saved_model", "float32", "float16", "dynamic", "int8", "onnx", "rknn"]
 SAVED_MODEL: Format = "saved_model"
 ONNX: Format = "onnx"
+INT8: Format = "int8"
 RKNN: Format = "rknn"
 MAIN, ONNX_FILE, RKNN_FILE = "model.tflite", "model.onnx", "model.rknn"
 REPORT, DIGESTS = "export.json", "sha256"  # beside the exported files; in it the SHA-256 of each, by its name there

@@ -564,6 +564,15 @@ def test_a_format_that_the_network_cannot_be_converted_to_is_said_before_trainin
     render({"model": model, "export": "export: saved_model"})
 
 
+def test_a_set_of_boxes_is_not_rounded_to_int8(render: Render) -> None:
+    model = "model: {use: set_detector_atto, input_size: 64, queries: 20}"
+    with pytest.raises(
+        ConfigError, match=words("conf/export/every_format.yaml:2: export.formats: …int8…SetDetector…float16")
+    ):
+        render({"model": model, "export": "export: every_format"})
+    render({"model": model, "export": "export: {use: saved_model, formats: [onnx, dynamic]}"})
+
+
 def test_boxes_that_no_anchor_fits_are_warned_of(render: Render, capsys: pytest.CaptureFixture[str]) -> None:
     thin = np.array([[0.1, 0.1, 0.9, 0.12]], np.float32)
     write_records(Path("records"), boxes=np.concatenate([np.repeat(BOXES, 4, axis=0), thin]))  # 1 of 9 boxes

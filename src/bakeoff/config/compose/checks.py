@@ -18,7 +18,7 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.export import hailo
 from bakeoff.export.devices import DETECTION, DEVICES, OWN_LAYOUT, VIDEO, layouts_of, nearest_device
-from bakeoff.export.settings import ONNX, RKNN, SAVED_MODEL, Export
+from bakeoff.export.settings import INT8, ONNX, RKNN, SAVED_MODEL, Export
 from bakeoff.foundation.errors import ConfigError, DataError, show
 from bakeoff.foundation.workspace import RAW, WEIGHTS
 from bakeoff.learning.checkpoints.trained_state import STATE, read_state
@@ -137,6 +137,9 @@ def _check_formats(export: Export, model: Network, problems: Problems) -> None:
     if lacking and export.lite_formats:
         rule = f"must be {SAVED_MODEL}, {ONNX} or both for {type(model).__name__}, got {show(list(export.formats))}"
         problems.add("export.formats", f"{rule}; TensorFlow Lite has no {', '.join(lacking)}")
+    if INT8 in export.formats and (lost := getattr(model, "lost_in_int8", "")):
+        rule = f"must not hold {INT8} for {type(model).__name__}, whose {lost} need more than 256 values"
+        problems.add("export.formats", f"{rule}; float16 has them")
     if RKNN in export.formats and model.task == VIDEO:
         problems.add("export.formats", f"must not hold {RKNN} for clips, which {type(model).__name__} takes")
     is_refused = export.device is not None and DEVICES[export.device].find_obstacle(model)

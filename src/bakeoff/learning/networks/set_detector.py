@@ -87,6 +87,7 @@ class SetDetector:
     smallest_input: ClassVar[int] = 32
     layouts: ClassVar[tuple[str, ...]] = ("detections",)
     answers_in_maps: ClassVar[bool] = False
+    lost_in_int8: ClassVar[str] = "places of points and sides"
     parts: ClassVar[Parts] = {
         "backbone": ("backbone.*",),
         "neck": ("encoder.*",),
