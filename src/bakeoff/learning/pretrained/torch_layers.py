@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from bakeoff.learning.pretrained.set_names import published_names
 from bakeoff.learning.pretrained.stored import Layers, Stored
-from bakeoff.learning.pretrained.transformers_names import published_names
 
 Tensors = Mapping[str, tuple[tuple[int, ...], Callable[[], np.ndarray]]]  # shape and reader
 OF_NORMS = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bakeoff.learning.pretrained.transformers_names import MARK, published_names
+from bakeoff.learning.pretrained.set_names import ALONE, MARK, published_names
 
 NAMES = {
     "model.backbone.model.embedder.stem2a.convolution.weight": "backbone.stem.stem2a.conv.weight",
@@ -45,3 +45,8 @@ def test_a_name_of_transformers_becomes_the_published_one(name: str) -> None:
 def test_names_of_other_programs_stay() -> None:
     names = ["model.decoder.layers.0.fc1.weight", "head.stems.0.conv.weight"]
     assert published_names(names) == dict(zip(names, names, strict=True))
+
+
+def test_names_of_a_backbone_alone_get_its_place() -> None:
+    names = [f"{ALONE}conv.weight", "stages.1.downsample.bn.bias"]
+    assert list(published_names(names).values()) == [f"backbone.{name}" for name in names]

@@ -1,9 +1,12 @@
-"""The names that the library transformers gives the tensors of D-FINE -> those of the published code."""
+"""Other names of D-FINE's tensors -> those of the whole network in the published code.
+
+The library transformers has names of its own. A file of the backbone alone has names without `backbone.` in front.
+"""
 
 import re
 from collections.abc import Iterable
 
-MARK = "model.backbone.model.embedder."
+MARK, ALONE = "model.backbone.model.embedder.", "stem.stem1."
 RULES = tuple(
     (re.compile(pattern), name)
     for pattern, name in (
@@ -44,6 +47,8 @@ RULES = tuple(
 def published_names(names: Iterable[str]) -> dict[str, str]:
     """Return the published name of each, which is its own where the names are of another program."""
     names = list(names)
+    if any(name.startswith(ALONE) for name in names):
+        return {name: f"backbone.{name}" for name in names}
     if not any(name.startswith(MARK) for name in names):
         return {name: name for name in names}
     return {name: _published(name) for name in names}
