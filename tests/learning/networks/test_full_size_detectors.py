@@ -63,6 +63,7 @@ BATCH = 2
         ("point_small", 5_553_274, 8400),
         ("set_detector_atto", 517_631, 100),
         ("set_detector_n", 3_805_395, 300),
+        ("set_detector_v2_n", 3_623_123, 300),
         ("set_detector_s", 10_362_859, 300),
     ],
 )
