@@ -2,6 +2,7 @@
 
 python benchmarks/drawn_start.py ssd_small detector.weights.h5      # about four minutes of one core
 python benchmarks/drawn_start.py cnn_small classifier.weights.h5    # about three, in two runs one after the other
+python benchmarks/drawn_start.py point_nano_128 points.weights.h5   # on the scenes of the first
 
 The first is what `bakeoff weights get drawn_ssd_small` makes, by one thread. The second brings nothing.
 """
@@ -34,7 +35,8 @@ CLASSIFIER: tuple[Mapping[str, Any], ...] = (
         "train": SHORT | {"init": {"weights": FIRST}, "augment": {"crop": {"kind": "single", "min_area": 0.8}}},
     },
 )
-RUNS = {DETECTOR.model: DETECTOR.runs, "cnn_small": CLASSIFIER}
+POINTS = "point_nano_128"
+RUNS = {DETECTOR.model: DETECTOR.runs, POINTS: ({**DETECTOR.runs[0], "model": POINTS},), "cnn_small": CLASSIFIER}
 
 
 def main() -> None:

@@ -2,8 +2,10 @@
 
     python benchmarks/fine_tuning.py data/raw/raccoon --data pascal_voc --start start.weights.h5
     python benchmarks/fine_tuning.py data/raw/signs --data image_folders --start start.weights.h5 --minutes 2 5
+    python benchmarks/fine_tuning.py data/raw/cells --data pascal_voc --start start.weights.h5 --images 50 100 200
 
-The network is the demo's for the task: `ssd_small` or `cnn_small`. A minute is a number of steps: as many as one thread
+The network is the demo's for the task, `ssd_small` or `cnn_small`, or `--model`. With `--images` it learns from so many
+of the training images alone, and is judged on the same others. A minute is a number of steps: as many as one thread
 takes in 60 seconds of processor time, measured once on the first seed, or as `--pace` says. So the load of the machine
 changes no result. The rate is constant after 50 steps of warm-up, and the averages of the weights are validated. So
 each number of minutes is the end of a fair run. A longer run goes on from the shorter one.
@@ -15,6 +17,7 @@ are not trained again.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 from dataclasses import dataclass
@@ -55,6 +58,7 @@ class Bench:
     kind: str
     start: Path
     max_side: int
+    model: str | None = None  # None: that of the experiment
 
     @property
     def task(self) -> Task:
@@ -63,17 +67,17 @@ class Bench:
     def workspace(self, seed: int) -> Path:
         """Return the workspace of a seed, with its records."""
         place = self.folder / f"seed{seed}"
-        make_workspace(place, self.data, self.params(seed, "random", WARM_UP + 1, None), self.start)
+        make_workspace(place, self.data, self.params(seed, "random", WARM_UP + 1, None, 1.0), self.start)
         return place
 
-    def params(self, seed: int, arm: str, steps: int, parent: str | None) -> dict[str, Any]:
+    def params(self, seed: int, arm: str, steps: int, parent: str | None, share: float) -> dict[str, Any]:
         task = self.task
         start = {"weights": "data/weights/start.weights.h5", "warm_start": list(task.warm_start)}
         split = {"by": "fraction", "validation": 0.2, "seed": seed}
         changes = {
             "batch_size": task.batch_size, "steps": steps, "epochs": None, "validate_every_steps": 0,
             "ema_decay": 0.99, "augment": task.augment, "samples": 0, "checkpoint_every_steps": steps,
-            "continue_from": parent,
+            "continue_from": parent, "share": share,
         }  # fmt: skip
         return {
             "experiment": task.experiment,
@@ -82,17 +86,24 @@ class Bench:
             "lr": {"use": "constant", "peak": 0.001, "warmup_steps": WARM_UP},
             "train": {"use": "smoke"} | changes | ({"init": start} if arm == "start" else {}),
             "track": {"use": "none"},
+            **({"model": self.model} if self.model else {}),
         }
 
-    def train(self, seed: int, arm: str, steps: int) -> tuple[float, float]:
+    def share_of(self, place: Path, images: int | None) -> float:
+        """Return which share of the training examples so many are; None: all."""
+        manifest = json.loads((place / "data/records/manifest.json").read_text(encoding="utf-8"))
+        return 1.0 if images is None else images / manifest["splits"]["train"]["examples"]
+
+    def train(self, seed: int, arm: str, steps: int, images: int | None = None) -> tuple[float, float]:
         """Return the headline of validation after so many steps, and the seconds that the processor took."""
         place = self.workspace(seed)
-        notes = place / f"{arm}.json"  # steps -> headline, seconds, and the run's fingerprint
+        notes = place / f"{arm}{images or ''}.json"  # steps -> headline, seconds, and the run's fingerprint
         known = json.loads(notes.read_text(encoding="utf-8")) if notes.is_file() else {}
         if str(steps) not in known:
             before = [int(done) for done in known if int(done) < steps and int(done) not in PACE_STEPS]
             parent = known[str(max(before))][2] if before else None
-            known[str(steps)] = train(place, self.params(seed, arm, steps, parent), self.task.headline)
+            params = self.params(seed, arm, steps, parent, self.share_of(place, images))
+            known[str(steps)] = train(place, params, self.task.headline)
             notes.write_text(json.dumps(known), encoding="utf-8")
         return known[str(steps)][0], known[str(steps)][1]
 
@@ -106,24 +117,24 @@ def main() -> None:
     arguments = parse_arguments()
     with TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
-        bench = Bench(folder, arguments.folder.resolve(), arguments.data, arguments.start, arguments.max_side)
+        kept = (arguments.start, arguments.max_side, arguments.model)
+        bench = Bench(folder, arguments.folder.resolve(), arguments.data, *kept)
         pace = arguments.pace or bench.measure_pace(arguments.seeds[0])
         print(f"{pace:.2f} steps of {bench.task.batch_size} a second; {bench.task.headline} after minutes of training")
         rows = {}
-        for minutes in arguments.minutes:
+        for images, minutes in itertools.product(arguments.images or [None], arguments.minutes):
             pairs = []
             for seed in arguments.seeds:
-                pairs.append([bench.train(seed, arm, round(minutes * 60 * pace))[0] for arm in ARMS])
-                print(
-                    f"  {minutes:g} minutes, seed {seed}: {pairs[-1][0]:.3f} random, {pairs[-1][1]:.3f} start",
-                    flush=True,
-                )
-            rows[minutes] = pairs
-    print("| minutes | steps | random | start | difference (95 %) |\n|---|---|---|---|---|")
-    for minutes, pairs in rows.items():
+                pairs.append([bench.train(seed, arm, round(minutes * 60 * pace), images)[0] for arm in ARMS])
+                what = f"{images or 'all'} images, {minutes:g} minutes, seed {seed}"
+                print(f"  {what}: {pairs[-1][0]:.3f} random, {pairs[-1][1]:.3f} start", flush=True)
+            rows[images, minutes] = pairs
+    print("| images | minutes | steps | random | start | difference (95 %) |\n|---|---|---|---|---|---|")
+    for (images, minutes), pairs in rows.items():
         means = [statistics.fmean(values) for values in zip(*pairs, strict=True)]
         difference = describe_difference([start - random for random, start in pairs])
-        print(f"| {minutes:g} | {round(minutes * 60 * pace):,} | {means[0]:.3f} | {means[1]:.3f} | {difference} |")
+        length = f"{images or 'all'} | {minutes:g} | {round(minutes * 60 * pace):,}"
+        print(f"| {length} | {means[0]:.3f} | {means[1]:.3f} | {difference} |")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -133,6 +144,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--start", type=Path, required=True, help="weights for the network")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--minutes", type=float, nargs="+", default=[2, 5, 10])
+    parser.add_argument("--model", help="an option of conf/model")
+    parser.add_argument("--images", type=int, nargs="+", help="how many of the training images; all without it")
     parser.add_argument("--pace", type=float, help="steps per second, instead of measuring it")
     parser.add_argument("--max-side", type=int, default=256, help="larger images are resized when records are built")
     parser.add_argument("--keep", type=Path, help="a folder that keeps the runs")
