@@ -48,7 +48,15 @@ def as_it_is(numbers: tf.Tensor, least: float, greatest: float) -> tf.Tensor:
     return numbers
 
 
-class GridHead(ABC):
+class BoxTargets:
+    """What the heads share whose targets are the boxes of the example, for it depends on the answers who finds them."""
+
+    def encode(self, example: Tensors) -> Tensors:
+        """Return boxes and classes, with a row of padding, so that no example is without."""
+        return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
+
+
+class GridHead(BoxTargets, ABC):
     """What the heads of detectors share that have a point in each cell of their grids."""
 
     box_scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
@@ -57,13 +65,6 @@ class GridHead(ABC):
         """Take the middles of the cells (points, 2), and how large these are (points, 1), in shares of the image."""
         self.anchors = np.concatenate([places - steps / 2, places + steps / 2], axis=1)
         self._places, self._steps = tf.constant(places), tf.constant(steps)
-
-    def encode(self, example: Tensors) -> Tensors:
-        """Return boxes and classes, with a row of padding, so that no example is without.
-
-        It depends on the answers which points are to find them.
-        """
-        return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
 
     @abstractmethod
     def boxes(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor:

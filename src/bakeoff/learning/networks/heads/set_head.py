@@ -1,7 +1,4 @@
-"""The head of `SetDetector`: the losses of all its layers, and which boxes its answers are.
-
-Targets are the boxes of the example, for it depends on the answers which query is to find which one.
-"""
+"""The head of `SetDetector`: the losses of all its layers, and which boxes its answers are."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import code
-from bakeoff.learning.networks.heads.head import Tensors, divisor
+from bakeoff.learning.networks.heads.head import BoxTargets, Tensors, divisor
 from bakeoff.learning.networks.heads.set_losses import (
     Asked,
     Lesson,
@@ -28,16 +25,12 @@ if TYPE_CHECKING:
     from bakeoff.learning.networks.set_detector import SetDetector
 
 
-class SetHead:
+class SetHead(BoxTargets):
     box_scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
 
     def __init__(self, model: "SetDetector") -> None:
         self._model = model
         self.anchors = np.tile(np.array([0, 0, 1, 1], np.float32), (model.queries, 1))  # all count from the image
-
-    def encode(self, example: Tensors) -> Tensors:
-        """Return boxes and classes, with a row of padding, so that no example is without."""
-        return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
         """Outputs of training have all layers; outside of it there is the last one alone."""

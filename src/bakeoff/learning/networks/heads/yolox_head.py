@@ -1,7 +1,4 @@
-"""The head of `Yolox`: which points are to find which box (SimOTA), what their answers cost, and which boxes they are.
-
-Targets are the boxes of the example, for it depends on the answers which points are to find them.
-"""
+"""The head of `Yolox`: which points are to find a box (SimOTA), what their answers cost, and which boxes they are."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
