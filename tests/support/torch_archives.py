@@ -39,8 +39,13 @@ def _named(module: str, name: str) -> Any:
     return function
 
 
-def write_torch(path: Path, arrays: Mapping[str, np.ndarray], beside: Mapping[str, Any] | None = None) -> None:
-    """Write `{"model": OrderedDict of tensors, …}`; `beside` are further values."""
+def write_torch(
+    path: Path,
+    arrays: Mapping[str, np.ndarray],
+    beside: Mapping[str, Any] | None = None,
+    average: Mapping[str, np.ndarray] | None = None,
+) -> None:
+    """Write `{"model": OrderedDict of tensors, …}`; `beside` are further values, `average` stands under `ema`."""
     before = {name: sys.modules.get(name) for name in ("torch", "torch._utils")}
     try:
         rebuild = _named("torch._utils", "_rebuild_tensor_v2")
@@ -53,12 +58,19 @@ def write_torch(path: Path, arrays: Mapping[str, np.ndarray], beside: Mapping[st
                     return ("storage", kinds[one.array.dtype.str], one.key, "cpu", one.array.size)
                 return None
 
-        tensors = OrderedDict()
-        for key, (name, array) in enumerate(arrays.items()):
-            numbers[str(key)] = array
-            tensors[name] = _Tensor(_Storage(str(key), array), array, rebuild)
+        def tensors_of(some: Mapping[str, np.ndarray]) -> "OrderedDict[str, _Tensor]":
+            tensors = OrderedDict()
+            for name, array in some.items():
+                key = str(len(numbers))
+                numbers[key] = array
+                tensors[name] = _Tensor(_Storage(key, array), array, rebuild)
+            return tensors
+
+        whole = {"model": tensors_of(arrays), "start_epoch": 0, **(beside or {})}
+        if average is not None:
+            whole["ema"] = {"module": tensors_of(average), "updates": 7}
         program = io.BytesIO()
-        Pickler(program, protocol=2).dump({"model": tensors, "start_epoch": 0, **(beside or {})})
+        Pickler(program, protocol=2).dump(whole)
     finally:
         for name, module in before.items():
             sys.modules.pop(name)

@@ -85,6 +85,12 @@ def test_the_first_convolution_sees_the_pixels_that_its_four_parts_see(tmp_path:
         np.testing.assert_allclose(seen[row, column], wanted, rtol=1e-4, atol=1e-2)
 
 
+def test_of_a_file_with_averaged_weights_these_are_read(tmp_path: Path) -> None:
+    last, average = ({"layer.weight": np.full((2, 3), value, np.float32)} for value in (1, 2))
+    write_torch(tmp_path / "net.pth", last, average=average)
+    np.testing.assert_array_equal(read_tensors(tmp_path / "net.pth")["layer.weight"][1](), average["layer.weight"])
+
+
 def test_half_precision_and_parts_of_a_storage_are_read(tmp_path: Path) -> None:
     whole = DRAW.normal(size=(4, 6)).astype(np.float32)
     write_torch(tmp_path / "net.pth", {"a.weight": whole.astype("<f2"), "b.weight": whole.T})
