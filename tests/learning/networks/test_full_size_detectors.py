@@ -19,7 +19,7 @@ from bakeoff.config.compose.compose import compose
 from bakeoff.learning.run_file.parse import parse_kind
 from bakeoff.learning.networks import NETWORKS
 from bakeoff.learning.tasks.detection import Detection
-from bakeoff.experiments.runs.memory_use import peak_memory_bytes
+from bakeoff.foundation.machine import peak_memory_bytes
 from bakeoff.learning.training.step import Step
 
 params, num_classes, batch = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

@@ -1,19 +1,24 @@
 """The parts of a set detector by other routes: all permutations, loops over points, distances that lead back."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.learning.networks.heads.set_head import SetHead
 from bakeoff.learning.networks.heads.set_losses import Asked, true_sides
 from bakeoff.learning.networks.heads.set_matching import Truth, choose_pairs
-from bakeoff.learning.networks.set_detector import BINS, Denoising
+from bakeoff.learning.networks.set_detector import BINS, Denoising, SetLoss
 from bakeoff.learning.networks.sets.attention import PointAttention
 from bakeoff.learning.networks.sets.decoder import SCALE, distances
 from bakeoff.learning.networks.sets.denoising import Noise, disturb, groups_of
+from support.small_sets import SMALL
 
 DRAW = np.random.default_rng(2)
+# Together with other layers, a query that as many chose for two boxes finds the first one: there the order counts.
+EACH_LAYER = replace(SMALL, denoising=Denoising(queries=0), loss=SetLoss(pairs="layer"))
 
 
 def test_the_pairs_are_those_of_the_cheapest_permutation() -> None:
@@ -124,3 +129,48 @@ def test_noise_stays_within_half_a_side_for_queries_that_find_a_box_and_beyond_f
 def test_truth_of_padding_is_asked_of_nobody() -> None:
     asked = Asked.of(tf.constant([[-1, 0]]), Truth(tf.ones([1, 1, 4]), tf.constant([[3]])))
     assert asked.classes.numpy().tolist() == [[-1, 2]] and float(asked.number) == 1
+
+
+def answers(queries: int) -> dict[str, tf.Tensor]:
+    """What a decoder of two layers might answer for two images and three classes."""
+    shapes = {
+        "layers.boxes": (2, 2, queries, 4), "first.boxes": (2, queries, 4), "encoder.boxes": (2, queries, 4),
+        "references": (2, queries, 4), "layers.classes": (2, 2, queries, 3), "first.classes": (2, queries, 3),
+        "encoder.classes": (2, queries, 3), "layers.corners": (2, 2, queries, 4 * BINS),
+    }  # fmt: skip
+    made = {
+        name: tf.constant(DRAW.uniform(0.2, 0.6, shape) if shape[-1] == 4 else DRAW.normal(size=shape), tf.float32)
+        for name, shape in shapes.items()
+    }
+    return made | {"boxes": made["layers.boxes"][-1], "classes": made["layers.classes"][-1]}
+
+
+def test_losses_do_not_depend_on_the_order_of_boxes_nor_on_padding() -> None:
+    head, outputs = SetHead(EACH_LAYER), answers(EACH_LAYER.queries)
+    boxes = np.sort(DRAW.uniform(0, 1, (2, 3, 2, 2)), axis=2).reshape(2, 3, 4).astype(np.float32)
+    classes = np.array([[1, 2, 3], [3, 1, 1]])
+    losses = []
+    for order, padding in (([0, 1, 2], 0), ([2, 0, 1], 2)):
+        targets = {
+            "boxes": tf.constant(np.pad(boxes[:, order], ((0, 0), (0, padding), (0, 0)))),
+            "classes": tf.constant(np.pad(classes[:, order], ((0, 0), (0, padding)))),
+        }
+        parts, count = head.losses(outputs, targets)
+        losses.append([float(parts["classes"]), float(parts["boxes"])])
+        assert float(count) == 6
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+def test_right_and_sure_answers_cost_next_to_nothing_and_twice_the_same_box_does() -> None:
+    boxes = np.array([[[0.1, 0.2, 0.5, 0.6], [0.4, 0.5, 0.9, 0.7]]], np.float32)  # ymin xmin ymax xmax
+    targets = {"boxes": tf.constant(boxes), "classes": tf.constant([[1, 3]])}
+    found = np.tile(np.array([0.9, 0.9, 0.1, 0.1], np.float32), (1, SMALL.queries, 1))
+    found[0, :2] = [[0.4, 0.3, 0.4, 0.4], [0.6, 0.65, 0.2, 0.5]]  # x y width height
+    logits = np.full((1, SMALL.queries, 3), -12.0, np.float32)
+    logits[0, 0, 0] = logits[0, 1, 2] = 12
+    for twice in (False, True):
+        if twice:
+            found[0, 2], logits[0, 2] = found[0, 0], logits[0, 0]
+        parts, _ = SetHead(SMALL).losses({"boxes": tf.constant(found), "classes": tf.constant(logits)}, targets)
+        assert float(parts["boxes"]) == pytest.approx(0, abs=1e-5)
+        assert (float(parts["classes"]) > 4) == twice

@@ -86,7 +86,7 @@ class SetHead(BoxTargets):
         """
         rule, corners = self._model.loss, tf.unstack(parts["layers.corners"], num=self._model.layers)
         classes, boxes = 0.0, 0.0
-        sides = None
+        known: Asked | None = None  # of which `sides` are
         for number, (answers, asked) in enumerate(zip(layers, each, strict=True)):
             pairs, share = (together, divisor(together.number)) if together else (asked, whole)
             classes += of_classes(answers, asked, rule) / whole
@@ -94,7 +94,8 @@ class SetHead(BoxTargets):
             if number == len(corners):
                 break
             if rule.distribution_weight:
-                sides = true_sides(parts["references"], pairs) if sides is None else sides
+                if pairs is not known:
+                    sides, known = true_sides(parts["references"], pairs), pairs
                 boxes += of_sides(corners[number], sides, answers, pairs, rule) / share
             if rule.distillation_weight and number < len(corners) - 1:
                 lesson = Lesson.of(corners[-1], layers[len(corners) - 1].classes, weights or lesson_weights(pairs))
