@@ -11,7 +11,9 @@ import yaml
 from bakeoff.config.compose.compose import Composed, compose
 from bakeoff.config.compose.variant import KINDS, parse_variant
 from bakeoff.config.compose.whole_run import Draft
+from bakeoff.export.devices import DEVICES
 from bakeoff.foundation.errors import ConfigError
+from bakeoff.learning.pretrained.weight_source import origin_of
 from support.imports import ROOT
 from support.messages import missing_in
 
@@ -40,10 +42,11 @@ def test_the_shipped_params_take_everything_but_the_data_from_the_demo() -> None
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_shipped_preset_is_a_choice_for_every_group_but_the_data_and_nothing_else(name: str) -> None:
+def test_a_shipped_preset_is_a_choice_for_every_group_but_the_data_and_how_pictures_fit(name: str) -> None:
     tree = yaml.safe_load((CONF / "experiment" / f"{name}.yaml").read_text(encoding="utf-8"))
     chosen = {next(iter(entry)).removeprefix("override /") for entry in tree.pop("defaults")}
-    assert (chosen, tree) == (set(KINDS) - {"data"}, {})
+    assert chosen == set(KINDS) - {"data"}
+    assert tree in ({}, {"model": {"fit": "letterbox"}})
 
 
 # Preset -> batch, steps, network, optimizer, rates at some steps: the numbers of the systems' own files and code.
@@ -151,6 +154,37 @@ def test_the_recipe_for_photographs_takes_its_steps_from_the_data_and_varies_the
     assert (train.steps, train.epochs, train.validate_every_epochs, train.ema_decay) == (None, 100, 10, 0.99)
     assert train.augment.turn.mirror == 0.5 and train.augment.colour and train.augment.crop
     assert train.init.lacks and (run.lr.peak, run.model.input_size, run.export.formats[1]) == (0.001, 128, "dynamic")
+
+
+# Preset -> network, side, how pictures fit, weights, what it warns that it lacks, device.
+STARTS: dict[str, tuple[Any, ...]] = {
+    "photographs_small": ("Yolox", 416, "letterbox", "zoo/yolox_nano_coco", None, None),
+    "photographs_accurate": ("SetDetector", 640, "stretch", "zoo/dfine_s_coco", None, None),
+    "photonvision_640": ("PointDetector", 640, "letterbox", "none", "a longer run of point_nano", "photonvision_rk3588"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(STARTS))
+def test_a_recipe_with_a_start_has_its_network_weights_and_device(name: str, tmp_path: Path) -> None:
+    network, side, fit, weights, lacks, device = STARTS[name]
+    run: Any = draft(tmp_path, f"experiment: {name}\ndata: pascal_voc\nseed: 0\n")
+    assert (type(run.model).__name__, run.model.input_size, run.model.fit) == (network, side, fit)
+    assert (run.train.init.weights, run.export.device) == (weights, device)
+    assert (run.train.init.lacks or "").startswith(lacks or "") and bool(run.train.init.lacks) == bool(lacks)
+    assert not device or not DEVICES[device].find_obstacle(run.model)
+
+
+@pytest.mark.parametrize("name", ["photographs_small", "photographs_accurate"])
+def test_without_its_weights_such_a_recipe_says_how_to_get_them_and_how_to_do_without(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    init = draft(tmp_path, f"experiment: {name}\ndata: pascal_voc\nseed: 0\n").train.init  # type: ignore[union-attr]
+    with pytest.raises(ConfigError, match=rf"bakeoff weights get {init.weights.removeprefix('zoo/')}`.*weights: none"):
+        origin_of(init, fetch=Path)
+    none = "train: {use: preset, init: {weights: none}}"
+    run: Any = draft(tmp_path, f"experiment: {name}\ndata: pascal_voc\n{none}\nseed: 0\n")
+    assert run.train.init.lacks == "weights that have seen other pictures"
 
 
 # How params.yaml, the preset and the options decide together.

@@ -27,8 +27,12 @@ from bakeoff.foundation.formatting import without_secrets
 from bakeoff.importing.weights.download import RetryPolicy
 from bakeoff.importing.weights.fetch import Fetched, Places, get
 from bakeoff.importing.weights.weights_catalogue import Entry, SourcePage
+from bakeoff.learning.plan.train_settings import Init
+from bakeoff.learning.pretrained.torch_files import read_tensors
+from bakeoff.learning.pretrained.weight_source import origin_of
 from bakeoff.tracking.results.lineage import lineage_of
 from support.messages import missing_in
+from support.torch_archives import write_torch
 
 QUICK = RetryPolicy(seconds=0.3, attempts=2, pause=0)
 PAGE = SourcePage("a page", "https://zoo.example/")
@@ -435,6 +439,19 @@ def test_a_server_in_place_of_the_source(server: Server, places: Places) -> None
 )
 def test_a_password_in_an_address_is_not_shown(text: str, shown: str) -> None:
     assert without_secrets(text) == shown
+
+
+def test_a_file_of_torch_is_what_training_starts_from(
+    server: Server, places: Places, tmp_path: Path
+) -> None:
+    write_torch(tmp_path / "w.pth", {"a.weight": np.arange(6, dtype=np.float32).reshape(2, 3)})
+    server.content = (tmp_path / "w.pth").read_bytes()
+    fetch(server, places, source=f"{server.address}/w.pth")
+    assert sorted(path.name for path in (places.zoo / "net").iterdir()) == [CARD, "weights.ckpt"]
+    source = origin_of(Init(weights=str(places.zoo / "net")), fetch=Path)
+    assert source.path and not source.is_tf_checkpoint
+    _, read = read_tensors(source.path)["a.weight"]
+    assert read().tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_a_file_of_hdf5_stands_in_a_folder_of_its_own(server: Server, places: Places, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ ENTRIES = read_catalogue()
 def test_an_entry_says_what_it_knows_and_names_networks_that_are_here(name: str) -> None:
     entry = ENTRIES[name]
     assert entry.models and all((ROOT / f"conf/model/{model}.yaml").is_file() for model in entry.models)
-    assert re.fullmatch(r"[\w.-]+", name) and re.fullmatch(r"[\w.-]+\.(tar\.gz|tgz|h5)", entry.file)
+    assert re.fullmatch(r"[\w.-]+", name) and re.fullmatch(r"[\w.-]+\.(tar\.gz|tgz|h5|pth)", entry.file)
     assert entry.source is None or entry.source.startswith(("http://", "https://"))
     assert entry.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", entry.sha256)
     assert entry.md5 is None or re.fullmatch(r"[0-9a-f]{32}", entry.md5)
@@ -55,7 +55,8 @@ def test_what_options_of_train_start_from_is_in_the_catalogue() -> None:
             named[file.stem] = weights.removeprefix("zoo/")
     assert set(named) == {
         "frc", "inception_flowers", "s3dg_three_phases", "ftc_ssd_mobilenet_v2_320", "ftc_ssd_mobilenet_v2_fpnlite_320",
-        "ftc_ssd_mobilenet_v2_fpnlite_640", "ftc_ssd_mobilenet_v1_fpn_640",
+        "ftc_ssd_mobilenet_v2_fpnlite_640", "ftc_ssd_mobilenet_v1_fpn_640", "photographs_small",
+        "photographs_accurate",
     }  # fmt: skip
     for option, name in named.items():
         for preset in (ROOT / "conf/experiment").glob("*.yaml"):

@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -18,6 +18,7 @@ import h5py
 
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.formatting import format_names
+from bakeoff.learning.pretrained.torch_files import is_torch
 from bakeoff.learning.pretrained.weight_source import PACKED, SAME_ARCHIVE
 
 WANTED = re.compile(r".*(\.index|\.data-\d{5}-of-\d{5}|\.ckpt|\.h5|\.config)|checkpoint|LICENSE.*")
@@ -39,9 +40,12 @@ class Member:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Refuse what holds no start; copy a file of HDF5 as it is."""
+    """Refuse what holds no start; copy a file of HDF5 or of torch as it is."""
     if h5py.is_hdf5(file):
         shutil.copyfile(file, folder / "weights.h5")
+        return
+    if _is_of_torch(file):
+        shutil.copyfile(file, folder / "weights.ckpt")  # training takes the only .h5 or .ckpt of a folder
         return
     try:
         with _open_archive(file) as members:
@@ -53,6 +57,14 @@ def unpack(file: Path, folder: Path) -> None:
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"{file.name}: cannot be unpacked ({reason}); it is truncated or damaged") from None
+
+
+def _is_of_torch(file: Path) -> bool:
+    if not zipfile.is_zipfile(file):
+        return False
+    with suppress(*DAMAGE, OSError), zipfile.ZipFile(file) as packed:  # what is damaged is said by who unpacks it
+        return is_torch(packed)
+    return False
 
 
 @contextmanager
