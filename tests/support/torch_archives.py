@@ -80,3 +80,27 @@ def write_torch(
         archive.writestr("archive/byteorder", "little")
         for key, array in numbers.items():
             archive.writestr(f"archive/data/{key}", array.tobytes(order="A"))  # as it lies in memory
+
+
+def yolox_arrays(network: Any) -> dict[str, np.ndarray]:
+    """Random weights for a network as YOLOX's own code names and turns them."""
+    draw = np.random.default_rng(3)
+    arrays: dict[str, np.ndarray] = {}
+    names = {"gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "moving_variance": "running_var"}
+    for weight in network.weights:
+        layer, _, variable = weight.path.rpartition("/")
+        shape = tuple(weight.shape)
+        if variable == "kernel":
+            rows, columns, inputs, outputs = shape
+            if layer.endswith("stem.conv.conv"):
+                turned: tuple[int, ...] = (outputs, 12, rows // 2, columns // 2)
+            elif ".dconv." in layer:
+                turned = (inputs, 1, rows, columns)
+            else:
+                turned = (outputs, inputs, rows, columns)
+            arrays[f"{layer}.weight"] = draw.normal(size=turned).astype(np.float32)
+        else:
+            arrays[f"{layer}.{names.get(variable, variable)}"] = draw.uniform(0.5, 1, shape).astype(np.float32)
+        if variable == "moving_variance":
+            arrays[f"{layer}.num_batches_tracked"] = np.array([7], "<i8")
+    return arrays

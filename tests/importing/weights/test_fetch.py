@@ -441,9 +441,7 @@ def test_a_password_in_an_address_is_not_shown(text: str, shown: str) -> None:
     assert without_secrets(text) == shown
 
 
-def test_a_file_of_torch_is_what_training_starts_from(
-    server: Server, places: Places, tmp_path: Path
-) -> None:
+def test_a_file_of_torch_is_what_training_starts_from(server: Server, places: Places, tmp_path: Path) -> None:
     write_torch(tmp_path / "w.pth", {"a.weight": np.arange(6, dtype=np.float32).reshape(2, 3)})
     server.content = (tmp_path / "w.pth").read_bytes()
     fetch(server, places, source=f"{server.address}/w.pth")

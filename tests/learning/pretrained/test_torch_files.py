@@ -19,33 +19,10 @@ from bakeoff.learning.pretrained.torch_files import OLD_START, read_tensors
 from bakeoff.learning.pretrained.weight_files import open_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
 from support.messages import missing_in
-from support.torch_archives import write_torch
+from support.torch_archives import write_torch, yolox_arrays
 
 NANO = Yolox(input_size=32, width=0.0625, depth=0.1)
 DRAW = np.random.default_rng(3)
-
-
-def torch_arrays(network: keras.Model) -> dict[str, np.ndarray]:
-    """Random weights for a network as YOLOX's own code names and turns them."""
-    arrays: dict[str, np.ndarray] = {}
-    names = {"gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "moving_variance": "running_var"}
-    for weight in network.weights:
-        layer, _, variable = weight.path.rpartition("/")
-        shape = tuple(weight.shape)
-        if variable == "kernel":
-            rows, columns, inputs, outputs = shape
-            if layer.endswith("stem.conv.conv"):
-                turned: tuple[int, ...] = (outputs, 12, rows // 2, columns // 2)
-            elif ".dconv." in layer:
-                turned = (inputs, 1, rows, columns)
-            else:
-                turned = (outputs, inputs, rows, columns)
-            arrays[f"{layer}.weight"] = DRAW.normal(size=turned).astype(np.float32)
-        else:
-            arrays[f"{layer}.{names.get(variable, variable)}"] = DRAW.uniform(0.5, 1, shape).astype(np.float32)
-        if variable == "moving_variance":
-            arrays[f"{layer}.num_batches_tracked"] = np.array([7], "<i8")
-    return arrays
 
 
 def load(network: keras.Model, path: Path, *warm_start: str) -> dict[str, Any]:
@@ -55,7 +32,7 @@ def load(network: keras.Model, path: Path, *warm_start: str) -> dict[str, Any]:
 
 def test_every_tensor_has_its_place_and_its_axes(tmp_path: Path) -> None:
     network = NANO.build(3)
-    arrays = torch_arrays(network)
+    arrays = yolox_arrays(network)
     write_torch(tmp_path / "net.pth", arrays, {"curr_ap": np.float64(0.25)})
     report = load(network, tmp_path / "net.pth")
     assert (report["left_random"], report["skipped"], report["unused"]) == ([], [], [])
@@ -70,7 +47,7 @@ def test_every_tensor_has_its_place_and_its_axes(tmp_path: Path) -> None:
 def test_the_first_convolution_sees_the_pixels_that_its_four_parts_see(tmp_path: Path) -> None:
     """YOLOX' own first layer by hand: every second pixel in channels of its own, blue first, then 3 x 3."""
     network = NANO.build(3)
-    arrays = torch_arrays(network)
+    arrays = yolox_arrays(network)
     write_torch(tmp_path / "net.pth", arrays)
     load(network, tmp_path / "net.pth")
     image = DRAW.uniform(0, 255, (1, 32, 32, 3)).astype(np.float32)
@@ -170,7 +147,7 @@ def test_another_network_and_numbers_that_are_none_are_named(tmp_path: Path) -> 
     write_torch(tmp_path / "other.pth", {"layer1.0.conv1.weight": np.zeros((8, 3, 3, 3), np.float32)})
     with pytest.raises(DataError, match=r"other\.pth: holds nothing that fits this network"):
         load(network, tmp_path / "other.pth")
-    arrays = torch_arrays(network)
+    arrays = yolox_arrays(network)
     arrays["head.stems.0.bn.weight"][1] = np.nan
     write_torch(tmp_path / "nan.pth", arrays)
     with pytest.raises(DataError, match=r"head\.stems\.0\.bn/gamma .*not finite"):
@@ -178,7 +155,7 @@ def test_another_network_and_numbers_that_are_none_are_named(tmp_path: Path) -> 
 
 
 def test_other_classes_keep_all_but_the_last_layer_of_classes(tmp_path: Path) -> None:
-    arrays = torch_arrays(NANO.build(3))
+    arrays = yolox_arrays(NANO.build(3))
     write_torch(tmp_path / "net.pth", arrays)
     report = load(NANO.build(5), tmp_path / "net.pth")
     assert {one["name"].rpartition(".")[0] for one in report["skipped"]} == {"head.cls_preds"}

@@ -103,6 +103,19 @@ def as_keras_writes(network: Network, folder: Path) -> None:
     network.build(1000).save_weights(folder / "imagenet.weights.h5")
 
 
+def as_yolox(network: Network, folder: Path) -> None:
+    from support.torch_archives import write_torch, yolox_arrays
+
+    folder.mkdir(parents=True)
+    write_torch(folder / "weights.ckpt", yolox_arrays(network.build(80)))
+
+
+def as_our_own_of_coco(network: Network, folder: Path) -> None:
+    """D-FINE's names are compared with its own code by tests/proofs/official."""
+    folder.mkdir(parents=True)
+    network.build(80).save_weights(folder / "made.weights.h5")
+
+
 def as_kinetics(network: Network, folder: Path) -> None:
     from support.tf_checkpoints import write_checkpoint
     from support.unfilled import unfilled
@@ -136,6 +149,7 @@ PHASES = [
 ]  # fmt: skip
 DEMO = {"train_examples": 24, "validation_examples": 8}
 TWO = {"steps": 3, "batch_size": 2}
+SHORT = {**TWO, "epochs": None, "validate_every_epochs": None}
 PRESETS: dict[str, Given] = {
     "demo": Given({"use": "digits", **DEMO}, train={"steps": 3}),
     # enough steps for the queues to fill, which the estimate counts as full
@@ -151,6 +165,9 @@ PRESETS: dict[str, Given] = {
     "inception_flowers": Given(CUTOUTS, cut_out_photographs, TWO, "keras_inception_v3", as_keras_writes),
     "inception_from_scratch": Given(CUTOUTS, cut_out_photographs, TWO),
     "photographs": Given(PHOTOGRAPHS, take_photographs, {"steps": 3, "epochs": None, "validate_every_epochs": None}),
+    "photographs_small": Given(PHOTOGRAPHS, take_photographs, SHORT, "yolox_nano_coco", as_yolox),
+    "photographs_accurate": Given(PHOTOGRAPHS, take_photographs, SHORT, "dfine_s_coco", as_our_own_of_coco),
+    "photonvision_640": Given(PHOTOGRAPHS, take_photographs, SHORT),
     "s3dg_three_phases": Given(
         FILMS, film, {"phases": PHASES}, "s3dg_kinetics_600", as_kinetics, steps=10, stopped_after=7
     ),
