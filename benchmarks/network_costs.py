@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-CLASSES, CALLS, FORMS = 80, 10, ("float32", "dynamic", "onnx")
+CLASSES, CALLS, FORMS = 80, 10, ("float32", "onnx")
 
 
 def main() -> None:

@@ -74,6 +74,7 @@ class Given:
     train: Mapping[str, Any] = field(default_factory=dict)  # beside EVERY_STEP
     weights: str | None = None  # the folder of data/weights/zoo that the preset names
     write_weights: Callable[[Network, Path], None] = lambda network, folder: None
+    lr: Mapping[str, Any] = field(default_factory=dict)  # what so short a run needs
     steps: int = 3
     stopped_after: int = 1  # lines of the history, at the least
 
@@ -166,7 +167,9 @@ PRESETS: dict[str, Given] = {
     "inception_from_scratch": Given(CUTOUTS, cut_out_photographs, TWO),
     "photographs": Given(PHOTOGRAPHS, take_photographs, {"steps": 3, "epochs": None, "validate_every_epochs": None}),
     "photographs_small": Given(PHOTOGRAPHS, take_photographs, SHORT, "yolox_nano_coco", as_yolox),
-    "photographs_accurate": Given(PHOTOGRAPHS, take_photographs, SHORT, "dfine_s_coco", as_our_own_of_coco),
+    "photographs_accurate": Given(
+        PHOTOGRAPHS, take_photographs, SHORT, "dfine_s_coco", as_our_own_of_coco, {"warmup_steps": 1}
+    ),
     "photonvision_640": Given(PHOTOGRAPHS, take_photographs, SHORT),
     "s3dg_three_phases": Given(
         FILMS, film, {"phases": PHASES}, "s3dg_kinetics_600", as_kinetics, steps=10, stopped_after=7
@@ -179,6 +182,7 @@ def begin(preset: str, folder: Path) -> Workspace:
     given = PRESETS[preset]
     lines: dict[str, Any] = {key: {"use": "preset"} for key in ("model", "lr", "optimizer", "export")}
     lines["data"] = dict(given.data)
+    lines["lr"] |= given.lr
     lines["train"] = {"use": "preset", **EVERY_STEP, **given.train}
     lines["track"] = {"use": "preset", "checkpoints": "all", "wait_s": 300}
     workspace = tiny_workspace(folder, {"experiment": f"experiment: {preset}"} | in_one_line(lines))
