@@ -115,8 +115,8 @@ def open_file(form: Format, path: Path, threads: int) -> Model:
     return OnnxModel(path, threads) if form == ONNX else LiteModel(path, threads)
 
 
-def require_parity(report: Mapping[str, Any], most: float) -> None:
-    """Refuse files that lose more of the headline metric than `export.max_drop`."""
+def require_parity(report: Mapping[str, Any], most: float, ranges: str = "extremes") -> None:
+    """Refuse files that lose more of the headline metric than `export.max_drop`; `ranges` are those of int8."""
     headline = report["headline"]
     lost = [
         f"{form} has {headline} {file[headline]:.3f}, {file['drop']:.3f} less than the network"
@@ -126,7 +126,8 @@ def require_parity(report: Mapping[str, Any], most: float) -> None:
     if lost:
         rule = f"; {describe_rule(report)}" if AS_A_FILE in report else ""
         rule += f"; {fit}" if (fit := describe_fit(report)) else ""
-        hint = "; of int8, also try export.ranges: means" if any(line.startswith("int8 ") for line in lost) else ""
+        is_int8 = ranges != "means" and any(line.startswith("int8 ") for line in lost)
+        hint = "; of int8, also try export.ranges: means" if is_int8 else ""
         raise DataError(
             f"export.max_drop: must be at most {most:g} on {report['examples']} validation examples, but "
             f"{'; '.join(lost)}{rule}; leave such files out of export.formats, or allow a larger export.max_drop{hint}"

@@ -87,7 +87,7 @@ def export(
         if settings.device and DEVICES[settings.device].is_hailo:
             report[CALIBRATION] = hailo.write_hailo(settings.device, partial, manifest.classes, representative)
         _write_notes(run, settings, report, manifest.classes, partial)
-        require_parity(report, settings.max_drop)
+        require_parity(report, settings.max_drop, settings.ranges)
     if fingerprint := lineage.fingerprint:
         keep_measured(fingerprint, export=timing, **{LOST: lost_by_files(run.model, report)})
     with tracker.attach(track, run_id_of(state)) as copy:

@@ -23,8 +23,9 @@ def test_a_robot_lists_only_networks_that_it_takes(folder: Path) -> None:
     detectors = list_networks("detection")
     assert {"ssd_small", "point_nano", "ssd_mobilenet_v2_fpnlite_320"} <= {*detectors}
     assert "cnn_small" not in detectors and "cnn_small" in list_networks("classification")
-    for option in ("photonvision_rk3588", "photonvision_rubik"):
-        assert ROBOTS[option].list_networks("detection") == ["point_nano", "point_small"]
+    points = ["point_nano", "point_small"]
+    for option, networks in {"photonvision_rk3588": points, "photonvision_rubik": [*points, "yolox_s"]}.items():
+        assert ROBOTS[option].list_networks("detection") == networks
         assert ROBOTS[option].sizes == (640,)
         assert "640" in ROBOTS[option].find_obstacle(read_network("point_nano_128"))
     assert "ssd_small" in ROBOTS["limelight_coral"].list_networks("detection")
