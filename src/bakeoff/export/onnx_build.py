@@ -148,9 +148,27 @@ def _converted(answer: tf.types.experimental.PolymorphicFunction, *, is_image: b
     raise ConfigError(f"export.formats: onnx cannot be made of this network ({why}); take it out of the list")
 
 
+def _order_nodes(graph: "onnx.GraphProto") -> None:
+    """Put what a node takes before it, in the order in which it takes it: the converter orders branches by chance."""
+    made = {name: place for place, node in enumerate(graph.node) for name in node.output}
+    nodes, ordered, waiting = [*graph.node], dict[int, None](), list[int]()
+    for output in graph.output:
+        waiting.append(made[output.name])
+        while waiting:
+            place = waiting[-1]
+            before = [made[name] for name in nodes[place].input if name in made and made[name] not in ordered]
+            if place in ordered or not before:
+                ordered.setdefault(waiting.pop())
+            else:
+                waiting.append(before[0])
+    del graph.node[:]
+    graph.node.extend(nodes[place] for place in ordered)
+
+
 def _name_by_place(model: "onnx.ModelProto", given: str, outputs: Sequence[str]) -> None:
     """Name everything by its place in the graph, for the converter's own names differ from time to time."""
     graph = model.graph
+    _order_nodes(graph)
     values = [*graph.input, *graph.output]
     names = dict(zip([value.name for value in values], [given, *outputs], strict=True))
     constants = {constant.name: constant for constant in graph.initializer}
