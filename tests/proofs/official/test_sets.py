@@ -25,6 +25,7 @@ from bakeoff.learning.networks.sets.set_graph import as_middles
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import load_first_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
+from proofs.official.there import apart, targets_of
 
 HERE, CLASSES, SIDE, RATE, QUERIES = Path(__file__).parent, 5, 128, 1e-5, 50
 D_FINE, DEIM = "BAKEOFF_D_FINE", "BAKEOFF_DEIM"
@@ -104,21 +105,8 @@ def read(model: SetDetector, path: Path) -> Any:
     return network
 
 
-def targets_of(labels: np.ndarray) -> dict[str, tf.Tensor]:
-    """Boxes of zeros are padding, as here."""
-    is_real = labels.sum(axis=2) > 0
-    x, y, width, height = np.moveaxis(labels[..., 1:], 2, 0)
-    corners = np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], axis=2)
-    classes = np.where(is_real, labels[..., 0] + 1, 0)
-    return {"boxes": tf.constant(corners, tf.float32), "classes": tf.constant(classes, tf.int64)}
-
-
 def noise_of(numbers: Any, step: int) -> Noise:
     return Noise(*(tf.constant(numbers[f"noise_{key}"][step], tf.float32) for key in Noise._fields))
-
-
-def apart(ours: Any, theirs: Any) -> float:
-    return float(np.abs(np.asarray(ours) - theirs).max() / np.abs(theirs).max())
 
 
 def test_its_weights_give_its_answers_its_pairs_and_its_losses(there: tuple[SetDetector, Path, Any]) -> None:

@@ -21,6 +21,7 @@ from bakeoff.learning.networks.yolox import Yolox, YoloxLoss
 from bakeoff.learning.plan.train_settings import Init
 from bakeoff.learning.pretrained.load_report import load_first_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
+from proofs.official.there import apart, targets_of
 
 HERE, CLASSES, SIDE, RATE = Path(__file__).parent, 5, 128, 1e-4
 NETWORKS = {
@@ -54,19 +55,6 @@ def read(model: Yolox, path: Path) -> Any:
     return network
 
 
-def targets_of(labels: np.ndarray) -> dict[str, tf.Tensor]:
-    """Boxes of zeros are padding, as here."""
-    is_real = labels.sum(axis=2) > 0
-    x, y, width, height = np.moveaxis(labels[..., 1:] / SIDE, 2, 0)
-    corners = np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], axis=2)
-    classes = np.where(is_real, labels[..., 0] + 1, 0)
-    return {"boxes": tf.constant(corners, tf.float32), "classes": tf.constant(classes, tf.int64)}
-
-
-def apart(ours: Any, theirs: Any) -> float:
-    return float(np.abs(np.asarray(ours) - theirs).max() / np.abs(theirs).max())
-
-
 def test_its_weights_give_its_answers_its_assignment_and_its_losses(there: tuple[Yolox, Path, Any]) -> None:
     model, folder, numbers = there
     network, head = read(model, folder / "random.pth"), YoloxHead(model)
@@ -79,7 +67,7 @@ def test_its_weights_give_its_answers_its_assignment_and_its_losses(there: tuple
         "sizes": apart(sizes[..., ::-1], answers[..., 2:4]),
         "scores": apart(scores, answers[..., 4:5] * answers[..., 5:]),
     }
-    targets = targets_of(numbers["labels"])
+    targets = targets_of(numbers["labels"], SIDE)
     asked = head.assign(outputs["classes"], head.boxes(outputs), targets)
     elsewhere = 0
     for image, (rows, shares) in enumerate(zip(numbers["rows"], numbers["shares"], strict=True)):
@@ -104,7 +92,7 @@ def test_its_weights_give_its_answers_its_assignment_and_its_losses(there: tuple
 def test_training_goes_on_from_its_weights_as_there(there: tuple[Yolox, Path, Any]) -> None:
     model, folder, numbers = there
     network, head = read(model, folder / "trained.pth"), YoloxHead(model)
-    targets, losses = targets_of(numbers["labels"]), []
+    targets, losses = targets_of(numbers["labels"], SIDE), []
     for _ in numbers["later"]:
         with tf.GradientTape() as tape:
             parts, _ = head.losses(network(numbers["pixels"], training=True), targets)
