@@ -2,7 +2,9 @@
 
 python benchmarks/drawn_start.py ssd_small detector.weights.h5      # about four minutes of one core
 python benchmarks/drawn_start.py cnn_small classifier.weights.h5    # about three, in two runs one after the other
-python benchmarks/drawn_start.py point_nano_128 points.weights.h5   # on the scenes of the first
+python benchmarks/drawn_start.py point_nano_128 points.weights.h5   # on the scenes of the first, as the next two
+python benchmarks/drawn_start.py yolox_nano yolox.weights.h5        # at 128 pixels
+python benchmarks/drawn_start.py set_detector_atto sets.weights.h5  # at 128 pixels, of 60 queries
 
 The first is what `bakeoff weights get drawn_ssd_small` makes, by one thread. The second brings nothing.
 """
@@ -35,8 +37,13 @@ CLASSIFIER: tuple[Mapping[str, Any], ...] = (
         "train": SHORT | {"init": {"weights": FIRST}, "augment": {"crop": {"kind": "single", "min_area": 0.8}}},
     },
 )
-POINTS = "point_nano_128"
-RUNS = {DETECTOR.model: DETECTOR.runs, POINTS: ({**DETECTOR.runs[0], "model": POINTS},), "cnn_small": CLASSIFIER}
+AT_128: dict[str, str | dict[str, Any]] = {
+    "point_nano_128": "point_nano_128",
+    "yolox_nano": {"use": "yolox_nano", "input_size": 128},
+    "set_detector_atto": {"use": "set_detector_atto", "input_size": 128, "queries": 60},
+}
+DRAWN = {name: ({**DETECTOR.runs[0], "model": model},) for name, model in AT_128.items()}
+RUNS = {DETECTOR.model: DETECTOR.runs, "cnn_small": CLASSIFIER} | DRAWN
 
 
 def main() -> None:

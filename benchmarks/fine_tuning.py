@@ -4,30 +4,33 @@
     python benchmarks/fine_tuning.py data/raw/signs --data image_folders --start start.weights.h5 --minutes 2 5
     python benchmarks/fine_tuning.py data/raw/cells --data pascal_voc --start start.weights.h5 --images 50 100 200
 
-The network is the demo's for the task, `ssd_small` or `cnn_small`, or `--model`. With `--images` it learns from so many
-of the training images alone, and is judged on the same others. A minute is a number of steps: as many as one thread
-takes in 60 seconds of processor time, measured once on the first seed, or as `--pace` says. So the load of the machine
-changes no result. The rate is constant after 50 steps of warm-up, and the averages of the weights are validated. So
-each number of minutes is the end of a fair run. A longer run goes on from the shorter one.
+The network is the demo's for the task, `ssd_small` or `cnn_small`, or `--model`, which may be a mapping, such as
+`{use: yolox_nano, input_size: 128}`. Several starts are compared with random weights in one go. With `--images` it
+learns from so many of the training images alone, and is judged on the same others. A minute is a number of steps: as
+many as one thread takes in 60 seconds of processor time, measured once on the first seed, or as `--pace` says. So the
+load of the machine changes no result. The rate is constant after 50 steps of warm-up, and the averages of the weights
+are validated. So each number of minutes is the end of a fair run. A longer run goes on from the shorter one.
 
 `benchmarks/drawn_start.py` makes such weights. Each seed has its own split into training and validation and its own
-random numbers; both arms of a pair share them. A difference is `start - random` within a pair; its 95 % interval is
-Student's over the seeds. Each pair is printed when it is done. Pairs that an interrupted benchmark has left in `--keep`
-are not trained again.
+random numbers; all arms of a seed share them. A difference is `start - random` within a seed; its 95 % interval is
+Student's over the seeds. The arms of a seed are printed when they are done. Those that an interrupted benchmark has
+left in `--keep` are not trained again.
 """
 
 import argparse
 import itertools
 import json
+import shutil
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
 from trials import OWN_DATA, PACE_STEPS, describe_difference, make_workspace, train
 
-ARMS = ("random", "start")
+RANDOM = "random"
 WARM_UP = 50
 COLOUR = {"brightness": 0.1, "contrast": 0.2, "saturation": 0.3}
 
@@ -56,9 +59,9 @@ class Bench:
     folder: Path  # a workspace for each seed is made in it
     data: Path
     kind: str
-    start: Path
+    starts: dict[str, Path]
     max_side: int
-    model: str | None = None  # None: that of the experiment
+    model: str | dict[str, Any] | None = None  # None: that of the experiment
 
     @property
     def task(self) -> Task:
@@ -67,12 +70,14 @@ class Bench:
     def workspace(self, seed: int) -> Path:
         """Return the workspace of a seed, with its records."""
         place = self.folder / f"seed{seed}"
-        make_workspace(place, self.data, self.params(seed, "random", WARM_UP + 1, None, 1.0), self.start)
+        make_workspace(place, self.data, self.params(seed, RANDOM, WARM_UP + 1, None, 1.0))
+        for name, start in self.starts.items():
+            shutil.copy(start, place / f"data/weights/{name}.weights.h5")
         return place
 
     def params(self, seed: int, arm: str, steps: int, parent: str | None, share: float) -> dict[str, Any]:
         task = self.task
-        start = {"weights": "data/weights/start.weights.h5", "warm_start": list(task.warm_start)}
+        start = {"weights": f"data/weights/{arm}.weights.h5", "warm_start": list(task.warm_start)}
         split = {"by": "fraction", "validation": 0.2, "seed": seed}
         changes = {
             "batch_size": task.batch_size, "steps": steps, "epochs": None, "validate_every_steps": 0,
@@ -84,7 +89,7 @@ class Bench:
             "seed": seed,
             "data": {"use": self.kind, "path": OWN_DATA, "max_side": self.max_side, "split": split},
             "lr": {"use": "constant", "peak": 0.001, "warmup_steps": WARM_UP},
-            "train": {"use": "smoke"} | changes | ({"init": start} if arm == "start" else {}),
+            "train": {"use": "smoke"} | changes | ({"init": start} if arm != RANDOM else {}),
             "track": {"use": "none"},
             **({"model": self.model} if self.model else {}),
         }
@@ -109,42 +114,46 @@ class Bench:
 
     def measure_pace(self, seed: int) -> float:
         """Return steps per second of one thread's processor time."""
-        (_, few), (_, many) = (self.train(seed, "random", steps) for steps in PACE_STEPS)
+        (_, few), (_, many) = (self.train(seed, RANDOM, steps) for steps in PACE_STEPS)
         return (PACE_STEPS[1] - PACE_STEPS[0]) / (many - few)
 
 
 def main() -> None:
     arguments = parse_arguments()
+    starts = {path.name.partition(".")[0]: path.resolve() for path in arguments.start}
     with TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
-        kept = (arguments.start, arguments.max_side, arguments.model)
-        bench = Bench(folder, arguments.folder.resolve(), arguments.data, *kept)
+        bench = Bench(folder, arguments.folder.resolve(), arguments.data, starts, arguments.max_side, arguments.model)
         pace = arguments.pace or bench.measure_pace(arguments.seeds[0])
         print(f"{pace:.2f} steps of {bench.task.batch_size} a second; {bench.task.headline} after minutes of training")
-        rows = {}
+        rows: dict[tuple[int | None, float], list[dict[str, float]]] = {}
         for images, minutes in itertools.product(arguments.images or [None], arguments.minutes):
-            pairs = []
+            rows[images, minutes] = []
             for seed in arguments.seeds:
-                pairs.append([bench.train(seed, arm, round(minutes * 60 * pace), images)[0] for arm in ARMS])
-                what = f"{images or 'all'} images, {minutes:g} minutes, seed {seed}"
-                print(f"  {what}: {pairs[-1][0]:.3f} random, {pairs[-1][1]:.3f} start", flush=True)
-            rows[images, minutes] = pairs
-    print("| images | minutes | steps | random | start | difference (95 %) |\n|---|---|---|---|---|---|")
-    for (images, minutes), pairs in rows.items():
-        means = [statistics.fmean(values) for values in zip(*pairs, strict=True)]
-        difference = describe_difference([start - random for random, start in pairs])
+                arms = {arm: bench.train(seed, arm, round(minutes * 60 * pace), images)[0] for arm in (RANDOM, *starts)}
+                values = ", ".join(f"{value:.3f} {arm}" for arm, value in arms.items())
+                print(f"  {images or 'all'} images, {minutes:g} minutes, seed {seed}: {values}", flush=True)
+                rows[images, minutes].append(arms)
+    print_table(rows, list(starts), pace)
+
+
+def print_table(rows: dict[tuple[int | None, float], list[dict[str, float]]], starts: list[str], pace: float) -> None:
+    print("| images | minutes | steps | start | random | with it | difference (95 %) |\n|---|---|---|---|---|---|---|")
+    for ((images, minutes), seeds), start in itertools.product(rows.items(), starts):
+        random, started = (statistics.fmean(arms[arm] for arms in seeds) for arm in (RANDOM, start))
+        difference = describe_difference([arms[start] - arms[RANDOM] for arms in seeds])
         length = f"{images or 'all'} | {minutes:g} | {round(minutes * 60 * pace):,}"
-        print(f"| {length} | {means[0]:.3f} | {means[1]:.3f} | {difference} |")
+        print(f"| {length} | {start} | {random:.3f} | {started:.3f} | {difference} |")
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--data", choices=sorted(TASKS), required=True)
-    parser.add_argument("--start", type=Path, required=True, help="weights for the network")
+    parser.add_argument("--start", type=Path, nargs="+", required=True, help="weights for the network")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--minutes", type=float, nargs="+", default=[2, 5, 10])
-    parser.add_argument("--model", help="an option of conf/model")
+    parser.add_argument("--model", type=yaml.safe_load, help="an option of conf/model, or a mapping with `use`")
     parser.add_argument("--images", type=int, nargs="+", help="how many of the training images; all without it")
     parser.add_argument("--pace", type=float, help="steps per second, instead of measuring it")
     parser.add_argument("--max-side", type=int, default=256, help="larger images are resized when records are built")
