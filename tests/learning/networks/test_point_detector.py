@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.learning.networks import boxes
-from bakeoff.learning.networks.detector_settings import Suppression
+from bakeoff.learning.networks.detector_settings import Suppression, grid_points
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.tasks.detection import Detection
 from support.detection_scenes import draw_scenes, targets_of
@@ -27,7 +27,7 @@ def noise(count: int, size: int) -> np.ndarray:
 
 
 def test_there_are_8400_points_at_640_pixels_in_the_order_of_their_strides() -> None:
-    places, steps = PointDetector().points()
+    places, steps = grid_points(640, PointDetector().strides)
     assert places.shape == (8400, 2) and steps.shape == (8400, 1)
     np.testing.assert_allclose(places[[0, 1, 80, 6400, 8000]] * 640, [[4, 4], [4, 12], [12, 4], [8, 8], [16, 16]])
     np.testing.assert_allclose(steps[[0, 6399, 6400, 7999, 8000, 8399], 0] * 640, [8, 8, 16, 16, 32, 32])
@@ -41,7 +41,7 @@ def test_sides_start_about_two_strides_away(network: keras.Model) -> None:
 @pytest.mark.parametrize("output", ["classes", "boxes"])
 def test_rows_lie_where_their_points_do(output: str, network: keras.Model) -> None:
     """Where a spot is put on the picture, there the points of the finest level are whose outputs change most."""
-    places, steps = TINY.points()
+    places, steps = grid_points(TINY.input_size, TINY.strides)
     places = places[steps[:, 0] == 8 / 64]
     spots = [(y, x) for y in (12, 52) for x in (12, 52)]
     images = np.full((1 + len(spots), 64, 64, 3), 127.5, np.float32)

@@ -4,7 +4,7 @@ from bakeoff.config.api_export import model as names
 from bakeoff.config.api_export.messages import round_off
 from bakeoff.config.api_export.model import CLASS_LOSSES, FOCAL, MATCHER, MINING, SSD
 from bakeoff.importing.api_config.fields import Block, ConversionReport, Settings, nest
-from bakeoff.learning.networks.detector_settings import BOX_SCALES, RESNETS
+from bakeoff.learning.networks.detector_settings import BOX_SCALES, RESNETS, STRIDES
 from bakeoff.learning.networks.letterbox import GREY, LETTERBOX
 from bakeoff.learning.networks.network import Fit
 from bakeoff.learning.networks.ssd import Ssd
@@ -168,7 +168,7 @@ def _read_anchors(ssd: Block, extractor: Settings, report: ConversionReport) -> 
         if anchors.pop("num_maps") != maps:
             report.drop(block, "num_layers", f"the network has {maps} maps, and anchors on each")
     else:
-        own = (min(Ssd.strides).bit_length() - 1, max(Ssd.strides).bit_length() - 1)
+        own = (min(STRIDES).bit_length() - 1, max(STRIDES).bit_length() - 1)
         levels = [extractor.get(f"pyramid.{name}", level) for name, level in zip(names.LEVELS, own, strict=True)]
         for name, level in zip(names.LEVELS, levels, strict=True):
             if block.get(name) != level:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from bakeoff.foundation.errors import require, require_at_most, require_between
-from bakeoff.learning.networks.network import MOST_PIXELS, Network, Sampling, require_width
+from bakeoff.learning.networks.network import MOST_PIXELS, Network, Sampling, require_momentum, require_width
 
 if TYPE_CHECKING:
     import keras
@@ -30,6 +30,7 @@ MULTIBOX_LAYERS = {  # the two maps of strides 16 and 32 that the plain SSD look
     "mobilenet_v1": ("conv_pw_11_relu", "conv_pw_13_relu"),
     "mobilenet_v2": ("block_13_expand_relu", "out_relu"),
 }
+STRIDES = (8, 16, 32)  # of the maps of the detectors without a backbone of keras.applications
 RESNETS = ("resnet50", "resnet101", "resnet152")
 SMALLEST_INPUT = {"mobilenet_v1": 33, "mobilenet_v2": 33, **dict.fromkeys(RESNETS, 129)}
 VARIABLES = {  # patterns over `variable.path`
@@ -76,8 +77,7 @@ class Convolutions:
     def __post_init__(self) -> None:
         require(self.initial_deviation > 0, "initial_deviation", self.initial_deviation, "above 0")
         require(self.l2_weight >= 0, "l2_weight", self.l2_weight, "0 or more")
-        momentum = self.batch_norm_momentum
-        require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
+        require_momentum(self.batch_norm_momentum)
         require(self.batch_norm_epsilon > 0, "batch_norm_epsilon", self.batch_norm_epsilon, "above 0")
         require_at_most(self, initial_deviation=10, l2_weight=1, batch_norm_epsilon=1)
 
@@ -191,7 +191,16 @@ class AnchorHeadSettings(Protocol):
         """(anchors, 4), in the order of the outputs' rows."""
 
 
-class AnchorDetector:
+class ImageDetector:
+    """What every detector here derives from: it sees one image, and all of it."""
+
+    task: ClassVar[str] = "detection"
+    frames: ClassVar[int] = 1
+    central_crop: ClassVar[float] = 1.0
+    sampling: ClassVar[Sampling] = Sampling()
+
+
+class AnchorDetector(ImageDetector):
     """What every detector with anchors derives from."""
 
     next_best: bool = True
@@ -205,10 +214,6 @@ class AnchorDetector:
 class BackboneDetector(AnchorDetector):
     """What the detectors on a backbone of keras.applications share, beside the fields that each has in its order."""
 
-    task: ClassVar[str] = "detection"
-    frames: ClassVar[int] = 1
-    central_crop: ClassVar[float] = 1.0
-    sampling: ClassVar[Sampling] = Sampling()
     input_size: int
     backbone: Backbone
 
@@ -222,30 +227,23 @@ class BackboneDetector(AnchorDetector):
         return keras_backbone(self.backbone, (self.input_size, self.input_size, 3), weights="imagenet")
 
 
-class GridDetector:
-    """What detectors share that have a point in each cell of three grids, beside the fields that each has."""
+class GridDetector(ImageDetector):
+    """What detectors share whose maps are of strides 8, 16 and 32, beside the fields that each has."""
 
-    task: ClassVar[str] = "detection"
-    frames: ClassVar[int] = 1
-    central_crop: ClassVar[float] = 1.0
-    sampling: ClassVar[Sampling] = Sampling()
-    strides: ClassVar[tuple[int, ...]] = (8, 16, 32)
     smallest_input: ClassVar[int] = 32
     input_size: int
     width: float
-    batch_norm_momentum: float
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return STRIDES
 
     def require_grid(self) -> None:
-        coarsest = max(self.strides)
+        coarsest = max(STRIDES)
         fits = self.input_size >= coarsest and self.input_size % coarsest == 0
         require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
         require_at_most(self, input_size=MOST_PIXELS)
         require_width("width", self.width)
-        momentum = self.batch_norm_momentum
-        require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
-
-    def points(self) -> "tuple[np.ndarray, np.ndarray]":
-        return grid_points(self.input_size, self.strides)
 
 
 def grid_points(size: int, strides: Iterable[int]) -> "tuple[np.ndarray, np.ndarray]":

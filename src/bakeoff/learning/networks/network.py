@@ -93,7 +93,7 @@ def require_classifier(network: Classifier) -> None:
     require(network.input_size >= least, "input_size", network.input_size, f"{least} or more")
     require_at_most(network, input_size=MOST_PIXELS)
     require(0 <= network.dropout < 1, "dropout", network.dropout, "at least 0 and under 1")
-    require(0 < network.batch_norm_momentum < 1, "batch_norm_momentum", network.batch_norm_momentum, "between 0 and 1")
+    require_momentum(network.batch_norm_momentum)
     require(0 <= network.label_smoothing < 1, "label_smoothing", network.label_smoothing, "at least 0 and under 1")
     require(0.1 <= network.central_crop <= 1, "central_crop", network.central_crop, "between 0.1 and 1")
     is_whole = network.central_crop == 1 or getattr(network, "fit", "stretch") == "stretch"
@@ -103,6 +103,10 @@ def require_classifier(network: Classifier) -> None:
 def require_width(key: str, width: float) -> None:
     require(0 < width <= 4, key, width, "above 0, at most 4")
     require(width >= LEAST_WIDTH, key, width, f"{LEAST_WIDTH} or more")
+
+
+def require_momentum(momentum: float) -> None:
+    require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
 
 
 def select(paths: Iterable[str], patterns: Sequence[str], parts: Parts) -> list[str]:

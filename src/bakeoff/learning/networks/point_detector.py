@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bakeoff.foundation.errors import require, require_between
 from bakeoff.learning.networks.detector_settings import GridDetector, Suppression
-from bakeoff.learning.networks.network import Fit, Parts
+from bakeoff.learning.networks.network import Fit, Parts, require_momentum
 from bakeoff.learning.networks.tiles import Tiles
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class PointDetector(GridDetector):
 
     def __post_init__(self) -> None:
         self.require_grid()
+        require_momentum(self.batch_norm_momentum)
         require_between(self, most_channels=(64, 4096), depth=(1, 12), head_convolutions=(0, 8), bins=(2, 64))
 
     def head(self) -> "Head":

@@ -8,9 +8,9 @@ afterwards. Layers have the names of the published code (Apache-2.0), so that it
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bakeoff.foundation.errors import require, require_at_most, require_between
-from bakeoff.learning.networks.detector_settings import Suppression
-from bakeoff.learning.networks.network import MOST_PIXELS, Fit, Parts, Sampling, require_width
+from bakeoff.foundation.errors import require, require_between
+from bakeoff.learning.networks.detector_settings import STRIDES, GridDetector, Suppression
+from bakeoff.learning.networks.network import Fit, Parts, require_momentum
 from bakeoff.learning.networks.tiles import Tiles
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 MOST_WEIGHT = 1000
 COARSEST = {"b0": 32, "pico": 16, "femto": 16, "atto": 16}  # stride of the last map of the backbone
 HEADS = 8  # of attention
-STRIDES = (8, 16, 32)
 BINS = 33  # of the distribution of a side
 
 
@@ -79,12 +78,7 @@ class NoSuppression(Suppression):
 
 
 @dataclass(frozen=True)
-class SetDetector:
-    task: ClassVar[str] = "detection"
-    frames: ClassVar[int] = 1
-    central_crop: ClassVar[float] = 1.0
-    sampling: ClassVar[Sampling] = Sampling()
-    smallest_input: ClassVar[int] = 32
+class SetDetector(GridDetector):
     layouts: ClassVar[tuple[str, ...]] = ("detections",)
     answers_in_maps: ClassVar[bool] = False
     lost_in_int8: ClassVar[str] = "places of points and sides"
@@ -118,11 +112,7 @@ class SetDetector:
     fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
-        coarsest = max(STRIDES)
-        fits = self.input_size >= coarsest and self.input_size % coarsest == 0
-        require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
-        require_at_most(self, input_size=MOST_PIXELS)
-        require_width("width", self.width)
+        self.require_grid()
         is_lite = self.encoder == "lite"
         version_fits = not is_lite or self.version == "deim_v2"
         require(version_fits, "version", self.version, "deim_v2 with encoder: lite")
@@ -136,8 +126,7 @@ class SetDetector:
         require(1 <= self.queries <= min(cells, 1000), "queries", self.queries, f"between 1 and {min(cells, 1000)}")
         points_fit = len(self.points) == self.levels and all(1 <= number <= 64 for number in self.points)
         require(points_fit, "points", list(self.points), f"{self.levels} whole numbers of 1 to 64, one for each level")
-        momentum = self.batch_norm_momentum
-        require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
+        require_momentum(self.batch_norm_momentum)
 
     @property
     def strides(self) -> tuple[int, ...]:

@@ -6,16 +6,17 @@ Plain 3x3 convolutions: on CPUs they train faster than depthwise ones of the sam
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from bakeoff.foundation.errors import require, require_at_most, require_between
+from bakeoff.foundation.errors import require_between
 from bakeoff.learning.networks.anchors import Anchors
 from bakeoff.learning.networks.detector_settings import (
     BOX_SCALES,
     AnchorDetector,
     DetectionLoss,
+    GridDetector,
     HardExamples,
     Suppression,
 )
-from bakeoff.learning.networks.network import MOST_PIXELS, Fit, Parts, Sampling, require_width
+from bakeoff.learning.networks.network import Fit, Parts, require_momentum
 from bakeoff.learning.networks.tiles import Tiles
 
 if TYPE_CHECKING:
@@ -24,13 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ssd(AnchorDetector):
-    task: ClassVar[str] = "detection"
-    frames: ClassVar[int] = 1
-    central_crop: ClassVar[float] = 1.0
-    sampling: ClassVar[Sampling] = Sampling()
-    strides: ClassVar[tuple[int, ...]] = (8, 16, 32)
-    smallest_input: ClassVar[int] = 32
+class Ssd(AnchorDetector, GridDetector):
     box_scales: ClassVar[tuple[float, ...]] = BOX_SCALES
     parts: ClassVar[Parts] = {
         "backbone": ("backbone.*",),
@@ -52,14 +47,9 @@ class Ssd(AnchorDetector):
     fit: Fit = "stretch"  # or with grey beside an image that is no square
 
     def __post_init__(self) -> None:
-        coarsest = max(self.strides)
-        fits = self.input_size >= coarsest and self.input_size % coarsest == 0
-        require(fits, "input_size", self.input_size, f"a multiple of the coarsest stride, {coarsest}")
-        require_width("width", self.width)
-        require_at_most(self, input_size=MOST_PIXELS)
+        self.require_grid()
         require_between(self, pyramid_channels=(8, 1024), head_convolutions=(0, 8))
-        momentum = self.batch_norm_momentum
-        require(0 < momentum < 1, "batch_norm_momentum", momentum, "between 0 and 1")
+        require_momentum(self.batch_norm_momentum)
 
     def anchor_boxes(self) -> "np.ndarray":
         return self.anchors.boxes(self.input_size, self.strides)

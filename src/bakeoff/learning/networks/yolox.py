@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bakeoff.foundation.errors import require_between
 from bakeoff.learning.networks.detector_settings import GridDetector, Suppression
-from bakeoff.learning.networks.network import Fit, Parts
+from bakeoff.learning.networks.network import Fit, Parts, require_momentum
 from bakeoff.learning.networks.tiles import Tiles
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Yolox(GridDetector):
 
     def __post_init__(self) -> None:
         self.require_grid()
+        require_momentum(self.batch_norm_momentum)
         require_between(self, depth=(0.01, 4))
 
     def head(self) -> "Head":

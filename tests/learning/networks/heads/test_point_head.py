@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.learning.networks.detector_settings import grid_points
 from bakeoff.learning.networks.heads.point_head import PointHead, overlaps
 from bakeoff.learning.networks.point_detector import Assignment, PointDetector, PointLoss
 
@@ -47,7 +48,7 @@ def assigned_by_hand(
     outputs: dict[str, np.ndarray], predicted: np.ndarray, truth: dict[str, np.ndarray], settings: PointDetector
 ) -> dict[tuple[int, int], tuple[int, float]]:
     """(image, point) -> (row of the box, what its class is to score), as section 3.2 of TOOD has it."""
-    places, steps = settings.points()
+    places, steps = grid_points(settings.input_size, settings.strides)
     rule, result = settings.assignment, {}
     for image, classes in enumerate(truth["classes"]):
         wanted: dict[int, dict[int, float]] = {}  # box -> point -> t
@@ -110,7 +111,7 @@ def test_a_tiny_box_that_no_point_is_in_is_found_by_a_point_beside_it() -> None:
 def test_losses_equal_those_counted_one_by_one(rule: PointLoss) -> None:
     settings = PointDetector(input_size=64, bins=8, assignment=Assignment(points=3), loss=rule)
     outputs, head = answers(3, settings), PointHead(settings)
-    places, steps = settings.points()
+    places, steps = grid_points(settings.input_size, settings.strides)
     predicted = head.boxes(tensors(outputs)).numpy()
     expected = assigned_by_hand(outputs, predicted, TRUTH, settings)
     classes = boxes = 0.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import area, centres_and_sizes
+from bakeoff.learning.networks.detector_settings import grid_points
 from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Assigned(NamedTuple):
 
 class PointHead(GridHead):
     def __init__(self, model: "PointDetector") -> None:
-        places, steps = model.points()
+        places, steps = grid_points(model.input_size, model.strides)
         super().__init__(places, steps)
         self._model = model
         self._finest = float(steps.min())

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import centres_and_sizes
+from bakeoff.learning.networks.detector_settings import grid_points
 from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor
 from bakeoff.learning.networks.heads.point_head import overlaps
 
@@ -29,7 +30,7 @@ class YoloxTargets(NamedTuple):
 
 class YoloxHead(GridHead):
     def __init__(self, model: "Yolox") -> None:
-        places, steps = model.points()
+        places, steps = grid_points(model.input_size, model.strides)
         super().__init__(places, steps)
         self._reach = (model.assignment.radius + 0.5) * float(steps.max())  # of a middle from its point, about
         self._model = model
