@@ -445,7 +445,7 @@ def test_a_file_of_torch_is_what_training_starts_from(server: Server, places: Pl
     write_torch(tmp_path / "w.pth", {"a.weight": np.arange(6, dtype=np.float32).reshape(2, 3)})
     server.content = (tmp_path / "w.pth").read_bytes()
     fetch(server, places, source=f"{server.address}/w.pth")
-    assert sorted(path.name for path in (places.zoo / "net").iterdir()) == [CARD, "weights.ckpt"]
+    assert sorted(path.name for path in (places.zoo / "net").iterdir()) == [CARD, "weights.pth"]
     source = origin_of(Init(weights=str(places.zoo / "net")), fetch=Path)
     assert source.path and not source.is_tf_checkpoint
     _, read = read_tensors(source.path)["a.weight"]

@@ -152,6 +152,36 @@ def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
         start(tmp_path)
 
 
+def zoo_of(place: Path, *names: str) -> Path:
+    folder = place / "data/weights/zoo/net"
+    folder.mkdir(parents=True)
+    for name in ("about.yaml", "config.json", *names):
+        (folder / name).write_bytes(name.encode())
+    return folder
+
+
+@pytest.mark.parametrize("name", ["w.h5", "net.ckpt", "dfine_n_coco.pth", "model.safetensors"])
+def test_the_only_file_of_weights_in_a_folder_of_the_zoo_is_the_start(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = zoo_of(tmp_path, name)
+    (folder / "kept.pth").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert origin_of(Init("zoo/net"), Path).path == Path("data/weights/zoo/net", name)
+
+
+@pytest.mark.parametrize("names", [("a.pth", "b.pth"), ("a.h5", "model.safetensors"), ("a.ckpt", "b.h5", "c.pth")])
+def test_of_several_files_of_weights_in_a_folder_one_must_be_named(
+    names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo_of(tmp_path, *names)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"^train\.init\.weights: data/weights/zoo/net\b") as caught:
+        origin_of(Init("zoo/net"), Path)
+    assert missing_in(str(caught.value), *names) == []
+    assert origin_of(Init(f"zoo/net/{names[0]}"), Path).path == Path("data/weights/zoo/net", names[0])
+
+
 def test_the_id_of_an_mlflow_run_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     numbered(Small().build(3)).save_weights(tmp_path / "best.weights.h5")
     asked: list[str] = []

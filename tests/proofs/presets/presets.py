@@ -108,7 +108,7 @@ def as_yolox(network: Network, folder: Path) -> None:
     from support.torch_archives import write_torch, yolox_arrays
 
     folder.mkdir(parents=True)
-    write_torch(folder / "weights.ckpt", yolox_arrays(network.build(80)))
+    write_torch(folder / "weights.pth", yolox_arrays(network.build(80)))
 
 
 def as_our_own_of_coco(network: Network, folder: Path) -> None:

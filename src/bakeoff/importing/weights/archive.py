@@ -45,7 +45,7 @@ def unpack(file: Path, folder: Path) -> None:
         shutil.copyfile(file, folder / "weights.h5")
         return
     if _is_of_torch(file):
-        shutil.copyfile(file, folder / "weights.ckpt")  # training takes the only .h5 or .ckpt of a folder
+        shutil.copyfile(file, folder / "weights.pth")
         return
     try:
         with _open_archive(file) as members:

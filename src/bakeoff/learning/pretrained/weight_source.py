@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bakeoff.foundation.errors import ConfigError, show
 from bakeoff.foundation.files import hash_file, require_whole
+from bakeoff.foundation.formatting import format_names
 from bakeoff.foundation.workspace import WEIGHTS
 from bakeoff.learning.checkpoints.trained_state import STATE as RUN_STATE
 from bakeoff.learning.checkpoints.trained_state import TrainedState
@@ -23,6 +24,8 @@ KEY = "train.init.weights"
 ZOO = "zoo/"
 PACKED = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz")
 SAME_ARCHIVE = "the checkpoint of the same archive: checkpoint/ckpt-0 or model.ckpt, with its .index and .data files"
+SINGLE = (".h5", ".ckpt", ".pth", ".safetensors")  # of which a folder may hold one, under any name
+SHOWN = 5
 TABLE = bytes.fromhex("57fb808b247547db")
 STATE = re.compile(r'^model_checkpoint_path: *"(.+)"$', re.MULTILINE)
 
@@ -130,7 +133,9 @@ def _require_weights(path: Path) -> None:
 
 
 def _in_folder(folder: Path) -> Path:
-    """Of `models/train` of another clone or of a run's work in flight the best weights, else the newest checkpoint."""
+    """Of `models/train` of another clone or of a run's work in flight the best weights, else the newest checkpoint,
+    else the only file of weights.
+    """
     for name in (BEST, FINAL):
         if (folder / name).is_file():
             return folder / name
@@ -140,16 +145,21 @@ def _in_folder(folder: Path) -> Path:
     for place in (folder, folder / "checkpoint"):
         if place.is_dir() and (newest := _newest_checkpoint(place)):
             return newest
-    alone = [*folder.glob("*.h5"), *folder.glob("*.ckpt")]
-    if len(alone) == 1:
-        return alone[0]
+    single = sorted(path for path in folder.glob("*") if path.suffix in SINGLE and path.is_file())
+    if len(single) == 1:
+        return single[0]
+    if single:
+        names = format_names([path.name for path in single], SHOWN)
+        raise ConfigError(
+            f"{KEY}: {folder.as_posix()} must hold one file of weights, holds {names}; name the file itself"
+        )
     if (folder / "saved_model.pb").is_file() or (folder / "saved_model").is_dir():
         raise ConfigError(
             f"{KEY}: {folder.as_posix()} holds a SavedModel, which cannot be trained on; take {SAME_ARCHIVE}"
         )
     raise ConfigError(
-        f"{KEY}: {folder.as_posix()} holds no {BEST}, {FINAL}, work in flight or TensorFlow checkpoint (.index); "
-        "name the file itself"
+        f"{KEY}: {folder.as_posix()} holds no {BEST}, {FINAL}, work in flight, TensorFlow checkpoint (.index) or "
+        f"{', '.join(SINGLE)}; name the file itself"
     )
 
 
