@@ -66,6 +66,8 @@ DETECTORS: dict[str, Any] = {
     "the smallest sets": SMALLEST,
 }
 NUMBER = 3  # of classes
+# A batch norm takes away the scale before it, and a softmax what all keys share: rounding is left of these gradients.
+ONLY_ROUNDING = ("lab/scale", "lab/bias", "k_proj/bias")
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 every_detector = pytest.mark.parametrize("name", DETECTORS)
 
@@ -107,7 +109,8 @@ def test_every_weight_of_a_detector_gets_a_gradient(name: str) -> None:
         for weight in network.trainable_weights:  # before a kernel of zeros nothing has a gradient
             if weight.name == "kernel" and not weight.numpy().any():
                 weight.assign(np.random.default_rng(1).normal(0, 0.05, weight.shape))
-        assert untouched_weights(network, Detection(DETECTORS[name], "abc"), pictures(name, 4)) == []
+        untouched = untouched_weights(network, Detection(DETECTORS[name], "abc"), pictures(name, 4))
+    assert [path for path in untouched if not path.endswith(ONLY_ROUNDING)] == []
 
 
 @every_classifier
