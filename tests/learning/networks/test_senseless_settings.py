@@ -61,6 +61,7 @@ SENSELESS: list[tuple[type, dict[str, Any], str]] = [
     (SetDetector, {"encoder": "lite", "version": "deim_v2"}, r"^backbone: .*lite.*b0.*hybrid.*'b0'$"),
     (SetMatching, {"box_weight": -1.0}, r"^box_weight:\D+0\D+1000\D+-1\.0$"),
     (SetMatching, dict.fromkeys(("class_weight", "box_weight", "overlap_weight"), 0.0), r"^class_weight:\D+0\D+0$"),
+    (SetMatching, {"overlap_power": 21.0}, r"^overlap_power:\D+0\D+20\D+null\D+21\.0$"),
     (SetLoss, {"gamma": 21.0}, r"^gamma:\D+0\D+20\D+21\.0$"),
     (Denoising, {"queries": -1}, r"^queries:\D+0\D+1000\D+-1$"),
     (Denoising, {"class_noise": 1.5}, r"^class_noise:\D+0\D+1\D+1\.5$"),

@@ -31,8 +31,11 @@ class SetMatching:
     class_weight: float = 2.0
     box_weight: float = 5.0  # of |x| + |y| + |width| + |height|, shares of the image
     overlap_weight: float = 2.0  # of -GIoU
+    overlap_power: float | None = None  # a pair costs -score * IoU ** this, without weights; 4 in DEIMv2's last epochs
 
     def __post_init__(self) -> None:
+        power = self.overlap_power
+        require(power is None or 0 <= power <= 20, "overlap_power", power, "between 0 and 20, or null")
         keys = ("class_weight", "box_weight", "overlap_weight")
         require_between(self, **dict.fromkeys(keys, (0, MOST_WEIGHT)))
         require(any(getattr(self, key) for key in keys), "class_weight", 0, "above 0, or another weight of matching")

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from bakeoff.learning.networks.heads.set_head import SetHead
 from bakeoff.learning.networks.heads.set_losses import Asked, true_sides
-from bakeoff.learning.networks.heads.set_matching import Truth, choose_pairs
-from bakeoff.learning.networks.set_detector import BINS, Denoising, SetLoss
+from bakeoff.learning.networks.heads.set_matching import Answers, Truth, choose_pairs, match
+from bakeoff.learning.networks.set_detector import BINS, Denoising, SetLoss, SetMatching
 from bakeoff.learning.networks.sets.attention import PointAttention
 from bakeoff.learning.networks.sets.decoder import SCALE, distances
 from bakeoff.learning.networks.sets.denoising import Noise, disturb, groups_of
@@ -45,6 +45,17 @@ def test_together_a_query_finds_the_box_of_most_layers_and_of_as_many_the_first(
 def test_numbers_that_are_none_cost_one() -> None:
     costs = np.array([[[[np.nan], [0.5], [2.0]]]], np.float32)
     assert choose_pairs(costs, np.array([1]))[0].tolist() == [[[-1, 0, -1]]]
+
+
+@pytest.mark.parametrize(("power", "finder"), [(0.0, 2), (1.0, 0), (2.0, 1), (4.0, 1)])
+def test_with_a_power_of_the_overlap_the_best_product_with_the_score_finds_the_box(power: float, finder: int) -> None:
+    """0.9 * 0.5 ** 1 > 0.3 * 1 ** 1, but 0.9 * 0.5 ** 2 is less; without a power the surest wins, wherever it is."""
+    boxes = tf.constant([[[0.5, 0.5, 0.4, 0.2], [0.5, 0.5, 0.4, 0.4], [0.1, 0.1, 0.1, 0.1]]])
+    scores = np.array([[[0.9], [0.3], [0.99]]])
+    layer = Answers(boxes, tf.constant(np.log(scores / (1 - scores)), tf.float32))
+    truth = Truth(boxes[:, 1:2], tf.constant([[1]], tf.int64))
+    rows, _ = match([layer], truth, SetMatching(overlap_power=power))
+    assert rows.numpy().argmax() == finder
 
 
 def test_bins_are_fine_in_the_middle_and_symmetric() -> None:

@@ -60,9 +60,11 @@ def choose_pairs(costs: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.
 
 def _cost(answers: Answers, truth: Truth, rule: SetMatching) -> tf.Tensor:
     scores = tf.gather(tf.sigmoid(answers.classes), tf.maximum(truth.classes - 1, 0), axis=2, batch_dims=1)
+    boxes, there = answers.boxes[:, :, None], truth.boxes[:, None]
+    if rule.overlap_power is not None:
+        return -scores * overlaps(as_corners(boxes), as_corners(there)) ** rule.overlap_power
     absent = (1 - ALPHA) * scores**GAMMA * -tf.math.log(1 - scores + LEAST)
     present = ALPHA * (1 - scores) ** GAMMA * -tf.math.log(scores + LEAST)
-    boxes, there = answers.boxes[:, :, None], truth.boxes[:, None]
     far = tf.reduce_sum(tf.abs(boxes - there), axis=-1)
     overlap = overlaps(as_corners(boxes), as_corners(there), kind="giou")
     return rule.box_weight * far + rule.class_weight * (present - absent) - rule.overlap_weight * overlap
