@@ -65,6 +65,7 @@ results = _below_in_flight(
     "results"
 )  # what the clock and the machine decided of each run; they stay when work in flight is cleared
 fetched = _below_in_flight("fetched")  # weights of runs elsewhere
+answers = _below_in_flight("answers")  # of teachers, to the examples of records
 zoo_parts = _below_in_flight("zoo")  # parts of downloads that were interrupted
 
 

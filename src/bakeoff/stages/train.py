@@ -4,9 +4,10 @@ import os
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.config.track_settings import Track, load_track
+from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.experiments.checkpoint_store.training_hook import keep_in_store
 from bakeoff.experiments.cluster.ray_connection import ON_VARIABLE
 from bakeoff.experiments.cluster.ray_training import gather_workers
@@ -29,13 +30,19 @@ from bakeoff.tracking.results.lineage import Ancestry
 from bakeoff.tracking.results.measurements import keep_measured, trace
 from bakeoff.tracking.sync.system_metrics import source_tags
 
+if TYPE_CHECKING:
+    from bakeoff.inference.evaluate.find_teacher import FoundTeacher
+
+TEACHER = "teacher"  # the folder of its answers
+
 
 def train(
     run: LearningRun, track: Track, records: Path, out: Path, times: TrainingTimes, place: WorkerAddress | None = None
 ) -> tuple[TrainedState, dict[str, Any]]:
     """Train what is not trained yet. Return how that ended, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)
-    start = find_start(run, manifest, track)
+    teacher = _find_teacher(run, manifest)
+    start = find_start(run, manifest, track, teacher.weights if teacher else None)
     stop, ancestry = Stop(start.folder / workspace.STOP_FILE), Ancestry.of(run, manifest, start)
     with ExitStack() as stack:
         work = stack.enter_context(start.open_folder(run))
@@ -43,6 +50,7 @@ def train(
         store = stack.enter_context(keep_in_store(start.folder, stop, start.identity, track, fresh=run.train.fresh))
         status = stack.enter_context(open_status(run, start, work))
         require_room_for(run, track, start.folder, out)
+        answers = teacher.answers(manifest, records) if teacher else None
         choose_devices(run, start.find_threads(run))
         from bakeoff.experiments.runs.after_training import measure  # TensorFlow is loaded by now
         from bakeoff.learning.pretrained import load_report
@@ -50,7 +58,7 @@ def train(
         from bakeoff.learning.training.training import Training
         from bakeoff.tracking.callbacks import mlflow_run, progress_bar, sample_sheets, tensorboard
 
-        setup, workers, memory, first = build_setup(run, manifest, records, start, place)
+        setup, workers, memory, first = build_setup(run, manifest, records, start, place, answers)
         ancestry.keep(start.folder)
         saved = start.take_up(run, work, [*load_report.in_words(first, run.train.init), *ancestry.remarks()])
         training = Training.of(setup, work, stop, saved, workers)
@@ -77,7 +85,10 @@ def train(
             )
             if outcome.ended_by == "stop":
                 store.leave_if_taken_away(outcome.position.step)
-            lineage = ancestry.describe(first["source"], start.origin.digest, saved.state.parents)
+            if answers:
+                answers.write(partial / TEACHER)
+            told = teacher.describe() if teacher else None
+            lineage = ancestry.describe(first["source"], start.origin.digest, saved.state.parents, told)
             state = outputs.write(training, outcome, setup, first, lineage, partial)
         measured = {"run_id": copy.run_id, "phases_from": [asdict(one) for one in saved.state.lent]}
         measured |= measure(run.derived, training, outcome, memory)
@@ -85,6 +96,14 @@ def train(
         keep_measured(start.fingerprint, **measured)
         mlflow_run.report_results(copy, start.folder, out, state, measured)
     return state, measured
+
+
+def _find_teacher(run: LearningRun, manifest: Manifest) -> "FoundTeacher | None":
+    if not run.train.teacher.is_there:
+        return None
+    from bakeoff.inference.evaluate.find_teacher import FoundTeacher  # which loads what finds runs
+
+    return FoundTeacher.of(run, manifest)
 
 
 def main() -> None:

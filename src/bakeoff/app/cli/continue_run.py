@@ -151,6 +151,7 @@ def _render() -> Mapping[str, Any]:
     """Build records and render params.yaml, where DVC says so; return the identity of the training."""
     from bakeoff.config.compose.whole_run import load
     from bakeoff.experiments.planning.before_training import find_start
+    from bakeoff.inference.evaluate.find_teacher import FoundTeacher
     from bakeoff.learning.run_file.read_write import fitting_manifest
 
     if subprocess.run(RENDER, check=False).returncode:
@@ -158,4 +159,6 @@ def _render() -> Mapping[str, Any]:
     run = load(workspace.RUN)
     if run.train.fresh:
         raise ConfigError(f"{workspace.PARAMS.as_posix()}: train.fresh: true starts over; set it to false to resume")
-    return find_start(run, fitting_manifest(workspace.RECORDS, run.derived), run.track).identity
+    manifest = fitting_manifest(workspace.RECORDS, run.derived)
+    teacher = FoundTeacher.of(run, manifest) if run.train.teacher.is_there else None
+    return find_start(run, manifest, run.track, teacher.weights if teacher else None).identity

@@ -70,6 +70,8 @@ def check(
         _check_shuffle(train, draft.memory, problems)
     if train:
         _check_mixes(train, model, problems)
+        if manifest:
+            _check_teacher(train, manifest, problems)
         _check_recipe(train.init, problems, set_by)
     if draft.evaluate and draft.evaluate.slices.table is not None:
         _check_table(Path(draft.evaluate.slices.table), problems)
@@ -92,6 +94,17 @@ def _check_mixes(train: Train, model: Network | None, problems: Problems) -> Non
     if model and model.task != DETECTION:
         for name in train.augment.mixes:
             problems.add(f"train.augment.{name}", f"must be null for {model.task}; it mixes pictures with boxes")
+
+
+def _check_teacher(train: Train, manifest: Manifest, problems: Problems) -> None:
+    taught = manifest.taught
+    if taught and not train.teacher.is_there:
+        rule = f"must be a run, for {taught:,} training examples have no label (data.unlabelled: taught), got none"
+        problems.add("train.teacher.run", rule)
+    elif taught and train.teacher.added_from == 1:
+        problems.add("train.teacher.added_from", "must be below 1, or examples without a label teach nothing, got 1")
+    if train.teacher.is_there and manifest.multi_label:
+        problems.add("train.teacher.run", "must be none where an example may have several labels")
 
 
 def _check_boxes(model: Network, boxes: np.ndarray, sizes: np.ndarray | None, problems: Problems) -> None:

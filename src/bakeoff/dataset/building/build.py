@@ -32,7 +32,7 @@ from bakeoff.dataset.building.validate_all import check_items
 from bakeoff.dataset.building.worker_pool import WorkerPool
 from bakeoff.dataset.building.worker_tasks import PIECE, BuildPool, MakePool, Piece, cut, examine_piece
 from bakeoff.dataset.records.manifest import BoxTable, Manifest, write_labels
-from bakeoff.dataset.records.record import SEEN, TRAIN
+from bakeoff.dataset.records.record import SEEN, TAUGHT, TRAIN
 from bakeoff.dataset.records.shards import name_index
 from bakeoff.dataset.sources.dataset import Dataset, Part
 from bakeoff.foundation import workspace
@@ -77,6 +77,7 @@ def build(
             classes, warnings = choose_classes(catalogue, parts, labels)
             rules, lines = choose_sides(catalogue, parts, () if labels else SEEN)
             warnings += [*doubts, *lines, *find_odd_classes(catalogue, lines)]
+            taught = catalogue.count("examples", f"given = '{TAUGHT}' AND side = '{TRAIN}'")
             counts = choose_shards(catalogue, datasets)
             beside = open_files.enter_context(Beside(folder / CATALOGUE, datasets, counts))
             seals = _write(pool, counts, classes, catalogue, folder)
@@ -94,7 +95,7 @@ def build(
             shards = {split: [seal.shard for seal in sealed] for split, sealed in seals.items()}
             splits = {split: write_shards.describe_split(tallies[split], classes, shards[split]) for split in seals}
             task, multi_label = datasets[0].task, datasets[0].multi_label
-            manifest = Manifest(task, tuple(classes), splits, multi_label, boxes_sha256, source_digest)
+            manifest = Manifest(task, tuple(classes), splits, multi_label, boxes_sha256, source_digest, taught)
             manifest.write(partial)
     shutil.rmtree(folder)
     return manifest, findings

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from bakeoff.dataset.building.catalogue import Catalogue
 from bakeoff.dataset.building.stratified_split import draw_sides
-from bakeoff.dataset.records.record import SEEN, TEST, TRAIN, VALIDATION
+from bakeoff.dataset.records.record import SEEN, TAUGHT, TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources.dataset import Dataset, Part, SplitSettings, join_names
 from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.formatting import make_printable
@@ -17,6 +17,7 @@ from bakeoff.foundation.formatting import make_printable
 MOST_SHOWN = 80  # characters of a name in a list
 IN_NO_LIST = "in none of the split's lists"
 IN_GAP = "in a gap between two sides (data.split.gap)"
+WITH_JUDGED = "of a group that is judged on (data.unlabelled: taught)"
 WITH_TEST = "has the bytes of an example of the test, or is of its group"
 
 
@@ -45,8 +46,10 @@ def _split(table: sqlite3.Connection, source: int, part: Part) -> tuple[str, lis
     dataset, rule = part.dataset, part.dataset.split
     if part.side:
         _take_all(table, source, part)
+        _leave_out_judged(table, source, "given")
         return f"split: {dataset.path} for {'training' if part.side == TRAIN else part.side}", []
     by, warnings = _choose_rule(table, source, dataset), list[str]()
+    table.execute("UPDATE examples SET side = ? WHERE source = ? AND given = ?", (TRAIN, source, TAUGHT))
     if by == "given":
         warnings = _given(table, source, dataset)
     elif by == "blocks":
@@ -58,7 +61,16 @@ def _split(table: sqlite3.Connection, source: int, part: Part) -> tuple[str, lis
         warnings = draw_sides(table, source, rule)
     else:
         warnings = draw_sides(table, source, rule)
+    _leave_out_judged(table, source, by)
     return f"split{part.name and f' of {part.name}'}: {_describe_rule(by, dataset)}", warnings
+
+
+def _leave_out_judged(table: sqlite3.Connection, source: int, by: str) -> None:
+    """Take from training what a teacher is to answer, where others of its group are judged on; in blocks by place."""
+    judged = f"unit IN (SELECT unit FROM examples WHERE side IN ('{VALIDATION}', '{TEST}') AND given IS NOT '{TAUGHT}')"
+    where = f"side IS NOT '{TRAIN}'" + ("" if by == "blocks" else f" OR {judged}")
+    reason = "UPDATE examples SET side = NULL, left_out = COALESCE(left_out, ?) WHERE source = ? AND given = ?"
+    table.execute(f"{reason} AND ({where})", (WITH_JUDGED, source, TAUGHT))
 
 
 def _require_examples(table: sqlite3.Connection, parts: Sequence[Part], needed: Sequence[str]) -> None:
@@ -75,8 +87,8 @@ def _require_examples(table: sqlite3.Connection, parts: Sequence[Part], needed: 
 
 def _take_all(table: sqlite3.Connection, source: int, part: Part) -> None:
     """Put all of a folder on its side."""
-    other = "SELECT MIN(name), given FROM examples WHERE source = ? AND given != ?"
-    name, given = table.execute(other, (source, part.side)).fetchone()
+    other = "SELECT MIN(name), given FROM examples WHERE source = ? AND given NOT IN (?, ?)"
+    name, given = table.execute(other, (source, part.side, TAUGHT)).fetchone()
     if name is not None:
         raise DataError(
             f"{part.dataset.path}: says itself that {make_printable(name)} is for {given}, but all of it is for "
@@ -144,8 +156,8 @@ def _choose_rule(table: sqlite3.Connection, source: int, dataset: Dataset) -> st
         return "fraction"
     if rule.by != "auto":
         return rule.by
-    counts = "SELECT COUNT(given), SUM(given = ?), COUNT(*) FROM examples WHERE source = ?"
-    given, tested, every = table.execute(counts, (TEST, source)).fetchone()
+    counts = "SELECT COUNT(given), SUM(given = ?), COUNT(*) FROM examples WHERE source = ? AND given IS NOT ?"
+    given, tested, every = table.execute(counts, (TEST, source, TAUGHT)).fetchone()
     if 0 < given < every and given == tested:
         return "given_test"
     if 0 < given < every:
@@ -192,7 +204,9 @@ def _given(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[str
                 "the dataset has a test and no validation, so its test is the validation, by which weights are chosen "
                 "(data.split.by: given_test keeps the test and draws validation from the rest)"
             )
-    table.execute("UPDATE examples SET side = given WHERE source = ? AND left_out IS NULL", [source])
+    table.execute(
+        "UPDATE examples SET side = given WHERE source = ? AND left_out IS NULL AND given IS NOT ?", (source, TAUGHT)
+    )
     return warnings
 
 
@@ -218,7 +232,8 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
                 raise DataError(f"{(root / file).as_posix()}: {make_printable(entry)[:MOST_SHOWN]} is in two lists")
     rest = TRAIN if rule.train_list is None else None
     table.execute("DELETE FROM decided")
-    for [name] in table.execute("SELECT name FROM examples WHERE source = ?", [source]):
+    own = "source = ? AND given IS NOT ?"  # lists say nothing of what a teacher answers
+    for [name] in table.execute(f"SELECT name FROM examples WHERE {own}", (source, TAUGHT)):
         path = PurePosixPath(name)
         names = (name, path.name, path.stem, path.with_suffix("").as_posix())
         marks = ", ".join("?" * len(names))
@@ -228,8 +243,8 @@ def _by_lists(table: sqlite3.Connection, source: int, dataset: Dataset) -> list[
         given = match[1] if match else rest
         table.execute("INSERT INTO decided VALUES (?, ?, ?)", (name, given, None if given else IN_NO_LIST))
     table.execute(
-        "UPDATE examples SET (given, left_out) = (SELECT side, reason FROM decided WHERE key = name) WHERE source = ?",
-        [source],
+        f"UPDATE examples SET (given, left_out) = (SELECT side, reason FROM decided WHERE key = name) WHERE {own}",
+        (source, TAUGHT),
     )
     lost, entry = table.execute("SELECT COUNT(*), MIN(entry) FROM listed WHERE is_used = 0").fetchone()
     if lost:

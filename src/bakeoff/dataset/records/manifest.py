@@ -52,6 +52,7 @@ class Manifest:
     multi_label: bool = False  # an example of a classification may have any number of labels
     boxes_sha256: str | None = None  # of boxes.npy, for detection
     source_digest: str = ""  # of the settings that the records were built with; empty where they are not known
+    taught: int = 0  # training examples without a label, which a teacher is to answer
 
     @property
     def digest(self) -> str:
@@ -62,6 +63,8 @@ class Manifest:
         """Name the content of these splits."""
         shards = {name: [shard.sha256 for shard in self.splits[name].shards] for name in splits}
         content: list[object] = [self.task, self.classes, shards]
+        if self.taught:
+            content.append({"taught": self.taught})
         if self.multi_label:
             content.append("multi_label")
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -72,6 +75,8 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         tree = asdict(self) | self.digests
+        if not self.taught:
+            del tree["taught"]
         (folder / FILE).write_text(json.dumps(tree, indent=1) + "\n", encoding="utf-8")
 
 
@@ -105,7 +110,10 @@ def _parse(tree: dict[str, Any]) -> Manifest:
         raise TypeError(f"boxes_sha256 must be a text or null, got {boxes_sha256!r}")
     if not isinstance(source_digest, str):
         raise TypeError(f"source_digest must be a text, got {source_digest!r}")
-    return Manifest(tree["task"], tuple(tree["classes"]), splits, multi_label, boxes_sha256, source_digest)
+    taught, trained = tree.get("taught", 0), splits["train"].examples
+    if type(taught) is not int or not 0 <= taught <= trained:
+        raise ValueError(f"taught must be a whole number up to {trained:,}, got {show(taught)}")
+    return Manifest(tree["task"], tuple(tree["classes"]), splits, multi_label, boxes_sha256, source_digest, taught)
 
 
 def _parse_split(name: str, tree: dict[str, Any]) -> Split:

@@ -24,6 +24,7 @@ SIDES = ("ymin", "xmin", "ymax", "xmax")
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 SEEN = (TRAIN, VALIDATION)  # the splits that training and the choice of a run see; all records have both
 SPLITS = (*SEEN, TEST)
+TAUGHT = "taught"  # what nobody labelled, and a teacher answers: it is trained on, and never judged on
 RGB, THREE = encode_texts(["RGB"]), encode_integers([3])
 
 

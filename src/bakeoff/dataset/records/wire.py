@@ -92,6 +92,18 @@ def decode_features(data: bytes, only: Container[str] | None = None) -> dict[str
     return features
 
 
+def replace_features(data: bytes, features: Mapping[str, Feature]) -> bytes:
+    """Return a serialized example with other values of these features, and all else as it is."""
+    kept: list[bytes] = []
+    for tree in _find_fields(memoryview(data), 1):
+        for entry in map(_require_bytes, _find_fields(_require_bytes(tree), 1)):
+            name = bytes(_require_bytes(dict(_split_fields(entry))[1])).decode()
+            if name not in features:
+                kept += [b"\n", _encode_varint(len(entry)), bytes(entry)]
+    rest = b"".join(kept)
+    return b"\n" + _encode_varint(len(rest)) + rest + encode_features(features)  # a message may come in two parts
+
+
 def frames_in(features: Mapping[str, Value]) -> list[bytes]:
     """Return the encoded frames of a record; of an image one."""
     frames = features.get("clip/frames") or features["image/encoded"]

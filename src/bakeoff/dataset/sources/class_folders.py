@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from bakeoff.dataset.records.record import TEST, TRAIN, VALIDATION
+from bakeoff.dataset.records.record import TAUGHT, TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources.dataset import Dataset, Item, find_side
 from bakeoff.dataset.sources.labels import find_unfit_label
 from bakeoff.dataset.sources.parsing import quote
@@ -24,7 +24,7 @@ from bakeoff.dataset.sources.paths import (
 )
 from bakeoff.foundation.errors import DataError
 
-Unlabelled = Literal["reject", "negative", "skip"]
+Unlabelled = Literal["reject", "negative", "skip", "taught"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,9 +138,12 @@ def make_unannotated(root: Path, path: str, problem: str | None, rule: Unlabelle
     """Return what becomes of an image file that no annotation of its name belongs to."""
     problem, ignored = judge_image(root, path, problem)
     if not problem and rule == "reject":
-        problem = "has no annotation; annotate it, or set data.unlabelled to negative or skip"
+        problem = "has no annotation; annotate it, or set data.unlabelled to negative, skip or taught"
     elif not problem and rule == "skip":
         problem, ignored = "has no annotation (data.unlabelled: skip)", True
+    if not problem and rule == TAUGHT:
+        notes: tuple[str, ...] = ("for a teacher to answer (data.unlabelled: taught)",)
+        return Item(path, path, split=TAUGHT, notes=notes, unpaired=True)
     notes = () if problem else ("taken as an image without objects (data.unlabelled: negative)",)
     return Item(path, path, split=side, notes=notes, problem=problem, ignored=ignored, unpaired=True)
 

@@ -19,12 +19,13 @@ from bakeoff.tracking.store.fetch_artifacts import fetch_weights
 from bakeoff.tracking.store.target import own_id
 
 if TYPE_CHECKING:
+    from bakeoff.learning.tasks.teacher_answers import TeacherAnswers
     from bakeoff.learning.training.setup import Setup
 
 
-def find_start(run: LearningRun, manifest: Manifest, track: Track) -> RunStart:
-    """Return which run a training of this variant is here."""
-    return RunStart.of(run, manifest, count_devices(run), lambda run_id: fetch_weights(track, run_id), own_id)
+def find_start(run: LearningRun, manifest: Manifest, track: Track, teacher: str | None) -> RunStart:
+    """Return which run a training of this variant is here; `teacher` is the digest of its teacher, if it has one."""
+    return RunStart.of(run, manifest, count_devices(run), lambda run_id: fetch_weights(track, run_id), own_id, teacher)
 
 
 def open_status(run: LearningRun, start: RunStart, work: RunFolder) -> StatusReport:
@@ -40,13 +41,14 @@ def open_status(run: LearningRun, start: RunStart, work: RunFolder) -> StatusRep
 
 
 def build_setup(
-    run: LearningRun, manifest: Manifest, records: Path, start: RunStart, place: WorkerAddress | None
-) -> tuple["Setup", WorkerGroup, MemoryUse, dict[str, Any]]:
+    run: LearningRun, manifest: Manifest, records: Path, start: RunStart, place: WorkerAddress | None,
+    answers: "TeacherAnswers | None" = None,
+) -> tuple["Setup", WorkerGroup, MemoryUse, dict[str, Any]]:  # fmt: skip
     """Build the network with its first weights, and find the other workers. Return what became of the weights, too."""
     from bakeoff.learning.pretrained.load_report import load_first_weights
     from bakeoff.learning.training.setup import Setup
 
-    setup = Setup.of(run, manifest, records, place)
+    setup = Setup.of(run, manifest, records, place, answers)
     workers = crew_of(setup, run, manifest)
     require_gpu_room_for(run, setup.replicas)
     print_device(setup.replicas)

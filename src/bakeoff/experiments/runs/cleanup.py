@@ -28,6 +28,7 @@ SHELVES = {  # folders of what can be fetched or built again; a lock beside each
     "fetched weights": workspace.fetched,
     "records of other data, judged on": workspace.judged_records,
     "records of other data, of a sweep": workspace.choices,
+    "answers of teachers": workspace.answers,
 }
 WRITTEN_NOW = 3600.0  # seconds; a younger partial file may still be in the making
 LOCK = "dvc.lock"

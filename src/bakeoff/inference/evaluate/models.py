@@ -88,7 +88,7 @@ def _find_own(folder: Path) -> EvaluatedModel:
     settings = result.variant.get("evaluate") or {}
     weights = trained / f"{settings.get('weights', 'best')}.weights.h5"
     source = build_trained(
-        trained.as_posix(), result.run_yaml, weights, labels_of(result.state), result.state.files.get(weights.name)
+        trained.as_posix(), result.run_yaml, weights, labels_of(result.state), result.state, weights.name
     )
     records = _records_of(result.state, _records_in(read_text(folder / "dvc.lock")))
     name = f"{result.run_id[:SHOWN_OF_ID]} ({result.name})"

@@ -1,6 +1,6 @@
 """Which model `--model`, `--run` or neither means: a file, or weights with what builds their network anew."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,7 +10,7 @@ from bakeoff.export.settings import MAIN, ONNX_FILE, SAVED_MODEL
 from bakeoff.foundation import git, workspace
 from bakeoff.foundation.errors import DataError, WorkspaceError
 from bakeoff.learning.checkpoints.trained_state import STATE as STATE_FILE
-from bakeoff.learning.checkpoints.trained_state import TrainedState
+from bakeoff.learning.checkpoints.trained_state import TrainedLineage, TrainedState
 from bakeoff.learning.networks.network import Network
 from bakeoff.tracking.find_run import target_here
 from bakeoff.tracking.resolve_name import find_tracked
@@ -37,6 +37,7 @@ class Trained:
     multi_label: bool
     run: Run | None = None  # the whole variant, where it is known
     digest: str | None = None  # the SHA-256 of the file of weights, where it is known
+    lineage: TrainedLineage = field(default_factory=TrainedLineage)
 
 
 def chosen(model: Path | None, run: str | None) -> tuple[Path | Trained, str]:
@@ -111,7 +112,7 @@ def trained_at(revision: str) -> Trained | None:
     weights = _find_cached(revision, "train", workspace.TRAINED / WEIGHTS)
     labels = _find_cached(revision, "build_records", workspace.RECORDS / LABELS)
     state = TrainedState.at(_find_cached(revision, "train", workspace.TRAINED / STATE_FILE))
-    return build_trained(revision, run_yaml, weights, labels.read_text("utf-8"), state.files.get(WEIGHTS))
+    return build_trained(revision, run_yaml, weights, labels.read_text("utf-8"), state, WEIGHTS)
 
 
 def trained_in_mlflow(run: Names, target: Target) -> Trained:
@@ -129,7 +130,7 @@ def trained_in_mlflow(run: Names, target: Target) -> Trained:
     except WorkspaceError as error:
         raise WorkspaceError(f"{run.label}: {error}") from None
     text = run_yaml.read_text(encoding="utf-8")
-    return build_trained(run.label, text, weights, labels_of(state), state.files.get(WEIGHTS))
+    return build_trained(run.label, text, weights, labels_of(state), state, WEIGHTS)
 
 
 def find_run_or_own(name: str | None) -> tuple[Trained, str]:
@@ -177,11 +178,11 @@ def _of_workspace(folder: Path, weights: Path | None = None) -> Trained:
     texts = run.read_text(encoding="utf-8"), labels_file.read_text("utf-8")
     weights = weights or folder / workspace.TRAINED / WEIGHTS
     state = TrainedState.at(weights.with_name(STATE_FILE))
-    return build_trained(str(folder), texts[0], weights, texts[1], state.files.get(weights.name))
+    return build_trained(str(folder), texts[0], weights, texts[1], state, weights.name)
 
 
-def build_trained(name: str, run_yaml: str, weights: Path, labels: str, digest: str | None) -> Trained:
-    """Put together what is known of a run; `labels` has one a line, `digest` is that of the weights."""
+def build_trained(name: str, run_yaml: str, weights: Path, labels: str, state: TrainedState, called: str) -> Trained:
+    """Put together what is known of a run; `labels` has one a line, `called` is what its state calls the weights."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run.yaml"
         path.write_text(run_yaml, encoding="utf-8")
@@ -191,7 +192,8 @@ def build_trained(name: str, run_yaml: str, weights: Path, labels: str, digest: 
         raise DataError(f"{name}: its network answers {run.derived.num_classes} classes, {LABELS} has {len(classes)}")
     if not weights.is_file():
         raise WorkspaceError(f"{weights}: missing; run `dvc repro train`")
-    return Trained(run.model, weights, classes, run.derived.multi_label, run, digest)
+    digest = state.files.get(called)
+    return Trained(run.model, weights, classes, run.derived.multi_label, run, digest, state.lineage)
 
 
 def _find_cached(name: str, stage: str, file: Path) -> Path:

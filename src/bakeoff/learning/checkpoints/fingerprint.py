@@ -38,6 +38,10 @@ def identity(tree: Mapping[str, Any], **others: str) -> dict[str, Any]:
     }
     deciding["train"] = {key: value for key, value in deciding["train"].items() if key not in NO_MATTER}
     deciding["train"]["init"] = {key: value for key, value in deciding["train"]["init"].items() if key != "meant"}
+    if "teacher" in deciding["train"]:  # it counts by its weights
+        deciding["train"]["teacher"] = {
+            key: value for key, value in deciding["train"]["teacher"].items() if key != "run"
+        }
     if any(phase.get("quantize") for phase in deciding["train"]["phases"]):
         deciding["ranges"] = True  # more variables from the first phase on: checkpoints fit no run without
     versions = {name: library_version(name) for name in LIBRARIES}

@@ -53,6 +53,7 @@ class TrainedLineage:
     own: Mapping[str, Any] | None = None  # what the run adds for those that start from its weights
     trained_from: str | None = None  # `starts` in words
     licences: tuple[str, ...] = ()
+    teacher: Mapping[str, Any] | None = None  # the run whose answers it learnt, what that started from, and how it told
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ class RecordReader:
         """
         self.examples = split.examples if only is None else len(only)
         self._only = only
+        self.rewrite: Callable[[int, bytes], bytes] | None = None  # makes of an example of the split what is read
         self.bad: dict[int, str] = {}  # examples that were left out, and why
         self.failed: str | None = None  # why a read failed: a text, for an exception would keep this object alive
         self._skips, self._noticed = on_bad_record == "skip", noticed or BadRecords().of("")
@@ -101,7 +102,12 @@ class RecordReader:
 
     def read(self, examples: np.ndarray) -> list[bytes | None]:
         """None for a damaged one, if such are left out."""
-        return [self._checked(int(example)) for example in (examples if self._only is None else self._only[examples])]
+        whole = examples if self._only is None else self._only[examples]
+        read = [self._checked(int(example)) for example in whole]
+        if self.rewrite is None:
+            return read
+        pairs = zip(whole, read, strict=True)
+        return [None if data is None else self.rewrite(int(example), data) for example, data in pairs]
 
     def find_misfit(self) -> str | None:
         """Return which example is whole and yet no record that a build writes, and why; None if all are."""

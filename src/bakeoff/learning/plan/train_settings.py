@@ -8,6 +8,7 @@ from bakeoff.foundation.errors import require, require_at_most
 from bakeoff.learning.input.augment import Augment
 from bakeoff.learning.lr import SCHEDULES
 from bakeoff.learning.lr.schedule import ENDLESS, MOST_STEPS, Schedule
+from bakeoff.learning.tasks.teacher import Teacher
 
 LONGEST_MEANT = 200
 MOST_EPOCHS, MOST_PHASES, MOST_BATCH, MOST_BATCHES, MOST_THREADS = 1_000_000, 100, 1_000_000, 10_000, 256
@@ -116,6 +117,9 @@ class Train:
     share: float = 1.0  # of the training examples that it learns from; a larger share holds a smaller one of its seed
     phases: tuple[Phase, ...] = ()  # each with its own length or an equal share of the run's
     init: Init = field(default_factory=Init)
+    teacher: Teacher = field(
+        default_factory=Teacher, metadata={"left_out": Teacher()}
+    )  # another run that it learns from
     trainable: tuple[str, ...] = ()  # patterns or part names; none: everything
     ema_decay: float = 0.0  # of the averaged weights that are validated and kept; 0: no averaging
     accumulate_batches: int = 1  # gradients of so many batches make one step
@@ -220,6 +224,8 @@ class Train:
         require(self.workers >= 1, "workers", self.workers, "1 or more")
         is_one_device = self.workers == 1 or self.device_number == 1
         require(is_one_device, "devices", self.devices, "1 or cpu with several workers, each of which takes one")
+        is_taught_here = self.workers == 1 or not self.teacher.is_there
+        require(is_taught_here, "teacher", self.teacher.run, "none with several workers")
         is_counted_here = self.workers == 1 or not self.gradient_histograms
         require(is_counted_here, "gradient_histograms", True, "false with several workers")
 

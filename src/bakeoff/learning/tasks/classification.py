@@ -34,8 +34,12 @@ class OneLabel:
     key: ClassVar[str] = "label"
 
     def loss(self, label: tf.Tensor, logits: tf.Tensor, smoothing: float) -> tf.Tensor:
+        """`label` is (batch,) ids, or (batch, k) the shares of the classes that a teacher gives."""
         outputs = len(self.classes) + self.background
-        wanted = tf.one_hot(label if self.background else label - 1, outputs)
+        if label.shape.rank == 2:
+            wanted = tf.pad(label, [[0, 0], [int(self.background), 0]])
+        else:
+            wanted = tf.one_hot(label if self.background else label - 1, outputs)
         wanted = wanted * (1 - smoothing) + smoothing / outputs
         return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(wanted, logits))
 
@@ -119,7 +123,7 @@ class Classification(LabelJudge):
         self.model, self.classes = model, names
 
     def encode(self, example: Tensors) -> Tensors:
-        return {self.labels.key: example[self.labels.key]}
+        return {self.labels.key: example.get("shares", example[self.labels.key])}
 
     def losses(self, outputs: Tensors, targets: Tensors) -> Tensors:
         truth, smoothing = targets[self.labels.key], self.model.label_smoothing

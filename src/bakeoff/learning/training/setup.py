@@ -23,7 +23,9 @@ from bakeoff.learning.input.subset import draw_share
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.metrics.names import BY_HEADLINE
 from bakeoff.learning.plan.phases import TrainingPhase, Variant, batch_shape, mixed_steps, plan_phases, training_order
+from bakeoff.learning.tasks.lessons import Lessons
 from bakeoff.learning.tasks.task import Answer, Task, Tensors, compile_answer, judge, make_task
+from bakeoff.learning.tasks.teacher_answers import TeacherAnswers
 from bakeoff.learning.training.accelerators import own_devices, strategy_of
 from bakeoff.learning.training.loop import seed_everything
 from bakeoff.learning.training.trainer_state import Learner, new_learner
@@ -47,10 +49,14 @@ class Setup:
     held_out: RecordReader
     bad: BadRecords
     place: WorkerAddress | None = None  # among several workers; None: this process trains alone
+    lessons: Lessons | None = None  # of a teacher
 
     @classmethod
-    def of(cls, run: Variant, manifest: Manifest, records: Path, place: WorkerAddress | None = None) -> "Setup":
-        """Build all of it, with random weights."""
+    def of(
+        cls, run: Variant, manifest: Manifest, records: Path, place: WorkerAddress | None = None,
+        answers: TeacherAnswers | None = None,
+    ) -> "Setup":  # fmt: skip
+        """Build all of it, with random weights. `answers` of a teacher are to all examples, also of a share."""
         strategy = strategy_of(run.train.devices, [phase.span.batch_size for phase in plan_phases(run)], place)
         seed_everything(run.seed, deterministic=run.train.deterministic)
         task = make_task(run.model, manifest.classes, multi_label=manifest.multi_label)
@@ -62,7 +68,12 @@ class Setup:
             for split in (TRAIN, VALIDATION)
         )
         headline = choose_headline(task, run.train.best_by)
-        return cls(run, manifest.classes, strategy, task, headline, learner, examples, held_out, bad, place)
+        lessons = None
+        if answers:
+            whole = RecordReader(records, manifest.splits[TRAIN], run.memory.on_bad_record, bad.of(TRAIN))
+            lessons = Lessons.of(whole, answers, run.train.teacher)
+            examples.rewrite = lessons.rewrite
+        return cls(run, manifest.classes, strategy, task, headline, learner, examples, held_out, bad, place, lessons)
 
     @property
     def replicas(self) -> int:
@@ -74,7 +85,7 @@ class Setup:
             self.examples,
             order=training_order(self.run),
             augment=self.run.train.augment,
-            encode=self.task.encode,
+            encode=self.lessons.encode(self.task.encode) if self.lessons else self.task.encode,
             shape_of=shape_of or partial(batch_shape, self.run),
             together=self.run.train.accumulate_batches,
             share=(self.place.rank, self.place.count) if self.place else (0, 1),

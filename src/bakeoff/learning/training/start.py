@@ -27,12 +27,13 @@ class RunStart:
     @classmethod
     def of(
         cls, run: LearningRun, manifest: Manifest, devices: int, fetch: Callable[[str], Path],
-        own_id: Callable[[str], str | None],
+        own_id: Callable[[str], str | None], teacher: str | None = None,
     ) -> "RunStart":  # fmt: skip
-        """`fetch` gives the weights of an MLflow run as a file, `own_id` our id of it."""
+        """`fetch` gives the weights of an MLflow run as a file, `own_id` our id of it; `teacher` is a digest."""
         origin = origin_of(run.train.init, fetch)
         parent = parent_of(run.train, workspace.runs(), own_id)
         others = {"records": manifest.digest, "first_weights": origin.digest, "devices": str(devices)}
+        others |= {"teacher": teacher} if teacher else {}
         itself = identity(learning_tree(run), **others, parent=parent.digest if parent else "none")
         return cls(itself, name_of(itself), origin, parent)
 

@@ -71,7 +71,9 @@ class Ancestry:
         """Return a line for the screen; none for random weights."""
         return [f"  {in_words(self.starts)}"] if self.starts else []
 
-    def describe(self, source: str, digest: str, parents: tuple[TakenFrom, ...]) -> TrainedLineage:
+    def describe(
+        self, source: str, digest: str, parents: tuple[TakenFrom, ...], teacher: Mapping[str, Any] | None = None
+    ) -> TrainedLineage:
         """Return what the state of the training holds of it; in words, too, for the stages that come after."""
         return TrainedLineage(
             fingerprint=self.own["run"],
@@ -80,8 +82,9 @@ class Ancestry:
             parents=parents,
             starts=tuple(self.starts),
             own=self.own,
-            trained_from=in_words(self.starts),
-            licences=tuple(licences_of(self.starts)),
+            trained_from=in_words(self.starts) + (_describe_teacher(teacher) if teacher else ""),
+            licences=tuple(dict.fromkeys([*licences_of(self.starts), *(teacher["licences"] if teacher else ())])),
+            teacher=teacher,
         )
 
 
@@ -117,6 +120,11 @@ def _describe(one: Mapping[str, Any]) -> str:
     sure = "" if one.get("verified") is not False else ", not verified"
     data = one.get("data") or "data that is not known"
     return f"{one['name']}, trained on {data}, licence {one.get('licence') or 'not known'}{sure}"
+
+
+def _describe_teacher(teacher: Mapping[str, Any]) -> str:
+    start = teacher["trained_from"] or "weights that are not known"
+    return f"; taught by run {teacher['run']}, which started from {start}"
 
 
 def _read_json(file: Path) -> dict[str, Any]:

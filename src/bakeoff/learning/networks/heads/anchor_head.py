@@ -38,14 +38,19 @@ class AnchorHead:
         rows = tf.maximum(matched, BACKGROUND) + 1
         coded = boxes.code(tf.gather(truth, rows), self._boxes, self.box_scales)
         classes = tf.where(matched == IGNORED, tf.constant(-1, tf.int64), tf.gather(classes, rows))
-        return {"classes": classes, "boxes": coded}
+        targets = {"classes": classes, "boxes": coded}
+        if "shares" in example:
+            targets["shares"] = tf.gather(tf.pad(example["shares"], [[1, 0], [0, 0]]), rows)
+        return targets
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
         rule, truth = self._model.loss, targets["classes"]
         matched = tf.cast(truth > 0, tf.float32)  # (batch, anchors)
         asked = matched + tf.cast(truth == 0, tf.float32) * rule.background_weight
-        of_classes = class_losses(outputs["classes"], truth, rule) * asked[..., None]
-        of_boxes = smooth_l1(outputs["boxes"] - targets["boxes"], rule.smooth_l1_delta) * matched[..., None]
+        shares = targets.get("shares")
+        of_classes = class_losses(outputs["classes"], truth, rule, shares) * asked[..., None]
+        sure = matched if shares is None else matched * tf.reduce_sum(shares, axis=-1)
+        of_boxes = smooth_l1(outputs["boxes"] - targets["boxes"], rule.smooth_l1_delta) * sure[..., None]
         if self._model.mining:
             chosen = self._hard_examples(outputs, truth, of_classes, of_boxes)[..., None]
             of_classes, of_boxes = of_classes * chosen, of_boxes * chosen

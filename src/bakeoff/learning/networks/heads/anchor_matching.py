@@ -62,8 +62,15 @@ def _own_anchors(overlap: tf.Tensor) -> tf.Tensor:
     return tf.while_loop(lambda free, open_, own: tf.reduce_any(open_), ask, start)[2]
 
 
-def class_losses(logits: tf.Tensor, truth: tf.Tensor, rule: DetectionLoss) -> tf.Tensor:
-    """Return (batch, anchors, numbers of an anchor), or 1 number for softmax; `truth` holds ids, 0: background."""
+def class_losses(
+    logits: tf.Tensor, truth: tf.Tensor, rule: DetectionLoss, shares: tf.Tensor | None = None
+) -> tf.Tensor:
+    """Return (batch, anchors, numbers of an anchor), or 1 number for softmax; `truth` holds ids, 0: background.
+
+    A teacher's `shares` (batch, anchors, k) are learnt instead; what they leave is background.
+    """
+    if shares is not None:
+        return _taught_losses(logits, shares, rule)
     if rule.classes == "softmax":
         asked = tf.maximum(truth, 0)  # ignored anchors have weight 0, so their target does not matter
         return tf.nn.sparse_softmax_cross_entropy_with_logits(asked, logits)[..., None]
@@ -73,6 +80,20 @@ def class_losses(logits: tf.Tensor, truth: tf.Tensor, rule: DetectionLoss) -> tf
     if rule.classes == "sigmoid":
         return tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
     return _focal(logits, wanted, rule.focal_alpha, rule.focal_gamma)
+
+
+def _taught_losses(logits: tf.Tensor, shares: tf.Tensor, rule: DetectionLoss) -> tf.Tensor:
+    background = 1 - tf.reduce_sum(shares, axis=-1, keepdims=True)
+    if rule.has_background:
+        shares = tf.concat([background if rule.background_is_class else tf.zeros_like(background), shares], axis=-1)
+    if rule.classes == "softmax":
+        return tf.nn.softmax_cross_entropy_with_logits(shares, logits)[..., None]
+    entropy = tf.nn.sigmoid_cross_entropy_with_logits(shares, logits)
+    if rule.classes == "sigmoid":
+        return entropy
+    missed = tf.maximum(tf.abs(shares - tf.sigmoid(logits)), 1e-12)  # least where the answer is the share
+    weight = shares * rule.focal_alpha + (1 - shares) * (1 - rule.focal_alpha)
+    return weight * missed**rule.focal_gamma * entropy
 
 
 def smooth_l1(difference: tf.Tensor, delta: float) -> tf.Tensor:

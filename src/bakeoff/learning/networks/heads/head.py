@@ -27,7 +27,8 @@ class Head(Protocol):
     def encode(self, example: Tensors) -> Tensors:
         """Return the targets of one example, from its `boxes` (n, 4) and `classes` (n,) ids 1..k.
 
-        Targets whose shape differs between examples are padded with zeros in a batch.
+        A teacher's lesson has `shares` (n, k), too: what is learnt of each class instead of the one. Targets whose
+        shape differs between examples are padded with zeros in a batch.
         """
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
@@ -53,7 +54,8 @@ class BoxTargets:
 
     def encode(self, example: Tensors) -> Tensors:
         """Return boxes and classes, with a row of padding, so that no example is without."""
-        return {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
+        targets = {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
+        return targets | ({"shares": tf.pad(example["shares"], [[0, 1], [0, 0]])} if "shares" in example else {})
 
 
 class GridHead(BoxTargets, ABC):
@@ -72,6 +74,17 @@ class GridHead(BoxTargets, ABC):
 
     @abstractmethod
     def scores(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor: ...
+
+
+def find_shares(targets: Tensors, rows: tf.Tensor, ids: tf.Tensor, classes: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return what is learnt of each class where box `rows` (batch, n) are asked for, and of there being any object.
+
+    It is the class of `ids`, 0: none; or what a teacher says.
+    """
+    if "shares" not in targets:
+        return tf.one_hot(ids - 1, classes), tf.cast(ids > 0, tf.float32)
+    shares = tf.where(ids[..., None] > 0, tf.gather(targets["shares"], rows, batch_dims=1), 0.0)
+    return shares, tf.reduce_sum(shares, axis=-1)
 
 
 def divisor(count: tf.Tensor | None) -> tf.Tensor | float:

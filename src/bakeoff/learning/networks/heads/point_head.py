@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import area, centres_and_sizes
 from bakeoff.learning.networks.detector_settings import grid_points
-from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor
+from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor, find_shares
 
 if TYPE_CHECKING:
     from bakeoff.learning.networks.point_detector import PointDetector
@@ -25,6 +25,8 @@ class Assigned(NamedTuple):
     boxes: tf.Tensor  # (…, 4), of points that are asked for one
     classes: tf.Tensor  # ids 1..k; 0: nothing
     scores: tf.Tensor  # the target score of the class; 0 for the background
+    shares: tf.Tensor  # (…, k) of the classes; all of it the one's, unless a teacher says otherwise
+    there: tf.Tensor  # the sum of them
 
 
 class PointHead(GridHead):
@@ -43,7 +45,7 @@ class PointHead(GridHead):
         overlap = overlaps(predicted, asked.boxes, kind=rule.overlap)
         of_boxes = rule.overlap_weight * (1 - overlap) + rule.distribution_weight * self._of_sides(outputs, asked)
         # Where nothing is asked for, a gradient times 0 need not be 0: the box there is not of this world.
-        of_boxes = tf.where(asked.classes > 0, of_boxes, 0.0) * asked.scores
+        of_boxes = tf.where(asked.classes > 0, of_boxes, 0.0) * asked.scores * asked.there
         parts = {
             "classes": rule.class_weight * tf.reduce_sum(self._of_classes(outputs["classes"], asked)) / whole,
             "boxes": tf.reduce_sum(of_boxes) / whole,
@@ -67,11 +69,9 @@ class PointHead(GridHead):
         wanted = tf.where(chosen, tf.exp(tf.minimum(suits - best, 0.0)) * fitting, 0.0)
         row = tf.argmax(tf.cast(chosen, tf.int32), axis=2)  # 0 where none is
         is_asked = tf.reduce_any(chosen, axis=2)
-        asked = Assigned(
-            tf.gather(truth, row, batch_dims=1),
-            tf.where(is_asked, tf.gather(classes, row, batch_dims=1), 0),
-            tf.reduce_sum(wanted, axis=2),
-        )
+        ids = tf.where(is_asked, tf.gather(classes, row, batch_dims=1), 0)
+        shares = find_shares(targets, row, ids, logits.shape[-1])
+        asked = Assigned(tf.gather(truth, row, batch_dims=1), ids, tf.reduce_sum(wanted, axis=2), *shares)
         return Assigned(*map(tf.stop_gradient, asked))
 
     def _is_inside(self, truth: tf.Tensor) -> tf.Tensor:
@@ -81,7 +81,7 @@ class PointHead(GridHead):
         return tf.reduce_all(tf.abs(self._places[:, None] - centre[:, None]) <= reach[:, None], axis=-1)
 
     def _of_classes(self, logits: tf.Tensor, asked: Assigned) -> tf.Tensor:
-        wanted = tf.one_hot(asked.classes - 1, logits.shape[-1]) * asked.scores[..., None]
+        wanted = asked.shares * asked.scores[..., None]
         entropy = tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
         gamma = self._model.loss.focal_gamma
         if not gamma:

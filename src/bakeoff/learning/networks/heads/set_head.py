@@ -34,7 +34,7 @@ class SetHead(BoxTargets):
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
         """Outputs of training have all layers; outside of it there is the last one alone."""
-        truth = Truth(as_middles(targets["boxes"]), targets["classes"])
+        truth = Truth(as_middles(targets["boxes"]), targets["classes"], targets.get("shares"))
         count = tf.reduce_sum(tf.cast(truth.classes > 0, tf.float32))
         sums = self._of_all(outputs, truth, count) if "references" in outputs else self._of_last(outputs, truth, count)
         return dict(zip(("classes", "boxes"), sums, strict=True)), count

@@ -20,13 +20,17 @@ class Asked(NamedTuple):
     is_asked: tf.Tensor  # (batch, queries)
     boxes: tf.Tensor  # (batch, queries, 4) as x, y, width, height; of those that find none, any
     classes: tf.Tensor  # from 0; -1: none
+    shares: tf.Tensor | None = None  # (batch, queries, k) of the classes, where a teacher says them
 
     @classmethod
     def of(cls, rows: tf.Tensor, truth: Truth) -> "Asked":
         """`rows`: which box each query finds, -1: none."""
         place = tf.maximum(rows, 0)
         classes = tf.cast(tf.gather(truth.classes, place, batch_dims=1), tf.int32) - 1
-        return cls(rows >= 0, tf.gather(truth.boxes, place, batch_dims=1), tf.where(rows >= 0, classes, -1))
+        boxes, shares = tf.gather(truth.boxes, place, batch_dims=1), None
+        if truth.shares is not None:
+            shares = tf.where(rows[..., None] >= 0, tf.gather(truth.shares, place, batch_dims=1), 0.0)
+        return cls(rows >= 0, boxes, tf.where(rows >= 0, classes, -1), shares)
 
     @property
     def number(self) -> tf.Tensor:
@@ -34,7 +38,8 @@ class Asked(NamedTuple):
 
     def sum(self, values: tf.Tensor) -> tf.Tensor:
         """Where nothing is asked for, a gradient times 0 need not be 0."""
-        return tf.reduce_sum(tf.where(self.is_asked, values, 0.0))
+        there = 1.0 if self.shares is None else tf.reduce_sum(self.shares, axis=-1)
+        return tf.reduce_sum(tf.where(self.is_asked, values, 0.0) * there)
 
 
 def overlap_with(answers: Answers, asked: Asked, kind: str = "iou") -> tf.Tensor:
@@ -44,7 +49,9 @@ def overlap_with(answers: Answers, asked: Asked, kind: str = "iou") -> tf.Tensor
 def of_classes(answers: Answers, asked: Asked, rule: SetLoss) -> tf.Tensor:
     """Cross-entropy with the overlap as the score that is to be; other classes weigh by how sure they are."""
     there = tf.one_hot(asked.classes, answers.classes.shape[-1])
-    wanted = there * tf.stop_gradient(tf.where(asked.is_asked, overlap_with(answers, asked), 0.0))[..., None]
+    wanted = (there if asked.shares is None else asked.shares) * tf.stop_gradient(
+        tf.where(asked.is_asked, overlap_with(answers, asked), 0.0)
+    )[..., None]
     absent = tf.stop_gradient(tf.sigmoid(answers.classes)) ** rule.gamma * (1 - there)
     if rule.classes == "matched":
         wanted, weights = wanted**rule.gamma, absent * rule.background_weight + there

@@ -22,6 +22,7 @@ class Answers(NamedTuple):
 class Truth(NamedTuple):
     boxes: tf.Tensor  # (batch, boxes, 4) as x, y, width, height
     classes: tf.Tensor  # ids 1..k; 0: padding, which stands behind the boxes
+    shares: tf.Tensor | None = None  # (batch, boxes, k) of the classes, where a teacher says them
 
 
 def as_corners(boxes: tf.Tensor) -> tf.Tensor:

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import centres_and_sizes
 from bakeoff.learning.networks.detector_settings import grid_points
-from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor
+from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor, find_shares
 from bakeoff.learning.networks.heads.point_head import overlaps
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ class YoloxTargets(NamedTuple):
     boxes: tf.Tensor  # (…, 4), of points that are asked for one
     classes: tf.Tensor  # ids 1..k; 0: nothing
     overlaps: tf.Tensor  # of the answered box with that one; 0 for the background
+    shares: tf.Tensor  # (…, k) of the classes; all of it the one's, unless a teacher says otherwise
+    there: tf.Tensor  # the sum of them
 
 
 class YoloxHead(GridHead):
@@ -42,15 +44,15 @@ class YoloxHead(GridHead):
         count = tf.reduce_sum(tf.cast(is_asked, tf.float32))
         whole = divisor(count)
         # Where nothing is asked for, a gradient times 0 need not be 0: the box there is not of this world.
-        missed = tf.where(is_asked, 1 - overlaps(predicted, asked.boxes) ** 2, 0.0)
+        missed = tf.where(is_asked, 1 - overlaps(predicted, asked.boxes) ** 2, 0.0) * asked.there
         there, classes = outputs["classes"][..., 0], outputs["classes"][..., 1:]
-        wanted = tf.one_hot(asked.classes - 1, classes.shape[-1]) * asked.overlaps[..., None]
+        wanted = asked.shares * asked.overlaps[..., None]
         of_classes = tf.reduce_sum(tf.nn.sigmoid_cross_entropy_with_logits(wanted, classes), axis=-1)
-        of_objects = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(is_asked, tf.float32), there)
+        of_objects = tf.nn.sigmoid_cross_entropy_with_logits(asked.there, there)
         of_both = rule.object_weight * of_objects + rule.class_weight * tf.where(is_asked, of_classes, 0.0)
         of_boxes = rule.box_weight * tf.reduce_sum(missed)
         if rule.coordinate_weight:
-            away = tf.where(is_asked, self._of_coordinates(outputs["boxes"], asked.boxes), 0.0)
+            away = tf.where(is_asked, self._of_coordinates(outputs["boxes"], asked.boxes), 0.0) * asked.there
             of_boxes += rule.coordinate_weight * tf.reduce_sum(away)
         return {"classes": tf.reduce_sum(of_both) / whole, "boxes": of_boxes / whole}, count
 
@@ -79,11 +81,10 @@ class YoloxHead(GridHead):
         is_shared = tf.math.count_nonzero(chosen, axis=2, keepdims=True) > 1
         chosen = tf.where(is_shared, tf.one_hot(tf.argmin(cost, axis=2), tf.shape(truth)[1], True, False), chosen)
         row = tf.argmax(tf.cast(chosen, tf.int32), axis=2)  # 0 where none is
-        asked = YoloxTargets(
-            tf.gather(truth, row, batch_dims=1),
-            tf.where(tf.reduce_any(chosen, axis=2), tf.gather(classes, row, batch_dims=1), 0),
-            tf.reduce_sum(tf.where(chosen, overlap, 0.0), axis=2),
-        )
+        ids = tf.where(tf.reduce_any(chosen, axis=2), tf.gather(classes, row, batch_dims=1), 0)
+        shares = find_shares(targets, row, ids, logits.shape[-1] - 1)
+        found = tf.reduce_sum(tf.where(chosen, overlap, 0.0), axis=2)
+        asked = YoloxTargets(tf.gather(truth, row, batch_dims=1), ids, found, *shares)
         return YoloxTargets(*map(tf.stop_gradient, asked))
 
     def _is_near(self, truth: tf.Tensor) -> tf.Tensor:

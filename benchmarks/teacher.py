@@ -1,0 +1,138 @@
+"""What a teacher brings: a small detector learns few labels alone, with a larger run's answers, and unlabelled pictures.
+
+    python benchmarks/teacher.py data/raw/cells --labels 50 100 200 --teacher '{use: ssd_small, input_size: 256}'
+
+The folder has labels in Pascal VOC. Of each seed a fifth of the pictures is held back, and so many others keep their
+labels. The teacher learns these labels, and three students the same:
+
+    alone    the labels
+    taught   the labels, and what the teacher answers to the same pictures (`train.teacher`)
+    film     the same, and its answers to the pictures that lost their labels (`data.unlabelled: taught`)
+
+All students of a seed take the same number of steps, at a constant rate, with the same random numbers, and are judged
+on the same pictures. `--start` are weights for the teacher. A difference is to `alone` within a seed; its 95 % interval
+is Student's over the seeds. Runs that an interrupted benchmark has left in `--keep` are not trained again.
+"""
+
+import argparse
+import itertools
+import json
+import random
+import shutil
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+from fine_tuning import TASKS, WARM_UP
+from trials import OWN_DATA, describe_difference, make_workspace, train
+
+ALONE, TAUGHT, FILM = ARMS = ("alone", "taught", "film")
+TASK = TASKS["pascal_voc"]
+HELD_BACK = "validation.txt"
+Model = str | dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Bench:
+    folder: Path
+    data: Path
+    student: Model
+    teacher: Model
+    start: Path | None
+    steps: tuple[int, int]  # of a student, of the teacher
+    max_side: int
+    settings: dict[str, Any]  # of train.teacher
+
+    def prepare(self, seed: int, labels: int) -> Path:
+        """Return a copy of the data with so many labels of training pictures, and a list of those held back."""
+        place = self.folder / f"seed{seed}-{labels}"
+        if not (place / HELD_BACK).is_file():
+            shutil.copytree(self.data / "images", place / "images", dirs_exist_ok=True)
+            files = sorted((self.data / "annotations").glob("*.xml"))
+            random.Random(seed).shuffle(files)
+            count = round(len(files) / 5)
+            (place / "annotations").mkdir(exist_ok=True)
+            for file in files[: count + labels]:
+                shutil.copy(file, place / "annotations")
+            (place / HELD_BACK).write_text("".join(f"{file.stem}\n" for file in files[:count]), encoding="utf-8")
+        return place
+
+    def train(self, seed: int, labels: int, arm: str) -> float:
+        """Return the headline on the pictures held back; `arm` may be the teacher, too."""
+        data = self.prepare(seed, labels)
+        place, notes = data.with_name(f"{data.name}-{arm}"), data.with_name(f"{data.name}-{arm}.json")
+        if not notes.is_file():
+            params = self.params(seed, arm, f"../{data.name}-teacher")
+            make_workspace(place, data, params | {"train": {"use": "smoke"}}, self.start)
+            notes.write_text(json.dumps(train(place, params, TASK.headline)), encoding="utf-8")
+        return float(json.loads(notes.read_text(encoding="utf-8"))[0])
+
+    def params(self, seed: int, arm: str, teacher: str) -> dict[str, Any]:
+        is_student = arm in ARMS
+        steps = self.steps[0 if is_student else 1]
+        changes: dict[str, Any] = {
+            "batch_size": TASK.batch_size, "steps": steps, "epochs": None, "validate_every_steps": 0,
+            "ema_decay": 0.99, "augment": TASK.augment, "samples": 0, "checkpoint_every_steps": steps,
+        }  # fmt: skip
+        if arm in (TAUGHT, FILM):
+            changes["teacher"] = self.settings | {"run": teacher}
+        if not is_student and self.start:
+            changes["init"] = {"weights": "data/weights/start.weights.h5", "warm_start": list(TASK.warm_start)}
+        return {
+            "experiment": TASK.experiment,
+            "seed": seed,
+            "data": {
+                "use": "pascal_voc", "path": OWN_DATA, "max_side": self.max_side,
+                "unlabelled": "taught" if arm == FILM else "skip",
+                "split": {"by": "given", "validation_list": HELD_BACK},
+            },
+            "model": self.student if is_student else self.teacher,
+            "lr": {"use": "constant", "peak": 0.001, "warmup_steps": WARM_UP},
+            "train": {"use": "smoke"} | changes,
+            "track": {"use": "none"},
+        }  # fmt: skip
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    with TemporaryDirectory() as temporary:
+        folder = (arguments.keep or Path(temporary)).resolve()
+        models, steps = (arguments.student, arguments.teacher), (arguments.steps, arguments.teacher_steps)
+        bench = Bench(
+            folder, arguments.folder.resolve(), *models, arguments.start, steps, arguments.max_side, arguments.settings
+        )
+        rows: dict[int, list[dict[str, float]]] = {labels: [] for labels in arguments.labels}
+        for seed, labels in itertools.product(arguments.seeds, arguments.labels):
+            rows[labels].append({arm: bench.train(seed, labels, arm) for arm in ("teacher", *ARMS)})
+            values = ", ".join(f"{value:.3f} {arm}" for arm, value in rows[labels][-1].items())
+            print(f"  {labels} labels, seed {seed}: {values}", flush=True)
+    print("| labels | teacher | alone | taught | difference (95 %) | film | difference (95 %) |")
+    print("|---|---|---|---|---|---|---|")
+    for labels, seeds in rows.items():
+        mean = {arm: f"{statistics.fmean(one[arm] for one in seeds):.3f}" for arm in ("teacher", *ARMS)}
+        gain = {arm: describe_difference([one[arm] - one[ALONE] for one in seeds]) for arm in (TAUGHT, FILM)}
+        taught, film = (f"{mean[arm]} | {gain[arm]}" for arm in (TAUGHT, FILM))
+        print(f"| {labels} | {mean['teacher']} | {mean[ALONE]} | {taught} | {film} |")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="images/ and annotations/")
+    parser.add_argument("--labels", type=int, nargs="+", default=[50, 100, 200])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--student", type=yaml.safe_load, default="ssd_small", help="an option of conf/model")
+    parser.add_argument("--teacher", type=yaml.safe_load, default={"use": "ssd_small", "input_size": 256})
+    parser.add_argument("--start", type=Path, help="weights for the teacher")
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--teacher-steps", type=int, default=600)
+    parser.add_argument("--settings", type=yaml.safe_load, default={}, help="of train.teacher, as {weight: 0.5}")
+    parser.add_argument("--max-side", type=int, default=256, help="larger images are resized when records are built")
+    parser.add_argument("--keep", type=Path, help="a folder that keeps the runs")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""`train.teacher` -> the run that it names, and its answers to the training examples.
+
+A process of its own asks the network, so that nothing of it is left in the one that trains. The answers are kept by
+what decided them, below `.bakeoff/answers`, and a copy of them is in models/train, which DVC keeps.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+
+from bakeoff.config.compose import whole_run
+from bakeoff.dataset.records.manifest import Manifest
+from bakeoff.foundation import workspace
+from bakeoff.foundation.child_process import run_module
+from bakeoff.foundation.errors import BakeoffError, ConfigError
+from bakeoff.foundation.files import hash_file
+from bakeoff.foundation.progress import print_line
+from bakeoff.foundation.result_code import deciding_digest
+from bakeoff.inference.predict.select_model import Trained, find_run
+from bakeoff.learning.run_file.settings import LearningRun
+
+if TYPE_CHECKING:
+    from bakeoff.learning.tasks.teacher_answers import TeacherAnswers
+
+KEY = "train.teacher.run"
+WORKER = "bakeoff.inference.evaluate.ask_teacher"
+SHOWN = 16  # characters of a digest that name a folder
+
+
+@dataclass(frozen=True)
+class FoundTeacher:
+    called: str
+    trained: Trained
+    weights: str  # their digest
+    settings: Mapping[str, Any]  # how it is listened to
+
+    @classmethod
+    def of(cls, run: LearningRun, manifest: Manifest) -> "FoundTeacher":
+        """Find the run that a variant names, and refuse one that cannot know the classes."""
+        teacher = run.train.teacher
+        try:
+            trained, called = find_run(teacher.run)
+        except BakeoffError as error:
+            raise ConfigError(f"{KEY}: {error}") from None
+        if trained.model.task != run.derived.task:
+            raise ConfigError(f"{KEY}: must be for {run.derived.task}, got {called}, which is for {trained.model.task}")
+        if run.derived.multi_label or trained.multi_label:
+            raise ConfigError(f"{KEY}: must be none where an example may have several labels, got {called}")
+        if missing := [label for label in manifest.classes if label not in trained.labels]:
+            raise ConfigError(f"{KEY}: must know {missing[0]!r}, a class of the records, got {called}, which does not")
+        told = {"weight": teacher.weight, "box_weight": teacher.box_weight, "added_from": teacher.added_from}
+        return cls(called, trained, hash_file(trained.weights), told | {"temperature": teacher.temperature})
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the lineage of the taught run says of it."""
+        own = self.trained.lineage
+        known = {"fingerprint": own.fingerprint, "trained_from": own.trained_from, "licences": list(own.licences)}
+        return {"run": self.called, "weights": self.weights} | known | dict(self.settings)
+
+    def answers(self, manifest: Manifest, records: Path) -> "TeacherAnswers":
+        """Return what it answers to all training examples; it is asked once."""
+        from bakeoff.learning.tasks.teacher_answers import TeacherAnswers
+
+        code = deciding_digest("evaluate")
+        asked = f"{self.weights} {self.trained.model!r} {self.trained.labels} {manifest.digest} {code}"
+        folder = workspace.answers() / hashlib.sha256(asked.encode()).hexdigest()[:SHOWN]
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{folder}.lock"):
+            if not folder.is_dir():
+                print_line(f"train: the teacher {self.called} answers {manifest.splits['train'].examples:,} examples")
+                self._ask(records, folder)
+        return TeacherAnswers.read(folder)
+
+    def _ask(self, records: Path, out: Path) -> None:
+        assert self.trained.run
+        with TemporaryDirectory() as place:
+            path = Path(place) / workspace.RUN.name
+            whole_run.write(self.trained.run, path)
+            (Path(place) / "labels").write_text("\n".join(self.trained.labels), encoding="utf-8")
+            weights = str(self.trained.weights.resolve())
+            run_module(KEY, WORKER, str(path), weights, str(records), str(out))
