@@ -1,10 +1,12 @@
 """Who is in training and who in validation."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from bakeoff.dataset.records.manifest import read_manifest
 from bakeoff.dataset.sources.class_folders import ImageFolders
 from bakeoff.dataset.sources.dataset import SplitSettings
 from bakeoff.dataset.sources.voc import PascalVoc
@@ -277,3 +279,59 @@ def test_blocks_of_a_merged_set_are_cut_by_its_own_images_though_it_shares_one_w
     built = make(one=ImageFolders(path="one", split=rule), two=ImageFolders(path="two", split=rule))
     assert [*built.manifest.splits] == ["train", "validation"]
     assert built.names("validation") == ["one/cat/003.jpg", "two/cat/003.jpg"]
+
+
+def write_half_labelled(root: Path, labelled: int, bare: int) -> None:
+    """Pictures of the films 0 and 1 in turn; the first ones have a label."""
+    for number in range(labelled + bare):
+        write(root / f"images/film{number % 2}_{number:03d}.png", encoded(number, "PNG"))
+        if number < labelled:
+            name = f"film{number % 2}_{number:03d}"
+            write(root / f"annotations/{name}.xml", voc([("cat", 1, 1, 9, 9)], name=f"{name}.png"))
+
+
+def test_what_a_teacher_answers_is_trained_on_and_draws_no_other_validation(make: Build, tmp_path: Path) -> None:
+    write_half_labelled(tmp_path / "set", 10, 15)
+    alone = make(PascalVoc(path="set", unlabelled="skip"), out="alone")
+    taught = make(PascalVoc(path="set", unlabelled="taught"), out="taught")
+    assert taught.names("validation") == alone.names("validation") and len(alone.names("validation")) == 2
+    assert len(taught.names("train")) == 8 + 15 and {*alone.names("train")} < {*taught.names("train")}
+    assert (alone.manifest.taught, taught.manifest.taught) == (0, 15)
+    assert "taught" not in (alone.folder / "manifest.json").read_text(encoding="utf-8")
+    assert read_manifest(taught.folder) == taught.manifest
+
+
+def test_bare_pictures_of_a_group_or_a_block_that_is_judged_on_are_left_out(make: Build, tmp_path: Path) -> None:
+    write_half_labelled(tmp_path / "set", 10, 10)
+    split = SplitSettings(by="fraction", validation=0.5, group=r"(film\d)_")
+    grouped = make(PascalVoc(path="set", unlabelled="taught", split=split), out="grouped")
+    [judged] = {name[7:12] for name in grouped.names("validation")}
+    assert all(judged not in name for name in grouped.names("train")) and grouped.manifest.taught == 5
+    left_out = grouped.report["left out"]
+    assert len(left_out) == 5 and missing_in(next(iter(left_out.values())), "data.unlabelled: taught") == []
+    blocks = SplitSettings(by="blocks", validation=0.6, group=r"(film\d)_")
+    cut = make(PascalVoc(path="set", unlabelled="taught", split=blocks), out="cut")
+    assert cut.manifest.taught == 0 and not {*cut.names("validation")} & {f"images/film0_{n:03d}.png" for n in (10, 18)}
+
+
+def test_lists_and_folders_say_nothing_of_bare_pictures_and_a_copy_of_a_judged_one_is_left_out(
+    make: Build, tmp_path: Path
+) -> None:
+    write_half_labelled(tmp_path / "set", 6, 4)
+    write(tmp_path / "set/images/copy.png", encoded(0, "PNG"))
+    write(tmp_path / "set/val.txt", "film0_000\n")
+    split = SplitSettings(validation_list="val.txt")
+    built = make(PascalVoc(path="set", unlabelled="taught", split=split))
+    assert built.names("validation") == ["images/film0_000.png"] and built.manifest.taught == 4
+    assert "images/copy.png" not in built.names("train")
+
+
+@pytest.mark.parametrize("taught", [-1, 99, True, "2"])
+def test_a_manifest_with_a_senseless_number_of_taught_examples_is_damaged(
+    taught: object, make: Build, tmp_path: Path
+) -> None:
+    write_half_labelled(tmp_path / "set", 6, 4)
+    path = make(PascalVoc(path="set", unlabelled="taught")).folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"taught": taught}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"manifest\.json"):
+        read_manifest(path.parent)

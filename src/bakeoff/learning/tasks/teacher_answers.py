@@ -32,9 +32,9 @@ class TeacherAnswers:
     def read(cls, folder: Path) -> "TeacherAnswers":
         path = folder / FILE
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 return cls(file["counts"], file["boxes"], file["scores"])
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, BadZipFile) as error:
             remedy = f"remove {folder}, and it is made again"
             raise DataError(f"{path}: cannot be read ({one_line(error)}); {remedy}") from None
 

@@ -83,9 +83,10 @@ def class_losses(
 
 
 def _taught_losses(logits: tf.Tensor, shares: tf.Tensor, rule: DetectionLoss) -> tf.Tensor:
-    background = 1 - tf.reduce_sum(shares, axis=-1, keepdims=True)
     if rule.has_background:
-        shares = tf.concat([background if rule.background_is_class else tf.zeros_like(background), shares], axis=-1)
+        is_asked = rule.classes == "softmax" or rule.background_is_class
+        background = float(is_asked) * (1 - tf.reduce_sum(shares, axis=-1, keepdims=True))
+        shares = tf.concat([background, shares], axis=-1)
     if rule.classes == "softmax":
         return tf.nn.softmax_cross_entropy_with_logits(shares, logits)[..., None]
     entropy = tf.nn.sigmoid_cross_entropy_with_logits(shares, logits)
