@@ -18,17 +18,19 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation import workspace
 from bakeoff.foundation.child_process import run_module
 from bakeoff.foundation.errors import BakeoffError, ConfigError
-from bakeoff.foundation.files import hash_file
+from bakeoff.foundation.files import hash_file, link_or_copy
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.result_code import deciding_digest
 from bakeoff.inference.predict.select_model import Trained, find_run
+from bakeoff.learning.pretrained.weight_source import BEST
 from bakeoff.learning.run_file.settings import LearningRun
+from bakeoff.learning.training.ask_teacher import LABELS
 
 if TYPE_CHECKING:
     from bakeoff.learning.tasks.teacher_answers import TeacherAnswers
 
 KEY = "train.teacher.run"
-WORKER = "bakeoff.inference.evaluate.ask_teacher"
+WORKER = "bakeoff.learning.training.ask_teacher"
 SHOWN = 16  # characters of a digest that name a folder
 
 
@@ -66,7 +68,7 @@ class FoundTeacher:
         """Return what it answers to all training examples; it is asked once."""
         from bakeoff.learning.tasks.teacher_answers import TeacherAnswers
 
-        code = deciding_digest("evaluate")
+        code = deciding_digest("train")
         asked = f"{self.weights} {self.trained.model!r} {self.trained.labels} {manifest.digest} {code}"
         folder = workspace.answers() / hashlib.sha256(asked.encode()).hexdigest()[:SHOWN]
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -81,6 +83,6 @@ class FoundTeacher:
         with TemporaryDirectory() as place:
             path = Path(place) / workspace.RUN.name
             whole_run.write(self.trained.run, path)
-            (Path(place) / "labels").write_text("\n".join(self.trained.labels), encoding="utf-8")
-            weights = str(self.trained.weights.resolve())
-            run_module(KEY, WORKER, str(path), weights, str(records), str(out))
+            path.with_name(LABELS).write_text("\n".join(self.trained.labels), encoding="utf-8")
+            link_or_copy(self.trained.weights, path.with_name(BEST))  # in DVC's cache a file has no name
+            run_module(KEY, WORKER, place, str(records), str(out))
