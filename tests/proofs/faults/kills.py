@@ -37,6 +37,10 @@ VARIANTS = {
             "{name: eight_bits, steps: 99, quantize: true, lr: {kind: constant, peak: 0.001}}]}"
         ),
     },
+    "taught": {  # by a run of the first
+        "model": "model: {use: ssd_tiny, input_size: 64, width: 0.25, pyramid_channels: 8}",
+        "train": f"train: {{use: demo, batch_size: 4, steps: 120, teacher: {{run: ../teacher}}, {SETTINGS}}}",
+    },
     "classification": {
         "data": "data: {use: digits_single, train_examples: 40, validation_examples: 12}",
         "model": "model: {use: cnn_small, width: 0.25, input_size: 32}",
@@ -59,7 +63,9 @@ LINES = 3 * 60  # of the history, about, in each variant
 
 
 def prepared(folder: Path, variant: str) -> Workspace:
-    """A workspace that is about to train."""
+    """A workspace that is about to train; of one that is taught, its teacher is trained."""
+    if variant == "taught":
+        trained(prepared(folder.with_name("teacher"), "detection"))
     workspace = tiny_workspace(folder, VARIANTS[variant] | {"track": "track: {use: none}"})
     workspace.run("python", "-m", "bakeoff.stages.build_records")
     workspace.run("python", "-m", "bakeoff.stages.render_config")
