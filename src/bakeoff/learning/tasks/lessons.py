@@ -28,7 +28,7 @@ CORNERS = tuple(f"image/object/bbox/{side}" for side in SIDES)
 OF_BOXES, OF_IMAGE = "image/object/class/label", "image/class/label"
 
 
-class Lesson(NamedTuple):
+class TaughtExample(NamedTuple):
     """What is learnt of one example; an image as a whole has one box that nobody reads."""
 
     boxes: np.ndarray  # (n, 4) float32
@@ -39,8 +39,8 @@ class Lesson(NamedTuple):
 class Lessons:
     """The table of all examples, and which of its rows belong to which."""
 
-    def __init__(self, lessons: Iterable[Lesson], classes: int) -> None:
-        padding = Lesson(np.zeros((1, 4), np.float32), np.zeros(1, np.int64), np.zeros((1, classes), np.float32))
+    def __init__(self, lessons: Iterable[TaughtExample], classes: int) -> None:
+        padding = TaughtExample(np.zeros((1, 4), np.float32), np.zeros(1, np.int64), np.zeros((1, classes), np.float32))
         each = [padding, *lessons]
         self._boxes = [one.boxes for one in each[1:]]
         self._first = np.cumsum([len(one.classes) for one in each])  # row of each example
@@ -74,14 +74,14 @@ class Lessons:
         return encode
 
 
-def _learn(data: bytes | None, boxes: np.ndarray, scores: np.ndarray, teacher: Teacher) -> Lesson:
+def _learn(data: bytes | None, boxes: np.ndarray, scores: np.ndarray, teacher: Teacher) -> TaughtExample:
     """Return the lesson of an example; of a damaged one, which no batch has, an empty one."""
     keys = (*CORNERS, OF_BOXES, OF_IMAGE)
     features = decode_features(data or b"", only=keys)
     if OF_IMAGE in features:
         ids = np.array(features[OF_IMAGE], np.int64)
         found = np.zeros(len(ids), np.int64) if len(scores) else np.full(len(ids), -1)
-        return Lesson(np.zeros((len(ids), 4), np.float32), ids, _mix(ids, found, scores, teacher))
+        return TaughtExample(np.zeros((len(ids), 4), np.float32), ids, _mix(ids, found, scores, teacher))
     truth = np.stack([np.array(features.get(key, ()), np.float32) for key in CORNERS], axis=-1)
     ids = np.array(features.get(OF_BOXES, ()), np.int64)
     overlap = box_overlaps(truth[:, None], boxes[None]).reshape(len(truth), len(boxes))
@@ -91,7 +91,7 @@ def _learn(data: bytes | None, boxes: np.ndarray, scores: np.ndarray, teacher: T
     is_new = (overlap.max(axis=0, initial=0.0) < SAME) & (scores.max(axis=1, initial=0.0) >= teacher.added_from)
     new = scores[is_new] if teacher.added_from < 1 else scores[:0]
     added = boxes[is_new] if teacher.added_from < 1 else boxes[:0]
-    return Lesson(
+    return TaughtExample(
         np.concatenate([placed, np.clip(added, 0, 1)]).astype(np.float32),
         np.concatenate([ids, new.argmax(axis=1) + 1 if len(new) else np.zeros(0, np.int64)]),
         np.concatenate([_mix(ids, found, scores, teacher), new / np.maximum(new.sum(axis=1, keepdims=True), 1)]),
