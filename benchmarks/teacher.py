@@ -10,7 +10,7 @@ labels. The teacher learns these labels, and three students the same:
     film     the same, and its answers to the pictures that lost their labels (`data.unlabelled: taught`)
 
 All students of a seed take the same number of steps, at a constant rate, with the same random numbers, and are judged
-on the same pictures. `--start` are weights for the teacher. A difference is to `alone` within a seed; its 95 % interval
+on the same pictures. `--start` are weights for all of them. A difference is to `alone` within a seed; its 95 % interval
 is Student's over the seeds. Runs that an interrupted benchmark has left in `--keep` are not trained again.
 """
 
@@ -79,7 +79,7 @@ class Bench:
         }  # fmt: skip
         if arm in (TAUGHT, FILM):
             changes["teacher"] = self.settings | {"run": teacher}
-        if not is_student and self.start:
+        if self.start:
             changes["init"] = {"weights": "data/weights/start.weights.h5", "warm_start": list(TASK.warm_start)}
         return {
             "experiment": TASK.experiment,
@@ -125,7 +125,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--student", type=yaml.safe_load, default="ssd_small", help="an option of conf/model")
     parser.add_argument("--teacher", type=yaml.safe_load, default={"use": "ssd_small", "input_size": 256})
-    parser.add_argument("--start", type=Path, help="weights for the teacher")
+    parser.add_argument("--start", type=Path, help="weights that all start from")
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--teacher-steps", type=int, default=600)
     parser.add_argument("--settings", type=yaml.safe_load, default={}, help="of train.teacher, as {weight: 0.5}")

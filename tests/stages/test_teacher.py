@@ -71,10 +71,10 @@ def student(trained: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_lineage_says_who_taught_and_the_answers_are_those_of_that_network(student: Path, trained: Path) -> None:
     state = json.loads((workspace.TRAINED / "state.json").read_text(encoding="utf-8"))
     teacher = json.loads((trained / "teacher/models/train/state.json").read_text(encoding="utf-8"))
-    told = state["lineage"]["teacher"]
+    told = state["lineage"]["own"]["teacher"]
     assert told["weights"] == hash_file(trained / "teacher/models/train/best.weights.h5")
-    assert told["fingerprint"] == teacher["lineage"]["fingerprint"] and told["weight"] == 0.5
-    assert told["run"][:8] in state["lineage"]["trained_from"]
+    assert told["run"] == teacher["lineage"]["fingerprint"][:8] and (told["weight"], told["starts"]) == (0.5, [])
+    assert missing_in(state["lineage"]["trained_from"], "random weights", "taught by run", told["run"]) == []
     answers = TeacherAnswers.read(workspace.TRAINED / TEACHER)
     store = RecordReader(RECORDS, read_manifest(RECORDS).splits[TRAIN])
     model = TrainedModel(find_run("../teacher")[0])

@@ -9,17 +9,21 @@ AGPL: in none of these that is known
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bakeoff.learning.checkpoints.trained_state import find_published
+
 UNKNOWN = "not known"
 AGPL = "AGPL"
 
 
 def state_licences(starts: Sequence[Mapping[str, Any]], own: Mapping[str, Any] | None) -> list[str]:
     """`starts` and `own` are those of a run's lineage; export.json has them."""
-    published = [one for one in starts if "run" not in one]
-    weights = [_describe(one) for one in published] or ["random weights; nobody else has rights in them"]
+    published, began = find_published(starts, own), find_published(starts)
+    weights = [_describe(one) for one in began] or ["random weights; nobody else has rights in them"]
+    taught = [f"taught by weights from: {_describe(one)}" for one in published if one not in began]
     trained_on = [str(one.get("data") or UNKNOWN) for one in (*starts, own or {}) if "run" in one]
     return [
         *(f"weights: {line}" for line in weights),
+        *taught,
         "code: bakeoff, Apache-2.0; no code of another detector is in the files",
         f"data: {', then '.join(trained_on) or UNKNOWN}; their licence is that of your pictures, and no file here"
         " names it",

@@ -42,8 +42,9 @@ def train(
     """Train what is not trained yet. Return how that ended, and what the clock and the machine decided."""
     manifest = fitting_manifest(records, run.derived)
     teacher = _find_teacher(run, manifest)
+    told = teacher.describe() if teacher else None
     start = find_start(run, manifest, track, teacher.weights if teacher else None)
-    stop, ancestry = Stop(start.folder / workspace.STOP_FILE), Ancestry.of(run, manifest, start)
+    stop, ancestry = Stop(start.folder / workspace.STOP_FILE), Ancestry.of(run, manifest, start, told)
     with ExitStack() as stack:
         work = stack.enter_context(start.open_folder(run))
         stack.enter_context(stop.listening())
@@ -74,7 +75,7 @@ def train(
                     times,
                     callbacks.HistoryFile(partial),
                     status,
-                    mlflow_run.MlflowRun(copy, run, manifest, records, ancestry.starts),
+                    mlflow_run.MlflowRun(copy, run, manifest, records, ancestry),
                     store,
                     sample_sheets.SampleSheets(start.folder, setup.classes, partial, run.train.samples_mb),
                     *tensorboard.wanted_by(run.train, start.folder),
@@ -87,8 +88,7 @@ def train(
                 store.leave_if_taken_away(outcome.position.step)
             if answers:
                 answers.write(partial / TEACHER)
-            told = teacher.describe() if teacher else None
-            lineage = ancestry.describe(first["source"], start.origin.digest, saved.state.parents, told)
+            lineage = ancestry.describe(first["source"], start.origin.digest, saved.state.parents)
             state = outputs.write(training, outcome, setup, first, lineage, partial)
         measured = {"run_id": copy.run_id, "phases_from": [asdict(one) for one in saved.state.lent]}
         measured |= measure(run.derived, training, outcome, memory)

@@ -42,7 +42,6 @@ WHOLE = TrainedState(
         own={"run": "1356d7d31e99a84a", "data": "600 examples of 2 classes", "records": "9c9c"},
         trained_from="net, trained on data that is not known, licence MIT, not verified",
         licences=("MIT",),
-        teacher={"run": "0b9f17d2", "weights": "aa11"},
     ),
 )
 TREE = {
@@ -61,7 +60,6 @@ TREE = {
         "starts": [{"name": "net", "licence": "MIT", "data": None, "verified": False}],
         "own": {"run": "1356d7d31e99a84a", "data": "600 examples of 2 classes", "records": "9c9c"},
         "trained_from": "net, trained on data that is not known, licence MIT, not verified", "licences": ["MIT"],
-        "teacher": {"run": "0b9f17d2", "weights": "aa11"},
     },
 }  # fmt: skip
 

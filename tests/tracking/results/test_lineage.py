@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bakeoff.export.licences import state_licences
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.learning.checkpoints.continue_from import Parent
 from bakeoff.learning.checkpoints.trained_state import TakenFrom, TrainedState
@@ -148,3 +149,18 @@ def test_published_weights_that_are_not_there_name_the_command_that_brings_them(
     missing = r"^train\.init\.weights: data/weights/zoo/net\b.*`bakeoff weights get net`.*`init: \{weights: none\}`"
     with pytest.raises(ConfigError, match=missing):
         origin_of(Init("zoo/net"), Path)
+
+
+def test_a_teacher_brings_its_words_and_licences_to_all_that_start_from_its_pupil() -> None:
+    agpl = {"name": "net", "licence": "AGPL-3.0", "data": "COCO"}
+    first = {"run": "0b9f17d2", "data": "9 examples of 2 classes", "starts": [agpl, RUN]}
+    second = {"run": "77aa55cc", "data": None, "starts": [], "teacher": first}
+    own = RUN | {"teacher": second}
+    assert licences_of([], own) == licences_of([own]) == ["AGPL-3.0"] and licences_of([RUN], RUN) == []
+    assert missing_in(in_words([own]), "run 1356d7d3", "taught by run 77aa55cc") == []
+    assert missing_in(Ancestry([], own).in_words, "random weights", "taught by run 77aa55cc") == []
+    assert Ancestry([COCO], own).licences == ["Apache-2.0", "AGPL-3.0"]
+    statement = state_licences([COCO], own)
+    assert [line for line in statement if "taught" in line and "net, licence AGPL-3.0" in line]
+    assert missing_in(statement[-1], "AGPL", "net") == []
+    assert not [line for line in state_licences([COCO], RUN) if "taught" in line]

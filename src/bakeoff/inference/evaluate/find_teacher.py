@@ -22,9 +22,12 @@ from bakeoff.foundation.files import hash_file, link_or_copy
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.result_code import deciding_digest
 from bakeoff.inference.predict.select_model import Trained, find_run
+from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.pretrained.weight_source import BEST
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.ask_teacher import LABELS
+from bakeoff.tracking.results.lineage import starts_of
+from bakeoff.tracking.results.run_id import SHOWN_OF_ID
 
 if TYPE_CHECKING:
     from bakeoff.learning.tasks.teacher_answers import TeacherAnswers
@@ -60,9 +63,11 @@ class FoundTeacher:
 
     def describe(self) -> dict[str, Any]:
         """Return what the lineage of the taught run says of it."""
-        own = self.trained.lineage
-        known = {"fingerprint": own.fingerprint, "trained_from": own.trained_from, "licences": list(own.licences)}
-        return {"run": self.called, "weights": self.weights} | known | dict(self.settings)
+        lineage = self.trained.lineage
+        name = self.called if lineage.fingerprint is None else lineage.fingerprint[:SHOWN_OF_ID]
+        starts = starts_of(TrainedState(lineage=lineage))
+        own = {key: (lineage.own or {})[key] for key in ("data", "teacher") if key in (lineage.own or {})}
+        return {"run": name, "weights": self.weights, "starts": starts} | own | dict(self.settings)
 
     def answers(self, manifest: Manifest, records: Path) -> "TeacherAnswers":
         """Return what it answers to all training examples; it is asked once."""

@@ -7,7 +7,7 @@ of that into the file, and lack keys that came later. A value that is missing or
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,19 @@ class TrainedLineage:
     own: Mapping[str, Any] | None = None  # what the run adds for those that start from its weights
     trained_from: str | None = None  # `starts` in words
     licences: tuple[str, ...] = ()
-    teacher: Mapping[str, Any] | None = None  # the run whose answers it learnt, what that started from, and how it told
+
+
+def find_published(
+    starts: Iterable[Mapping[str, Any]], own: Mapping[str, Any] | None = None
+) -> list[Mapping[str, Any]]:
+    """Return all weights of others that a run has learnt from: its starts, and those of its teachers and theirs."""
+    found: list[Mapping[str, Any]] = []
+    for one in [*starts, *([own] if own else [])]:
+        if "run" not in one:
+            found.append(one)
+        elif teacher := one.get("teacher"):
+            found += find_published(teacher["starts"], teacher)
+    return [one for place, one in enumerate(found) if one not in found[:place]]
 
 
 @dataclass(frozen=True)

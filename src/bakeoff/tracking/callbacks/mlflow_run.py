@@ -16,7 +16,7 @@ from bakeoff.learning.run_file.yaml_file import read_mapping
 from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.training import Training
 from bakeoff.learning.training.workers import Alone
-from bakeoff.tracking.results import lineage
+from bakeoff.tracking.results.lineage import Ancestry
 from bakeoff.tracking.results.measurements import RESUMED_TAG
 from bakeoff.tracking.tracker import Tracker
 
@@ -26,10 +26,10 @@ IN_TAGS = ("weights_sha256", "peak_memory_bytes", "memory_estimate_bytes", "seco
 
 class MlflowRun(Callback):
     def __init__(
-        self, tracker: Tracker, run: LearningRun, manifest: Manifest, records: Path, starts: lineage.Lineage
+        self, tracker: Tracker, run: LearningRun, manifest: Manifest, records: Path, ancestry: Ancestry
     ) -> None:
         self._tracker, self._run, self._manifest = tracker, run, manifest
-        self._records, self._starts = records, starts
+        self._records, self._ancestry = records, ancestry
         self._phases: Sequence[str] = ()
 
     def on_start(self, training: Training) -> None:
@@ -42,8 +42,8 @@ class MlflowRun(Callback):
         tracker.file(self._records / workspace.RECORDS_PAGE.name, "data")
         counts = {split: manifest.splits[split].examples for split in SEEN}
         tracker.dataset(self._run.variant["data"], manifest.digest, self._records.as_posix(), counts)
-        licences = ", ".join(lineage.licences_of(self._starts)) or "none"
-        tracker.tags({STARTS_TAG: lineage.in_words(self._starts), LICENCES_TAG: licences})
+        licences = ", ".join(self._ancestry.licences) or "none"
+        tracker.tags({STARTS_TAG: self._ancestry.in_words, LICENCES_TAG: licences})
         tracker.changes()
         self._phases = [phase.span.name for phase in training.phases]
         if isinstance(training.workers, Alone):  # else machines are at work that nobody measures

@@ -16,7 +16,7 @@ from bakeoff.config.weight_card import FILES, read_card, require_licence, requir
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.files import load_json, write_whole
-from bakeoff.learning.checkpoints.trained_state import STATE, TakenFrom, TrainedLineage, TrainedState
+from bakeoff.learning.checkpoints.trained_state import STATE, TakenFrom, TrainedLineage, TrainedState, find_published
 from bakeoff.learning.run_file.settings import LearningRun
 from bakeoff.learning.training.start import RunStart
 
@@ -52,7 +52,9 @@ class Ancestry:
     own: dict[str, Any]
 
     @classmethod
-    def of(cls, run: LearningRun, manifest: Manifest, start: RunStart) -> "Ancestry":
+    def of(
+        cls, run: LearningRun, manifest: Manifest, start: RunStart, teacher: Mapping[str, Any] | None = None
+    ) -> "Ancestry":
         """Return the ancestry of a run. One that continues another has what the other started from."""
         origin, count = start.origin, len(manifest.classes)
         if start.parent:
@@ -60,7 +62,16 @@ class Ancestry:
         else:
             starts = lineage_of(run.train.init.weights, origin.path, origin.digest)
         data = f"{run.derived.train_examples:,} examples of {count} {'class' if count == 1 else 'classes'}"
-        return cls(starts, {"run": start.fingerprint, "data": data, "records": manifest.digest})
+        own = {"run": start.fingerprint, "data": data, "records": manifest.digest}
+        return cls(starts, own | ({"teacher": teacher} if teacher else {}))
+
+    @property
+    def in_words(self) -> str:
+        return in_words(self.starts) + describe_teacher(self.own)
+
+    @property
+    def licences(self) -> list[str]:
+        return licences_of(self.starts, self.own)
 
     def keep(self, folder: Path) -> None:
         """Write it into the folder of the run's work."""
@@ -69,11 +80,9 @@ class Ancestry:
 
     def remarks(self) -> list[str]:
         """Return a line for the screen; none for random weights."""
-        return [f"  {in_words(self.starts)}"] if self.starts else []
+        return [f"  {self.in_words}"] if self.starts or "teacher" in self.own else []
 
-    def describe(
-        self, source: str, digest: str, parents: tuple[TakenFrom, ...], teacher: Mapping[str, Any] | None = None
-    ) -> TrainedLineage:
+    def describe(self, source: str, digest: str, parents: tuple[TakenFrom, ...]) -> TrainedLineage:
         """Return what the state of the training holds of it; in words, too, for the stages that come after."""
         return TrainedLineage(
             fingerprint=self.own["run"],
@@ -82,9 +91,8 @@ class Ancestry:
             parents=parents,
             starts=tuple(self.starts),
             own=self.own,
-            trained_from=in_words(self.starts) + (_describe_teacher(teacher) if teacher else ""),
-            licences=tuple(dict.fromkeys([*licences_of(self.starts), *(teacher["licences"] if teacher else ())])),
-            teacher=teacher,
+            trained_from=self.in_words,
+            licences=tuple(self.licences),
         )
 
 
@@ -104,9 +112,9 @@ def starts_of(state: TrainedState) -> Lineage:
     return [] if source == "none" else [{"name": source, "licence": None, "data": None}]
 
 
-def licences_of(starts: Lineage) -> list[str]:
+def licences_of(starts: Lineage, own: Mapping[str, Any] | None = None) -> list[str]:
     """Return the licences of all weights that others have published; `not known` among them."""
-    return list(dict.fromkeys(one.get("licence") or "not known" for one in starts if "run" not in one))
+    return list(dict.fromkeys(one.get("licence") or "not known" for one in find_published(starts, own)))
 
 
 def in_words(starts: Lineage) -> str:
@@ -116,15 +124,17 @@ def in_words(starts: Lineage) -> str:
 def _describe(one: Mapping[str, Any]) -> str:
     if "run" in one:
         steps = f"{one['steps']:,} steps on " if "steps" in one else ""
-        return f"run {one['run'][:8]}: {steps}{one.get('data') or 'data that is not known'}"
+        return f"run {one['run'][:8]}: {steps}{one.get('data') or 'data that is not known'}{describe_teacher(one)}"
     sure = "" if one.get("verified") is not False else ", not verified"
     data = one.get("data") or "data that is not known"
     return f"{one['name']}, trained on {data}, licence {one.get('licence') or 'not known'}{sure}"
 
 
-def _describe_teacher(teacher: Mapping[str, Any]) -> str:
-    start = teacher["trained_from"] or "weights that are not known"
-    return f"; taught by run {teacher['run']}, which started from {start}"
+def describe_teacher(own: Mapping[str, Any]) -> str:
+    """Return what a run that had a teacher adds to what it started from."""
+    if (teacher := own.get("teacher")) is None:
+        return ""
+    return f"; taught by run {teacher['run']} (from {in_words(teacher['starts'])})"
 
 
 def _read_json(file: Path) -> dict[str, Any]:
