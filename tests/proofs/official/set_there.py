@@ -6,6 +6,7 @@
 Nothing of this project is imported here.
 """
 
+import copy
 import importlib
 import json
 import sys
@@ -47,6 +48,7 @@ def load(module: str, name: str) -> object:
 
 
 CLASSES, IMAGES, BOXES, STEPS, LATER = 5, 3, 4, 50, 20
+NOISE = ("takes", "classes", "signs", "parts")
 side = settings["side"]
 draw = np.random.default_rng(5)
 torch.manual_seed(5)
@@ -123,6 +125,8 @@ def randint_like(like: torch.Tensor, low: int, high: int, **options: object) -> 
 
 
 torch.rand_like, torch.randint_like = rand_like, randint_like
+late = copy.copy(matcher)  # with the cost of a pair in the last epochs, which DEIMv2 alone has
+late.change_matcher, late.iou_order_alpha, late.matcher_change_epoch = True, 4.0, 0
 pairs: list[np.ndarray] = []
 unions: list[np.ndarray] = []
 
@@ -157,6 +161,7 @@ with torch.no_grad():
     found |= {"logits": answer["pred_logits"].numpy(), "boxes": answer["pred_boxes"].numpy()}
     network.train()
     outputs = network(images, targets)
+    found["late"] = rows(late(outputs, targets)["indices"])
     losses = {name: float(value) for name, value in criterion(outputs, targets).items()}
 found |= {"pairs": np.array(pairs), "union": unions[0]}
 of_classes = [value for name, value in losses.items() if "vfl" in name or "mal" in name]
@@ -164,24 +169,46 @@ found |= {"of_classes": sum(of_classes), "of_boxes": sum(losses.values()) - sum(
 (out / "losses.json").write_text(json.dumps(losses), encoding="utf-8")
 
 
-def train(optimizer: torch.optim.Optimizer, steps: int) -> list[float]:
+def train(optimizer: torch.optim.Optimizer, steps: int, kept: str = "") -> list[float]:
     values = []
-    for _ in range(steps):
+    for step in range(steps):
+        if kept:
+            keep(f"{kept}_{step}")
         optimizer.zero_grad()
         loss = sum(criterion(network(images, targets), targets).values())
         loss.backward()
         optimizer.step()
-        values.append(float(loss))
+        values.append(float(loss.detach()))
     return values
+
+
+def keep(name: str) -> None:
+    save_file(
+        {key: value.contiguous().clone() for key, value in network.state_dict().items()}, out / f"{name}.safetensors"
+    )
+
+
+def go_on(name: str, rate: float, kept: str = "") -> None:
+    """Note the losses of the next steps, and what denoising draws in them."""
+    found[name] = np.array(train(torch.optim.SGD(trainable, rate), LATER, kept))
+    for key in NOISE:
+        found[f"{name}_{key}"] = np.array([one[key] for one in drawn[-LATER:]])
 
 
 network.load_state_dict(torch.load(out / "random.pth")["model"])
 trainable = [parameter for parameter in network.parameters() if parameter.requires_grad]
 train(torch.optim.AdamW(trainable, 1e-4), STEPS)
 torch.save({"model": network.state_dict()}, out / "trained.pth")
-whole = {name: value.contiguous().clone() for name, value in network.state_dict().items()}
-save_file(whole, out / "trained.safetensors")
-found["later"] = np.array(train(torch.optim.SGD(trainable, 1e-5), LATER))
-for key in ("takes", "classes", "signs", "parts"):  # of the first losses, and of the last steps
-    found[f"noise_{key}"] = np.array([one[key] for one in (drawn[0], *drawn[-LATER:])])
+keep("trained")
+for key in NOISE:
+    found[f"first_{key}"] = np.array([drawn[0][key]])
+go_on("later", 1e-5)
+if settings["encoder_kind"] == "lite":  # small enough to keep the weights of each step
+    for name, share in (("fast", 0.0), ("shaken", 1e-7)):
+        network.load_state_dict(torch.load(out / "trained.pth")["model"])
+        torch.manual_seed(6)
+        for parameter in trainable:
+            noise = draw.standard_normal(tuple(parameter.shape)).astype(np.float32)
+            parameter.data.mul_(1 + share * torch.tensor(noise))
+        go_on(name, 1e-4, name if not share else "")
 np.savez(out / "numbers.npz", **found)
