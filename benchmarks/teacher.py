@@ -1,4 +1,4 @@
-"""What a teacher brings: a small detector learns few labels alone, with a larger run's answers, and unlabelled pictures.
+"""What a teacher brings: a small detector learns few labels alone, with a larger run's answers, and bare pictures.
 
     python benchmarks/teacher.py data/raw/cells --labels 50 100 200 --teacher '{use: ssd_small, input_size: 256}'
 
