@@ -10,8 +10,9 @@ labels. The teacher learns these labels, and three students the same:
     film     the same, and its answers to the pictures that lost their labels (`data.unlabelled: taught`)
 
 All students of a seed take the same number of steps, at a constant rate, with the same random numbers, and are judged
-on the same pictures. `--start` are weights for all of them. A difference is to `alone` within a seed; its 95 % interval
-is Student's over the seeds. Runs that an interrupted benchmark has left in `--keep` are not trained again.
+on the same pictures. `--start` are weights for the students, `--teacher-start` for the teacher. A difference is to
+`alone` within a seed; its 95 % interval is Student's over the seeds. Runs that an interrupted benchmark has left in
+`--keep` are not trained again.
 """
 
 import argparse
@@ -41,7 +42,7 @@ class Bench:
     data: Path
     student: Model
     teacher: Model
-    start: Path | None
+    starts: tuple[Path | None, Path | None]  # weights for a student, for the teacher
     steps: tuple[int, int]  # of a student, of the teacher
     max_side: int
     settings: dict[str, Any]  # of train.teacher
@@ -66,7 +67,7 @@ class Bench:
         place, notes = data.with_name(f"{data.name}-{arm}"), data.with_name(f"{data.name}-{arm}.json")
         if not notes.is_file():
             params = self.params(seed, arm, f"../{data.name}-teacher")
-            make_workspace(place, data, params | {"train": {"use": "smoke"}}, self.start)
+            make_workspace(place, data, params | {"train": {"use": "smoke"}}, self.starts[arm not in ARMS])
             notes.write_text(json.dumps(train(place, params, TASK.headline)), encoding="utf-8")
         return float(json.loads(notes.read_text(encoding="utf-8"))[0])
 
@@ -79,7 +80,7 @@ class Bench:
         }  # fmt: skip
         if arm in (TAUGHT, FILM):
             changes["teacher"] = self.settings | {"run": teacher}
-        if self.start:
+        if self.starts[not is_student]:
             changes["init"] = {"weights": "data/weights/start.weights.h5", "warm_start": list(TASK.warm_start)}
         return {
             "experiment": TASK.experiment,
@@ -100,10 +101,9 @@ def main() -> None:
     arguments = parse_arguments()
     with TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
-        models, steps = (arguments.student, arguments.teacher), (arguments.steps, arguments.teacher_steps)
-        bench = Bench(
-            folder, arguments.folder.resolve(), *models, arguments.start, steps, arguments.max_side, arguments.settings
-        )
+        steps, starts = (arguments.steps, arguments.teacher_steps), (arguments.start, arguments.teacher_start)
+        networks, data = (arguments.student, arguments.teacher), arguments.folder.resolve()
+        bench = Bench(folder, data, *networks, starts, steps, arguments.max_side, arguments.settings)
         rows: dict[int, list[dict[str, float]]] = {labels: [] for labels in arguments.labels}
         for seed, labels in itertools.product(arguments.seeds, arguments.labels):
             rows[labels].append({arm: bench.train(seed, labels, arm) for arm in ("teacher", *ARMS)})
@@ -125,7 +125,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--student", type=yaml.safe_load, default="ssd_small", help="an option of conf/model")
     parser.add_argument("--teacher", type=yaml.safe_load, default={"use": "ssd_small", "input_size": 256})
-    parser.add_argument("--start", type=Path, help="weights that all start from")
+    parser.add_argument("--start", type=Path, help="weights that students start from")
+    parser.add_argument("--teacher-start", type=Path, help="weights that the teacher starts from")
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--teacher-steps", type=int, default=600)
     parser.add_argument("--settings", type=yaml.safe_load, default={}, help="of train.teacher, as {weight: 0.5}")

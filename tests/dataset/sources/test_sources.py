@@ -691,3 +691,22 @@ def test_split_by_lists(make: Build, tmp_path: Path) -> None:
     assert built.names("validation") == [f"cat/00{n}.jpg" for n in (3, 4)]
     assert built.findings.counts["left out"] == 1
     assert any(missing_in(line, "1 names", "lists", "nowhere") == [] for line in built.findings.warnings)
+
+
+def test_a_second_image_of_one_name_is_told_of(make: Build, tmp_path: Path) -> None:
+    write_voc(tmp_path / "voc")
+    first = sorted((tmp_path / "voc/images").iterdir())[0]
+    write(first.with_suffix(".png"), encoded(41, "PNG"))
+    built = make(PascalVoc(path="voc"), out="voc_records")
+    both = {f"images/{first.name}", f"images/{first.with_suffix('.png').name}"}
+    [(name, reason)] = ((name, text) for name, text in built.report["ignored"].items() if name in both)
+    assert missing_in(reason, f"annotations/{first.stem}.xml") == [] and name not in built.every()
+    assert len(both & {*built.every()}) == 1
+    for number in range(4):
+        write(tmp_path / f"yolo/images/{number}.jpg", encoded(number))
+        write(tmp_path / f"yolo/labels/{number}.txt", "0 0.5 0.5 0.2 0.2\n")
+    write(tmp_path / "yolo/classes.txt", "cat\n")
+    write(tmp_path / "yolo/images/2.webp", encoded(42, "WEBP"))
+    changed = make(Yolo(path="yolo"), out="yolo_records").report["changed"]
+    assert missing_in(str(changed["images/2.webp"]), "labels/2.txt", "images/2.jpg") == []
+    assert "images/2.jpg" not in changed

@@ -33,13 +33,18 @@ class PascalVoc(Dataset):
                     yield self._make_item(root, images, annotations, path, side, problem)
                 elif images and not path.startswith(f"{images}/"):
                     yield Item(path, path, problem=problem or "lies among the annotations", ignored=True)
+            before, its = "", ""  # the image before, and its annotation
             for path, problem in list_files(root, images):
                 if path.lower().endswith(".xml"):
                     continue
-                if not os.path.lexists(root / _locate_beside(path, images, annotations, ".xml")):
+                annotation = _locate_beside(path, images, annotations, ".xml")
+                if not os.path.lexists(root / annotation):
                     yield make_unannotated(root, path, problem, self.unlabelled, side)
                 elif problem:
                     yield Item(path, path, problem=problem)
+                elif annotation == its:
+                    yield from (_make_second(one, annotation) for one in (before, path))
+                before, its = path, annotation
 
     def _make_item(
         self, root: Path, images: str, annotations: str, path: str, side: str | None, problem: str | None
@@ -53,6 +58,12 @@ class PascalVoc(Dataset):
         image, problem = _locate_image(root, images, annotations, path, image_name)
         notes = () if recorded else ("the annotation names no size to check the boxes by",)
         return Item(image, image, split=side, boxes=boxes, recorded=recorded, notes=notes, problem=problem)
+
+
+def _make_second(path: str, annotation: str) -> Item:
+    """Return what is listed of two images of one name; the one that the annotation is for is listed already."""
+    problem = f"another image of its name has {make_printable(annotation)}"
+    return Item(path, path, problem=problem, ignored=True, unpaired=True)
 
 
 def read_voc(data: bytes) -> tuple[str, tuple[int, int] | None, tuple[Corners, ...]]:

@@ -43,6 +43,7 @@ class Yolo(Dataset):
     def items(self, root: Path) -> Iterator[Item]:
         classes = read_labels(root, self.labels) if self.labels else _read_classes(root)
         (stated_in, sides), has_images = self._read_sides(root), False
+        before, its = "", ""  # the image before, and its text
         for path, problem in list_files(root):
             pure = PurePosixPath(path)
             if not self._may_be_image(pure):
@@ -67,7 +68,10 @@ class Yolo(Dataset):
             except ValueError as error:
                 yield Item(path, path, problem=f"{make_printable(text)}: {error}")
                 continue
-            yield Item(path, path, split=side, boxes=boxes, in_shares=True)
+            same = f"has the boxes of {make_printable(text)}, as {make_printable(before)} has: two images of one name"
+            notes = (same,) if text == its else ()
+            before, its = path, text
+            yield Item(path, path, split=side, boxes=boxes, in_shares=True, notes=notes)
         if not has_images:
             lacking = f"folder {self.images!r} with images" if self.images else "image with a text beside it"
             raise DataError(f"{root.as_posix()}: has no {lacking} (data.images)")
