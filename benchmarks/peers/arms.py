@@ -1,0 +1,152 @@
+"""The arms of the comparison, and how a job of one is run by its library's own Python, on one thread."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datasets import BOXES, DEMO, FOLDERS, write_split
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+from trials import ONE_THREAD, PACE_STEPS, ROOT  # noqa: E402 - it lies one folder up
+
+TASKS = {DEMO: "detection", BOXES: "detection", FOLDERS: "classification"}
+OFFLINE = {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false", "HF_HUB_OFFLINE": "1", "MKL_NUM_THREADS": "1"}
+LARGE = 256  # pixels; from here on `point_nano` itself, with strides of 8 and more
+EPOCHS = (1, 3)  # two trainings; what the second takes on top is the epochs alone
+
+
+@dataclass(frozen=True)
+class Library:
+    runner: str
+    pace: tuple[int, int]
+    unit: str = "epochs"
+
+
+LIBRARIES = {
+    "bakeoff": Library("bakeoff_runner.py", PACE_STEPS, "steps"),
+    "ultralytics": Library("ultralytics_runner.py", EPOCHS),
+    "libreyolo": Library("libreyolo_runner.py", EPOCHS),
+    "keras": Library("keras_runner.py", (2, 12)),
+}
+
+
+@dataclass(frozen=True)
+class Arm:
+    name: str
+    library: str
+    model: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    batch: int = 16
+
+    @property
+    def folder(self) -> str:
+        return self.name.replace(", ", "_").replace(" ", "_")
+
+
+def list_arms(kind: str, side: int) -> list[Arm]:
+    """Return the arms: each library by its defaults, and with the batch and the updates per image that bakeoff has."""
+    if kind == FOLDERS:
+        return [
+            Arm("cnn_small", "bakeoff", "cnn_small"),
+            Arm("Keras' fit", "keras", "small", {"batch_size": 32}, 32),
+            Arm("Keras' fit, batch 16", "keras", "small", {"batch_size": 16}),
+            Arm("yolo11n-cls", "ultralytics", "yolo11n-cls"),
+            Arm("yolo11n-cls, batch 16", "ultralytics", "yolo11n-cls", {"batch": 16, "nbs": 16}),
+        ]
+    points = "point_nano" if side >= LARGE else "point_nano_128"
+    ours = {"batch": 8, "nbs": 8}
+    return [
+        Arm("ssd_small", "bakeoff", "ssd_small", batch=8),
+        Arm("yolo11n, batch 8", "ultralytics", "yolo11n", ours, 8),
+        Arm("yolo11n", "ultralytics", "yolo11n"),
+        Arm(points, "bakeoff", points, {"lr": {"use": "points"}, "optimizer": {"use": "adam"}}, 8),
+        Arm("yolov8n, batch 8", "ultralytics", "yolov8n", ours, 8),
+        Arm("yolov8n", "ultralytics", "yolov8n"),
+        Arm("LibreYOLO9-t, batch 8", "libreyolo", "LibreYOLO9-t", {"batch": 8}, 8),
+        Arm("LibreYOLO9-t", "libreyolo", "LibreYOLO9-t"),
+    ]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One dataset at one side, and a folder that keeps every training on it."""
+
+    keep: Path
+    kind: str
+    source: Path | None
+    side: int
+    pythons: dict[str, Path]  # of each library
+
+    def data(self, seed: int) -> Path:
+        place = self.keep / f"data{seed}"
+        write_split(self.kind, self.source, seed, place)
+        return place
+
+    def examples(self, seed: int) -> int:
+        count: int = json.loads((self.data(seed) / "split.json").read_text(encoding="utf-8"))["train"]
+        return count
+
+    def out(self, arm: Arm, seed: int, length: int) -> Path:
+        return self.keep / f"seed{seed}" / arm.folder / str(length)
+
+    def train(self, arm: Arm, seed: int, length: int) -> dict[str, Any]:
+        """Return the answer of a training of this length, which is not done again."""
+        return self._do("train", arm, seed, length)
+
+    def ask(self, action: str, arm: Arm, seed: int, length: int) -> dict[str, Any]:
+        """Return the answer of a trained network: `predict` or `export`."""
+        self.train(arm, seed, length)
+        return self._do(action, arm, seed, length)
+
+    def measure_pace(self, arm: Arm, seed: int) -> tuple[float, float]:
+        """Return steps or epochs per second of the processor, and the seconds that are spent beside them."""
+        lengths = LIBRARIES[arm.library].pace
+        few, many = (self.train(arm, seed, length)["seconds"] for length in lengths)
+        pace = (lengths[1] - lengths[0]) / (many - few)
+        return pace, few - lengths[0] / pace
+
+    def images(self, arm: Arm, seed: int, length: int) -> int:
+        """Return how many images a training of this length has seen."""
+        return length * (arm.batch if LIBRARIES[arm.library].unit == "steps" else self.examples(seed))
+
+    def _do(self, action: str, arm: Arm, seed: int, length: int) -> dict[str, Any]:
+        out = self.out(arm, seed, length)
+        if not (out / f"{action}.json").is_file():
+            if action == "train":
+                shutil.rmtree(out, ignore_errors=True)  # what was interrupted has other seconds
+            process = self.start(action, arm, seed, length, out)
+            if process.wait():
+                log = (out / f"{action}.log").read_text(encoding="utf-8", errors="replace")
+                sys.exit(f"{action} of {arm.name} in {out}: {log[-2000:]}")
+        return self.read(out, action)
+
+    def read(self, out: Path, action: str) -> dict[str, Any]:
+        """Return the answer that a job has left."""
+        answer: dict[str, Any] = json.loads((out / f"{action}.json").read_text(encoding="utf-8"))
+        return answer
+
+    def start(
+        self, action: str, arm: Arm, seed: int, length: int, out: Path, *, resume: bool = False
+    ) -> subprocess.Popen[bytes]:
+        out.mkdir(parents=True, exist_ok=True)
+        job = {
+            "action": action, "task": TASKS[self.kind], "kind": self.kind, "data": str(self.data(seed)),
+            "model": arm.model, "side": self.side, "seed": seed, "length": length, "settings": arm.settings,
+            "resume": resume, "out": str(out),
+        }  # fmt: skip
+        file = out / f"{action}.job.json"
+        file.write_text(json.dumps(job), encoding="utf-8")
+        environment = os.environ | ONE_THREAD | OFFLINE | {"YOLO_CONFIG_DIR": str(self.keep / "settings")}
+        environment.pop("PYTHONPATH", None)
+        if arm.library == "bakeoff":
+            environment["PYTHONPATH"] = str(ROOT / "src")
+        command = [str(self.pythons[arm.library]), str(HERE / LIBRARIES[arm.library].runner), str(file)]
+        with (out / f"{action}.log").open("ab") as log:
+            return subprocess.Popen(command, cwd=out, env=environment, stdout=log, stderr=log)
