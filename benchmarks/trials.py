@@ -56,6 +56,7 @@ def run(place: Path, stage: str) -> float:
     environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(place / "src")}
     command = [sys.executable, "-m", f"bakeoff.stages.{stage}"]
     done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+    (place / f"{stage}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     if done.returncode:
         sys.exit(f"{stage} in {place}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     after = os.times()

@@ -1,5 +1,6 @@
 """The arms of the comparison, and how a job of one is run by its library's own Python, on one thread."""
 
+import argparse
 import json
 import os
 import shutil
@@ -72,6 +73,18 @@ def list_arms(kind: str, side: int) -> list[Arm]:
         Arm("LibreYOLO9-t, batch 8", "libreyolo", "LibreYOLO9-t", {"batch": 8}, 8),
         Arm("LibreYOLO9-t", "libreyolo", "LibreYOLO9-t"),
     ]
+
+
+def add_pythons(parser: argparse.ArgumentParser) -> None:
+    for library in ("ultralytics", "libreyolo"):
+        parser.add_argument(f"--{library}", type=Path, metavar="PYTHON", help="of the environment that has it")
+
+
+def list_pythons(arguments: argparse.Namespace) -> dict[str, Path]:
+    """Return the Python of each library that there is one for."""
+    own = Path(sys.executable)
+    given = {"bakeoff": own, "keras": own, "ultralytics": arguments.ultralytics, "libreyolo": arguments.libreyolo}
+    return {name: path.absolute() for name, path in given.items() if path}
 
 
 @dataclass(frozen=True)

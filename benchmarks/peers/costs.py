@@ -1,6 +1,6 @@
-"""What the arms cost beside accuracy: speed, memory, files, disk, and whether a killed training ends as if undisturbed.
+"""What the arms cost beside accuracy: speed, memory, files, disk, and whether a killed training resumes exactly.
 
-    python benchmarks/peers/costs.py data/raw/cells --data pascal_voc --side 128 --keep folder --arms ssd_small yolo11n \\
+    python benchmarks/peers/costs.py data/raw/cells --data pascal_voc --side 128 --keep folder \\
         --ultralytics /of/ultralytics/bin/python
 
 It takes the two short trainings of each arm that `measure.py` takes for its pace. Seconds are the processor's: other

@@ -42,8 +42,8 @@ def write_split(kind: str, source: Path | None, seed: int, out: Path) -> None:
         assert source
         counts = _write_folders(source, seed, out)
     else:
-        splits = _draw_demo(seed) if kind == DEMO else _split(list(_read_pascal_voc(_folder(source))), seed)
-        counts = _write_boxes(splits, out)
+        splits = draw_demo(seed) if kind == DEMO else _split(list(_read_pascal_voc(_folder(source))), seed)
+        counts = write_boxes(splits, out)
     done.write_text(json.dumps(counts), encoding="utf-8")
 
 
@@ -73,7 +73,8 @@ def _read_pascal_voc(source: Path) -> Iterator[Picture]:
         yield Picture(path.stem, encoded, Image.open(io.BytesIO(encoded)).size, tuple(boxes))
 
 
-def _draw_demo(seed: int) -> dict[str, list[Picture]]:
+def draw_demo(seed: int, **counts: int) -> dict[str, list[Picture]]:
+    """Return the scenes of the demo; `counts` are keys of its settings."""
     from bakeoff.dataset.sources.synthetic_digits import DigitScenes
 
     def picture(record) -> Picture:  # type: ignore[no-untyped-def]
@@ -84,10 +85,10 @@ def _draw_demo(seed: int) -> dict[str, list[Picture]]:
         )
         return Picture(record.name.replace("/", "_"), record.frames[0], (wide, high), tuple(boxes))
 
-    return {split: [picture(record) for record in DigitScenes(seed=seed).records(split)] for split in SPLITS}
+    return {split: [picture(record) for record in DigitScenes(seed=seed, **counts).records(split)] for split in SPLITS}
 
 
-def _write_boxes(splits: dict[str, list[Picture]], out: Path) -> dict[str, int]:
+def write_boxes(splits: dict[str, list[Picture]], out: Path) -> dict[str, int]:
     classes = sorted({box[0] for pictures in splits.values() for picture in pictures for box in picture.boxes})
     for split, pictures in splits.items():
         for folder in ("images", "labels"):

@@ -21,7 +21,7 @@ def read_folder(task: dict[str, Any], split: str, **settings: Any) -> Any:
     )
 
 
-def build(side: int, classes: int) -> keras.Model:
+def build(side: int, classes: int, rate: float) -> keras.Model:
     layers = keras.layers
     network = keras.Sequential([keras.Input((side, side, 3)), layers.Rescaling(1 / 255)])
     for channels in (16, 32, 64):
@@ -30,16 +30,18 @@ def build(side: int, classes: int) -> keras.Model:
     for layer in (layers.Flatten(), layers.Dense(128, activation="relu"), layers.Dense(classes)):
         network.add(layer)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    network.compile("adam", loss, metrics=["accuracy"])
+    network.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"])
     return network
 
 
 def train(task: dict[str, Any], out: Path) -> dict[str, Any]:
     keras.utils.set_random_seed(task["seed"])
-    images = read_folder(task, "train", **task["settings"])
+    settings = dict(task["settings"])
+    rate = settings.pop("learning_rate", 0.001)  # Adam's own default
+    images = read_folder(task, "train", **settings)
     classes = images.class_names
     images = images.cache().shuffle(1000, seed=task["seed"]).prefetch(tf.data.AUTOTUNE)
-    network = build(task["side"], len(classes))
+    network = build(task["side"], len(classes), rate)
     keeper = keras.callbacks.BackupAndRestore(out / "backup")
     network.fit(images, epochs=task["length"], verbose=0, callbacks=[keeper])
     network.save(out / "final.keras")

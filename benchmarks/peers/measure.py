@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from arms import LIBRARIES, Arm, Bench, list_arms
+from arms import LIBRARIES, Arm, Bench, add_pythons, list_arms, list_pythons
 from datasets import BOXES, DEMO, FOLDERS
 from judge import judge_boxes, judge_labels
 from trials import describe_difference
@@ -85,15 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--keep", type=Path, help="a folder that keeps data and trainings")
-    parser.add_argument("--ultralytics", type=Path, metavar="PYTHON")
-    parser.add_argument("--libreyolo", type=Path, metavar="PYTHON")
+    add_pythons(parser)
 
 
 def read_bench(arguments: argparse.Namespace, keep: Path) -> tuple[Bench, list[Arm]]:
     """Return the benchmark, and the arms that there is a Python for."""
-    own = Path(sys.executable)
-    given = {"bakeoff": own, "keras": own, "ultralytics": arguments.ultralytics, "libreyolo": arguments.libreyolo}
-    pythons = {name: path.absolute() for name, path in given.items() if path}
+    pythons = list_pythons(arguments)
     source = arguments.folder.resolve() if arguments.folder else None
     place = keep / f"{source.name if source else arguments.data}_{arguments.side}"
     arms = [arm for arm in list_arms(arguments.data, arguments.side) if arm.library in pythons]
