@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,23 @@ from trials import ONE_THREAD, PACE_STEPS, ROOT  # noqa: E402 - it lies one fold
 TASKS = {DEMO: "detection", BOXES: "detection", FOLDERS: "classification"}
 OFFLINE = {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false", "HF_HUB_OFFLINE": "1", "MKL_NUM_THREADS": "1"}
 LARGE = 256  # pixels; from here on `point_nano` itself, with strides of 8 and more
-EPOCHS = (1, 3)  # two trainings; what the second takes on top is the epochs alone
+EPOCHS = (1, 3)
 
 
 @dataclass(frozen=True)
 class Library:
     runner: str
-    pace: tuple[int, int]
+    pace: tuple[int, int]  # the lengths of two trainings; what the second takes on top is the steps alone
     unit: str = "epochs"
+    plain: tuple[str, int] | None = (
+        None  # of detectors: the key of how many last epochs have no mosaic, and its default
+    )
 
 
 LIBRARIES = {
     "bakeoff": Library("bakeoff_runner.py", PACE_STEPS, "steps"),
-    "ultralytics": Library("ultralytics_runner.py", EPOCHS),
-    "libreyolo": Library("libreyolo_runner.py", EPOCHS),
+    "ultralytics": Library("ultralytics_runner.py", EPOCHS, plain=("close_mosaic", 10)),
+    "libreyolo": Library("libreyolo_runner.py", EPOCHS, plain=("no_aug_epochs", 15)),
     "keras": Library("keras_runner.py", (2, 12)),
 }
 
@@ -124,6 +127,18 @@ class Bench:
         few, many = (self.train(arm, seed, length)["seconds"] for length in lengths)
         pace = (lengths[1] - lengths[0]) / (many - few)
         return pace, few - lengths[0] / pace
+
+    def plan_length(self, arm: Arm, seed: int, seconds: float) -> int:
+        """Return how many steps or epochs fit. The last epochs have no mosaic, as all of the short trainings."""
+        library, (pace, _) = LIBRARIES[arm.library], self.measure_pace(arm, seed)
+        length = seconds * pace
+        if TASKS[self.kind] == "detection" and library.plain and length > library.plain[1]:
+            key, last = library.plain
+            longer = library.pace[1]
+            mixed = replace(arm, name=f"{arm.name}, mosaic", settings=arm.settings | {key: 0})
+            more = (self.train(mixed, seed, longer)["seconds"] - self.train(arm, seed, longer)["seconds"]) / longer
+            length = last + (seconds - last / pace) / (1 / pace + more)
+        return max(1, round(length))
 
     def images(self, arm: Arm, seed: int, length: int) -> int:
         """Return how many images a training of this length has seen."""

@@ -10,8 +10,9 @@ from random weights. For each seed the data are split once, and all arms get the
 
 A minute is 60 processor seconds of one thread, spent on training alone: not on imports, on reading annotations, on the
 last validation. Of every arm two short trainings of the first seed give its pace; the budget times the pace is the
-number of its steps or epochs, whole ones. So every schedule of a rate ends at the budget. Epochs are rounded, so the
-table also has the seconds that the whole process took.
+number of its steps or epochs, whole ones. So every schedule of a rate ends at the budget. Where the last epochs do
+without the mosaic, as those of the short trainings, a third one with it tells what it costs. Epochs are rounded, so
+the table also has the seconds that the whole process took.
 
 The networks answer the validation images with scores from 0.001 and at most 100 boxes, each by its own suppression.
 pycocotools judges these boxes by the annotations. A difference is to the first arm, within a seed; its 95 % interval
@@ -37,7 +38,7 @@ def measure(bench: Bench, arms: list[Arm], minutes: float, seeds: list[int]) -> 
         for arm in arms:
             if arm.name not in lengths:
                 pace, beside = bench.measure_pace(arm, seeds[0])
-                lengths[arm.name] = max(1, round(minutes * 60 * pace))
+                lengths[arm.name] = bench.plan_length(arm, seeds[0], minutes * 60)
                 unit = LIBRARIES[arm.library].unit
                 rate = bench.images(arm, seed, 1) * pace
                 print(f"  {arm.name}: {rate:.3g} images a second, {beside:.1f} s beside; ", end="")
