@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from bakeoff.dataset.records.manifest import Split
-from bakeoff.dataset.records.record import Box, Record
+from bakeoff.dataset.records.record import Box, Record, encode_record
 from bakeoff.dataset.records.wire import decode_features
 from bakeoff.foundation.errors import DataError, OutOfRange
 from bakeoff.learning.input.decode import parse_image, parse_scene
@@ -18,6 +18,8 @@ from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.tasks.lessons import Lessons, match
 from bakeoff.learning.tasks.teacher import Teacher
 from bakeoff.learning.tasks.teacher_answers import FILE, TeacherAnswers, gather_answers, unite_classes
+from support.drawing import encoded
+from support.messages import missing_in
 
 CLASSES = ("a", "b", "c")
 TRUTH = {"found": (0.1, 0.1, 0.5, 0.5), "missed": (0.6, 0.6, 0.9, 0.9)}
@@ -121,6 +123,22 @@ def test_a_share_of_the_examples_has_the_lessons_of_its_own_pictures(write_train
     labels = [decode_features(data or b"")["image/class/label"] for data in some.read(np.arange(2))]
     assert labels == [[3], [1]]  # rows of the table, behind the padding
     assert some.names(np.arange(2)) == ["2", "0"]
+
+
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        (b"junk", ("record 0", "tf.Example")),
+        (encode_record(Record("x", (encoded(0),), 24, 32, labels=("d",)), {"d": 4}), ("class",)),
+    ],
+)
+def test_a_record_that_is_none_is_named(
+    data: bytes, named: tuple[str, ...], store: RecordReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "read", lambda examples: [data] * len(examples))
+    with pytest.raises(DataError) as raised:
+        Lessons.of(store, TOLD, Teacher("x"))
+    assert missing_in(str(raised.value), *named, "build_records") == []
 
 
 def test_pairs_overlap_most_first_and_nothing_is_found_twice() -> None:

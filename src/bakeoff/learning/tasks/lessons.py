@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from bakeoff.dataset.records.record import SIDES
 from bakeoff.dataset.records.wire import decode_features, encode_floats, encode_integers, replace_features
-from bakeoff.learning.input.record_reader import RecordReader
+from bakeoff.learning.input.record_reader import REBUILD, RecordReader
 from bakeoff.learning.networks.tile_merge import box_overlaps
 from bakeoff.learning.tasks.teacher import Teacher
 from bakeoff.learning.tasks.teacher_answers import TeacherAnswers
@@ -49,10 +49,14 @@ class Lessons:
 
     @classmethod
     def of(cls, store: RecordReader, answers: TeacherAnswers, teacher: Teacher) -> "Lessons":
-        """Take the examples of a whole split, in the order of its shards."""
-        told = zip(store.read(np.arange(store.examples)), answers.each(), strict=True)
+        """Take the examples of a whole split, in the order of its shards. Raises DataError for one that is none."""
+        records = (store.read(np.array([number]))[0] for number in range(store.examples))  # one at a time in memory
+        told = zip(records, answers.each(), strict=True)
         lessons = (_learn(data, *given, teacher) for data, given in told)
-        return cls(lessons, answers.scores.shape[1])
+        try:
+            return cls(lessons, answers.scores.shape[1])
+        except (ValueError, IndexError):
+            raise store.failure(store.find_misfit() or f"an example names a class that is none; {REBUILD}") from None
 
     def rewrite(self, example: int, data: bytes) -> bytes:
         """Return a record whose boxes and classes are rows of the table."""
