@@ -297,6 +297,7 @@ def test_what_a_teacher_answers_is_trained_on_and_draws_no_other_validation(make
     assert taught.names("validation") == alone.names("validation") and len(alone.names("validation")) == 2
     assert len(taught.names("train")) == 8 + 15 and {*alone.names("train")} < {*taught.names("train")}
     assert (alone.manifest.taught, taught.manifest.taught) == (0, 15)
+    assert missing_in(taught.report["split"][0], "15 examples", "teacher") == []
     assert "taught" not in (alone.folder / "manifest.json").read_text(encoding="utf-8")
     assert read_manifest(taught.folder) == taught.manifest
 

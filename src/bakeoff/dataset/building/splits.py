@@ -12,7 +12,7 @@ from bakeoff.dataset.building.stratified_split import draw_sides
 from bakeoff.dataset.records.record import SEEN, TAUGHT, TEST, TRAIN, VALIDATION
 from bakeoff.dataset.sources.dataset import Dataset, Part, SplitSettings, join_names
 from bakeoff.foundation.errors import DataError
-from bakeoff.foundation.formatting import make_printable
+from bakeoff.foundation.formatting import format_count, make_printable
 
 MOST_SHOWN = 80  # characters of a name in a list
 IN_NO_LIST = "in none of the split's lists"
@@ -46,8 +46,8 @@ def _split(table: sqlite3.Connection, source: int, part: Part) -> tuple[str, lis
     dataset, rule = part.dataset, part.dataset.split
     if part.side:
         _take_all(table, source, part)
-        _leave_out_judged(table, source, "given")
-        return f"split: {dataset.path} for {'training' if part.side == TRAIN else part.side}", []
+        taught = _teach(table, source, "given")
+        return f"split: {dataset.path} for {'training' if part.side == TRAIN else part.side}{taught}", []
     by, warnings = _choose_rule(table, source, dataset), list[str]()
     table.execute("UPDATE examples SET side = ? WHERE source = ? AND given = ?", (TRAIN, source, TAUGHT))
     if by == "given":
@@ -61,16 +61,22 @@ def _split(table: sqlite3.Connection, source: int, part: Part) -> tuple[str, lis
         warnings = draw_sides(table, source, rule)
     else:
         warnings = draw_sides(table, source, rule)
-    _leave_out_judged(table, source, by)
-    return f"split{part.name and f' of {part.name}'}: {_describe_rule(by, dataset)}", warnings
+    taught = _teach(table, source, by)
+    return f"split{part.name and f' of {part.name}'}: {_describe_rule(by, dataset)}{taught}", warnings
 
 
-def _leave_out_judged(table: sqlite3.Connection, source: int, by: str) -> None:
-    """Take from training what a teacher is to answer, where others of its group are judged on; in blocks by place."""
+def _teach(table: sqlite3.Connection, source: int, by: str) -> str:
+    """Take from training what a teacher is to answer, where others of its group are judged on; in blocks by place.
+
+    Return how many stay, in words.
+    """
     judged = f"unit IN (SELECT unit FROM examples WHERE side IN ('{VALIDATION}', '{TEST}') AND given IS NOT '{TAUGHT}')"
     where = f"side IS NOT '{TRAIN}'" + ("" if by == "blocks" else f" OR {judged}")
     reason = "UPDATE examples SET side = NULL, left_out = COALESCE(left_out, ?) WHERE source = ? AND given = ?"
     table.execute(f"{reason} AND ({where})", (WITH_JUDGED, source, TAUGHT))
+    stay = "SELECT COUNT(*) FROM examples WHERE source = ? AND given = ? AND side = ?"
+    [count] = table.execute(stay, (source, TAUGHT, TRAIN)).fetchone()
+    return f"; {format_count(count, 'example')} without a label for a teacher to answer" if count else ""
 
 
 def _require_examples(table: sqlite3.Connection, parts: Sequence[Part], needed: Sequence[str]) -> None:
