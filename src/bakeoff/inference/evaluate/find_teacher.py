@@ -18,7 +18,7 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.foundation import workspace
 from bakeoff.foundation.child_process import run_module
 from bakeoff.foundation.errors import BakeoffError, ConfigError
-from bakeoff.foundation.files import hash_file, link_or_copy
+from bakeoff.foundation.files import hash_file, link_or_copy, require_whole
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.result_code import deciding_digest
 from bakeoff.inference.predict.select_model import Trained, find_run
@@ -50,6 +50,7 @@ class FoundTeacher:
         teacher = run.train.teacher
         try:
             trained, called = find_run(teacher.run)
+            require_whole(trained.weights, trained.digest)
         except BakeoffError as error:
             raise ConfigError(f"{KEY}: {error}") from None
         if trained.model.task != run.derived.task:
