@@ -12,14 +12,15 @@ from bakeoff.foundation.errors import OutOfRange
 from bakeoff.learning.plan.fused_adam import OnePassAdam
 from bakeoff.learning.plan.optimizers import Adam, Momentum, Optimizer, RmsProp
 from bakeoff.learning.plan.train_settings import EarlyStopping, Train
-from bakeoff.learning.training.step import Step
+from bakeoff.learning.training.step import Slow, Step
 from support.slope import Slope, batches, one_weight, sgd, weight_of
 
 
-def moved(optimizer: Optimizer, gradients: list[float], rate: float = 0.1) -> list[float]:
-    """The weight after each step from zero."""
+def moved(optimizer: Optimizer, gradients: list[float], rate: float = 0.1, slow: str = "") -> list[float]:
+    """The weight after each step from zero; of a `slow` name, a quarter as far."""
     network = one_weight()
-    step = Step(network, optimizer.build(network), Slope())  # type: ignore[arg-type]
+    named = frozenset(one.path for one in network.trainable_variables if slow in one.path)
+    step = Step(network, optimizer.build(network), Slope(), slow=Slow(named, 0.25) if slow else None)  # type: ignore[arg-type]
     places = []
     for gradient in gradients:
         step(batches(gradient), tf.constant(rate))
@@ -59,6 +60,20 @@ def test_rmsprop_divides_by_the_root_of_the_mean_square_and_epsilon() -> None:
         weight -= speed
         expected.append(weight)
     assert moved(RmsProp(rho=0.8, momentum=0.7, epsilon=1.0), gradients) == pytest.approx(expected, rel=1e-5)
+
+
+def test_what_is_slow_moves_as_with_a_smaller_rate_with_every_optimizer() -> None:
+    gradients = [3.0, -1.0, 0.5, 2.0]
+    optimizers = [
+        Momentum(momentum=0.5, nesterov=False, weight_decay=0.1),
+        Momentum(momentum=0.5, nesterov=True),
+        RmsProp(rho=0.8, momentum=0.7, weight_decay=0.1),
+        Adam(weight_decay=0.1, no_decay=()),
+    ]
+    for optimizer in optimizers:
+        slow = moved(optimizer, gradients, slow="kernel")
+        assert slow == pytest.approx(moved(optimizer, gradients, rate=0.025), rel=1e-5)
+        assert moved(optimizer, gradients, slow="another") == moved(optimizer, gradients)
 
 
 def normed_head() -> keras.Model:

@@ -242,6 +242,7 @@ def _check_patterns(train: Train, model: Network, facts: Facts, problems: Proble
     every = [variable.path for variable in facts.variables]
     learned = [variable.path for variable in facts.variables if variable.trainable]
     lists = {"train.init.warm_start": (every, train.init.warm_start), "train.trainable": (learned, train.trainable)}
+    lists["train.slow"] = (learned, train.slow)
     lists |= {
         f"train.phases[{place}].trainable": (learned, phase.trainable) for place, phase in enumerate(train.phases)
     }

@@ -121,6 +121,10 @@ class Train:
         default_factory=Teacher, metadata={"left_out": Teacher()}
     )  # another run that it learns from
     trainable: tuple[str, ...] = ()  # patterns or part names; none: everything
+    slow: tuple[str, ...] = field(
+        default=(), metadata={"left_out": ()}
+    )  # patterns or part names, of a rate of their own
+    slow_rate: float = field(default=0.5, metadata={"left_out": 0.5})  # of `slow`, as a share of the rate
     ema_decay: float = 0.0  # of the averaged weights that are validated and kept; 0: no averaging
     accumulate_batches: int = 1  # gradients of so many batches make one step
     mixed_precision: bool = False
@@ -154,6 +158,7 @@ class Train:
         require(split_by_number, "devices", self.devices, "a number or cpu while batch_size is auto")
         self._require_phases()
         require(0 < self.share <= 1, "share", self.share, "above 0 and at most 1")
+        require(0 < self.slow_rate < 1, "slow_rate", self.slow_rate, "above 0 and under 1")
         require(0 <= self.ema_decay < 1, "ema_decay", self.ema_decay, "at least 0 and under 1")
         for key in ("accumulate_batches", "checkpoint_every_steps", "log_every_steps"):
             require(getattr(self, key) >= 1, key, getattr(self, key), "1 or more")

@@ -8,7 +8,7 @@ and a run that is cut short would round differently.
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -25,6 +25,13 @@ AtOnce = int | Literal["auto"]
 Gradients = list[tf.Tensor | None]  # None for a variable that the loss does not depend on
 
 
+class Slow(NamedTuple):
+    """What learns at a share of the rate."""
+
+    paths: frozenset[str]  # of the weights
+    rate: float
+
+
 class Step:
     """One update of the weights from one or more batches: (batches, rate) -> losses by their logged names."""
 
@@ -37,12 +44,15 @@ class Step:
         average: Average | None = None,
         strategy: tf.distribute.Strategy | None = None,
         ranges_learn: int | None = None,
+        slow: Slow | None = None,
     ) -> None:
         """`ranges_learn`: after so many steps the ranges of eight bits stay as they are."""
         self._network, self._optimizer, self._task, self._average = network, optimizer, task, average
         self._strategy = strategy or tf.distribute.get_strategy()
         has_ranges = ranges_learn is not None and isinstance(network, Quantizable)
         self._ranges, self._ranges_learn = network.ranges.ends if has_ranges else None, ranges_learn
+        self._slow = [one for one in network.trainable_variables if slow and one.path in slow.paths]
+        self._slow_rate = slow.rate if slow else 1.0
         self._update = compile_graph(self._update_from_one)
         self._gradients, self._apply = compile_graph(self._gradients_of), compile_graph(self._apply_gradients)
 
@@ -93,7 +103,11 @@ class Step:
         self._optimizer.learning_rate = rate
         before = None if self._ranges is None else self._ranges.value.read_value()
         is_frozen = self._ranges_learn is not None and self._optimizer.iterations.value >= self._ranges_learn
+        slow = [one.value.read_value() for one in self._slow]
         self._optimizer.apply(gradients, self._network.trainable_variables)
+        # Every optimizer here moves a weight by the rate times something, and so does its decay.
+        for one, place in zip(self._slow, slow, strict=True):
+            one.assign(place + self._slow_rate * (one.value - place))
         if self._ranges is not None:  # the optimizer's momentum would move them on
             self._ranges.assign(tf.where(is_frozen, before, self._ranges.value))
         if self._average:

@@ -9,14 +9,14 @@ import tensorflow as tf
 from keras.src.random.seed_generator import global_seed_generator
 
 from bakeoff.foundation.errors import DataError
-from bakeoff.learning.networks.network import Network, Parts
+from bakeoff.learning.networks.network import Network, Parts, select
 from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.weights import Average, build, train_only
 from bakeoff.learning.plan.optimizers import Optimizer
 from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.tasks.task import Task, Tensors
 from bakeoff.learning.training.accelerators import normalise_over_all_devices, precision
-from bakeoff.learning.training.step import Step
+from bakeoff.learning.training.step import Slow, Step
 
 Arrays = Mapping[str, np.ndarray]
 OUTSIDE = "random"  # the key of a checkpoint that holds states of generators that are no variables
@@ -31,7 +31,11 @@ def new_learner(
         second = build(model, num_classes, quantizes=train.quantizes) if train.ema_decay else None
         average = Average(second, train.ema_decay) if second else None
     normalise_over_all_devices(network, strategy)
-    return Learner(network, average=average, parts=model.parts, task=task, optimizer=optimizer, strategy=strategy)
+    paths = [variable.path for variable in network.trainable_variables]
+    slow = Slow(frozenset(select(paths, train.slow, model.parts)), train.slow_rate) if train.slow else None
+    return Learner(
+        network, average=average, parts=model.parts, task=task, optimizer=optimizer, strategy=strategy, slow=slow
+    )
 
 
 class Learner:
@@ -44,8 +48,9 @@ class Learner:
         task: Task,
         optimizer: Optimizer,
         strategy: tf.distribute.Strategy,
+        slow: Slow | None = None,
     ) -> None:
-        self.network, self.average = network, average
+        self.network, self.average, self._slow = network, average, slow
         self._parts, self._task, self._settings, self._strategy = parts, task, optimizer, strategy
         self._optimizer: keras.optimizers.Optimizer | None = None
         with strategy.scope():
@@ -76,7 +81,7 @@ class Learner:
             self._optimizer = self._settings.build(self.network)
         return Step(
             self.network, self._optimizer, self._task,
-            average=self.average, strategy=self._strategy, ranges_learn=ranges_learn,
+            average=self.average, strategy=self._strategy, ranges_learn=ranges_learn, slow=self._slow,
         )  # fmt: skip
 
     def state(self) -> dict[str, tf.Tensor | np.ndarray]:
