@@ -5,8 +5,7 @@ what decided them, below `.bakeoff/answers`, and a copy of them is in models/tra
 """
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from bakeoff.inference.predict.select_model import Trained, find_run
 from bakeoff.learning.checkpoints.trained_state import TrainedState
 from bakeoff.learning.pretrained.weight_source import BEST
 from bakeoff.learning.run_file.settings import LearningRun
+from bakeoff.learning.tasks.teacher import Teacher
 from bakeoff.learning.training.ask_teacher import LABELS
 from bakeoff.tracking.results.lineage import starts_of
 from bakeoff.tracking.results.run_id import SHOWN_OF_ID
@@ -42,7 +42,7 @@ class FoundTeacher:
     called: str
     trained: Trained
     weights: str  # their digest
-    settings: Mapping[str, Any]  # how it is listened to
+    settings: Teacher  # how it is listened to
 
     @classmethod
     def of(cls, run: LearningRun, manifest: Manifest) -> "FoundTeacher":
@@ -59,8 +59,7 @@ class FoundTeacher:
             raise ConfigError(f"{KEY}: must be none where an example may have several labels, got {called}")
         if missing := [label for label in manifest.classes if label not in trained.labels]:
             raise ConfigError(f"{KEY}: must know {missing[0]!r}, a class of the records, got {called}, which does not")
-        told = {"weight": teacher.weight, "box_weight": teacher.box_weight, "added_from": teacher.added_from}
-        return cls(called, trained, hash_file(trained.weights), told | {"temperature": teacher.temperature})
+        return cls(called, trained, trained.digest or hash_file(trained.weights), teacher)
 
     def describe(self) -> dict[str, Any]:
         """Return what the lineage of the taught run says of it."""
@@ -68,7 +67,7 @@ class FoundTeacher:
         name = self.called if lineage.fingerprint is None else lineage.fingerprint[:SHOWN_OF_ID]
         starts = starts_of(TrainedState(lineage=lineage))
         own = {key: (lineage.own or {})[key] for key in ("data", "teacher") if key in (lineage.own or {})}
-        return {"run": name, "weights": self.weights, "starts": starts} | own | dict(self.settings)
+        return asdict(self.settings) | {"run": name, "weights": self.weights, "starts": starts} | own
 
     def answers(self, manifest: Manifest, records: Path) -> "TeacherAnswers":
         """Return what it answers to all training examples; it is asked once."""

@@ -92,12 +92,12 @@ def _learn(data: bytes | None, boxes: np.ndarray, scores: np.ndarray, teacher: T
     found = match(overlap)
     nearer = np.where(found[:, None] >= 0, boxes[found] if len(boxes) else truth, truth)
     placed = (1 - teacher.box_weight) * truth + teacher.box_weight * nearer
-    is_new = (overlap.max(axis=0, initial=0.0) < SAME) & (scores.max(axis=1, initial=0.0) >= teacher.added_from)
-    new = scores[is_new] if teacher.added_from < 1 else scores[:0]
-    added = boxes[is_new] if teacher.added_from < 1 else boxes[:0]
+    is_sure = (scores.max(axis=1, initial=0.0) >= teacher.added_from) & (teacher.added_from < 1)
+    is_new = is_sure & (overlap.max(axis=0, initial=0.0) < SAME)
+    new, added = scores[is_new], boxes[is_new]
     return TaughtExample(
         np.concatenate([placed, np.clip(added, 0, 1)]).astype(np.float32),
-        np.concatenate([ids, new.argmax(axis=1) + 1 if len(new) else np.zeros(0, np.int64)]),
+        np.concatenate([ids, new.argmax(axis=1) + 1]),
         np.concatenate([_mix(ids, found, scores, teacher), new / np.maximum(new.sum(axis=1, keepdims=True), 1)]),
     )
 
