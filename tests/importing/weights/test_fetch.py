@@ -8,7 +8,7 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -288,12 +288,10 @@ def silence(handler: Handler) -> None:
 
 def drip(before: bytes, piece: bytes) -> Callable[[Handler], None]:
     def mood(handler: Handler) -> None:
-        try:
+        with suppress(OSError):  # the client hung up
             handler.wfile.write(before)
             while not handler.own.done.wait(0.02):
                 handler.wfile.write(piece)
-        except OSError:
-            pass  # it hung up
 
     return mood
 

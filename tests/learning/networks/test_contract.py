@@ -26,7 +26,7 @@ from bakeoff.learning.networks.ssd_fpn import SharedBoxPredictor
 from bakeoff.learning.networks.yolox import SimOta, Yolox
 from bakeoff.learning.tasks.detection import Detection
 from support.classifier_trials import borrowed, learned, noise, try_a_step
-from support.detection_scenes import CLASSES, MOST_STEPS, draw_scenes, learn_by_heart, untouched_weights
+from support.detection_scenes import CLASSES, MOST_STEPS, draw_scenes, find_missed, learn_by_heart, untouched_weights
 from support.small_sets import SMALL, SMALLEST
 from support.tiny_detectors import FULL, LITE, MULTIBOX, MULTIBOX_BY_SOFTMAX, ON_RESNET, SURE
 from support.unfilled import unfilled
@@ -214,4 +214,6 @@ def test_a_detector_learns_eight_scenes_by_heart(settings: Any, near: float, sha
     size = settings.input_size
     images, truth = draw_scenes(size, (22, 44) if size == 96 else (14, 28))
     most = 5 * MOST_STEPS if isinstance(settings, Yolox) else MOST_STEPS
-    learn_by_heart(settings.build(2), Detection(settings, CLASSES), images, truth, near=near, share=share, most=most)
+    network, task = settings.build(2), Detection(settings, CLASSES)
+    learn_by_heart(network, task, images, truth, near=near, share=share, most=most)
+    assert find_missed(network, task, images, truth, near) is None
