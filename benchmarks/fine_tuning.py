@@ -43,6 +43,18 @@ class Task:
     warm_start: tuple[str, ...]
     augment: dict[str, object]
 
+    def training(self, steps: int, changes: dict[str, Any]) -> dict[str, Any]:
+        """Return the groups of params.yaml that make every arm a fair run: constant rate, averages that are judged."""
+        shared = {
+            "batch_size": self.batch_size, "steps": steps, "epochs": None, "validate_every_steps": 0,
+            "ema_decay": 0.99, "augment": self.augment, "samples": 0, "checkpoint_every_steps": steps,
+        }  # fmt: skip
+        return {
+            "lr": {"use": "constant", "peak": 0.001, "warmup_steps": WARM_UP},
+            "train": {"use": "smoke"} | shared | changes,
+            "track": {"use": "none"},
+        }
+
 
 TASKS = {
     "pascal_voc": Task(
@@ -79,18 +91,12 @@ class Bench:
         task = self.task
         start = {"weights": f"data/weights/{arm}.weights.h5", "warm_start": list(task.warm_start)}
         split = {"by": "fraction", "validation": 0.2, "seed": seed}
-        changes = {
-            "batch_size": task.batch_size, "steps": steps, "epochs": None, "validate_every_steps": 0,
-            "ema_decay": 0.99, "augment": task.augment, "samples": 0, "checkpoint_every_steps": steps,
-            "continue_from": parent, "share": share,
-        }  # fmt: skip
+        changes = {"continue_from": parent, "share": share} | ({"init": start} if arm != RANDOM else {})
         return {
             "experiment": task.experiment,
             "seed": seed,
             "data": {"use": self.kind, "path": OWN_DATA, "max_side": self.max_side, "split": split},
-            "lr": {"use": "constant", "peak": 0.001, "warmup_steps": WARM_UP},
-            "train": {"use": "smoke"} | changes | ({"init": start} if arm != RANDOM else {}),
-            "track": {"use": "none"},
+            **task.training(steps, changes),
             **({"model": self.model} if self.model else {}),
         }
 

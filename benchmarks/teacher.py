@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
-from fine_tuning import TASKS, WARM_UP
+from fine_tuning import TASKS
 from trials import OWN_DATA, describe_difference, make_workspace, train
 
 ALONE, TAUGHT, FILM = ARMS = ("alone", "taught", "film")
@@ -74,10 +74,7 @@ class Bench:
     def params(self, seed: int, arm: str, teacher: str) -> dict[str, Any]:
         is_student = arm in ARMS
         steps = self.steps[0 if is_student else 1]
-        changes: dict[str, Any] = {
-            "batch_size": TASK.batch_size, "steps": steps, "epochs": None, "validate_every_steps": 0,
-            "ema_decay": 0.99, "augment": TASK.augment, "samples": 0, "checkpoint_every_steps": steps,
-        }  # fmt: skip
+        changes: dict[str, Any] = {}
         if arm in (TAUGHT, FILM):
             changes["teacher"] = self.settings | {"run": teacher}
         if self.starts[not is_student]:
@@ -91,9 +88,7 @@ class Bench:
                 "split": {"by": "given", "validation_list": HELD_BACK},
             },
             "model": self.student if is_student else self.teacher,
-            "lr": {"use": "constant", "peak": 0.001, "warmup_steps": WARM_UP},
-            "train": {"use": "smoke"} | changes,
-            "track": {"use": "none"},
+            **TASK.training(steps, changes),
         }  # fmt: skip
 
 
