@@ -79,7 +79,7 @@ def test_the_lineage_says_who_taught_and_the_answers_are_those_of_that_network(s
     store = RecordReader(RECORDS, read_manifest(RECORDS).splits[TRAIN])
     model = TrainedModel(find_run("../teacher")[0])
     assert len(answers.counts) == store.examples == 12 and answers.counts.min() > 0
-    for data, (boxes, scores) in zip(store.read(np.arange(3)), answers.each(), strict=False):
+    for data, (boxes, scores, _) in zip(store.read(np.arange(3)), answers.each(), strict=False):
         given = model.answer(decode_stored(frames_in(decode_features(data or b""))[0]))
         assert scores.max() == pytest.approx(given["scores"].max(), abs=1e-5)  # alone, not in a batch
         np.testing.assert_allclose(boxes[0], given["boxes"][0], atol=1e-5)

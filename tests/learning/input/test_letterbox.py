@@ -94,12 +94,14 @@ def test_a_box_is_cut_to_the_image_and_one_in_the_grey_goes() -> None:
     np.testing.assert_allclose(one["boxes"], expected, atol=1e-6)
     assert one["classes"].tolist() == [2, 4]
     batch = {"boxes": boxes[None], "scores": scores[None], "classes": classes[None], "count": np.int32([4])}
+    batch["spreads"] = scores[None] / 10
     given = {name: tf.constant(value) for name, value in batch.items()}
     back = graph.restore_boxes(given, {letterbox.WINDOW: tf.constant(window[None])})
     assert back["count"].numpy().tolist() == [2]
     np.testing.assert_allclose(back["boxes"][0], expected + [[0, 0, 0, 0]] * 3, atol=1e-6)
     assert back["classes"].numpy().tolist() == [[2, 4, 0, 0, 0]]
     np.testing.assert_allclose(back["scores"], [[0.8, 0.6, 0, 0, 0]])
+    np.testing.assert_allclose(back["spreads"], [[0.08, 0.06, 0, 0, 0]])
     assert graph.restore_boxes(given, {}) is given
 
 

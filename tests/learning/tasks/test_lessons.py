@@ -24,6 +24,7 @@ from support.messages import missing_in
 CLASSES = ("a", "b", "c")
 TRUTH = {"found": (0.1, 0.1, 0.5, 0.5), "missed": (0.6, 0.6, 0.9, 0.9)}
 NEAR, NEW = (0.1, 0.1, 0.5, 0.54), (0.0, 0.6, 0.3, 0.9)  # NEAR overlaps `found` by 0.16 / 0.176
+SPREAD = 0.04
 Write = Callable[..., Split]
 
 
@@ -41,6 +42,7 @@ def answers(*examples: list[tuple[tuple[float, ...], list[float]]]) -> TeacherAn
         np.array([len(rows) for rows in examples]),
         np.array([box for rows in examples for box, _ in rows], np.float32).reshape(-1, 4),
         np.array([scores for rows in examples for _, scores in rows], np.float32).reshape(-1, len(CLASSES)),
+        np.array([SPREAD for rows in examples for _ in rows], np.float32),
     )
 
 
@@ -65,6 +67,7 @@ def test_a_box_that_the_teacher_found_has_its_classes_one_that_it_missed_its_lab
     np.testing.assert_array_equal(taught["shares"][1], [0, 0, 1])
     np.testing.assert_allclose(taught["shares"][2], [0.7, 0.0, 0.2], rtol=1e-6)
     np.testing.assert_allclose(taught["boxes"], [TRUTH["found"], TRUTH["missed"], NEW], rtol=1e-6)
+    np.testing.assert_allclose(taught["spreads"], [0, 0, SPREAD])
     assert (taught["image"], *taught["size"]) == (b"pixels", 40, 60)
 
 
@@ -83,6 +86,7 @@ def test_a_teacher_without_weight_that_adds_nothing_leaves_the_labels(store: Rec
     for name in ("boxes", "classes", "size", "height", "width", "image"):
         np.testing.assert_array_equal(taught[name], truth[name].numpy())
     np.testing.assert_array_equal(taught["shares"], np.eye(3)[[1, 2]])
+    np.testing.assert_array_equal(taught["spreads"], [0, 0])
 
 
 def test_boxes_lie_between_the_labelled_and_the_answered_one_and_a_temperature_evens_classes_out(
@@ -91,6 +95,7 @@ def test_boxes_lie_between_the_labelled_and_the_answered_one_and_a_temperature_e
     taught = learn(store, TOLD, Teacher("x", weight=1.0, box_weight=0.5, temperature=2.0, added_from=1.0), 0)
     np.testing.assert_allclose(taught["boxes"][0], (0.1, 0.1, 0.5, 0.52), rtol=1e-6)
     np.testing.assert_allclose(taught["boxes"][1], TRUTH["missed"], rtol=1e-6)
+    np.testing.assert_allclose(taught["spreads"], [0.5 * SPREAD, 0])
     roots = np.sqrt([0.1, 0.6, 0.1])
     np.testing.assert_allclose(taught["shares"][0], roots / roots.sum(), rtol=1e-6)
 
@@ -149,8 +154,10 @@ def test_pairs_overlap_most_first_and_nothing_is_found_twice() -> None:
 
 def test_detections_of_one_place_are_one_object_with_a_score_for_each_class() -> None:
     boxes = np.array([NEAR, TRUTH["found"], NEW, TRUTH["found"]], np.float32)
-    places, scores = unite_classes(boxes, np.array([0.8, 0.5, 0.4, 0.3]), np.array([2, 1, 2, 2]), 3)
+    found, ids, spreads = np.array([0.8, 0.5, 0.4, 0.3]), np.array([2, 1, 2, 2]), np.array([0.1, 0.2, 0.3, 0.4])
+    places, scores, sides = unite_classes(boxes, found, ids, spreads, 3)
     np.testing.assert_array_equal(places, boxes[[0, 2, 3]])  # the last is the second of its class there
+    np.testing.assert_allclose(sides, [0.1, 0.3, 0.4])
     np.testing.assert_allclose(scores, [[0.5, 0.8, 0], [0, 0.4, 0], [0, 0.3, 0]], rtol=1e-6)
 
 
@@ -166,6 +173,7 @@ def test_answers_come_by_number_and_are_kept_as_equal_bytes(tmp_path: Path) -> N
     assert (tmp_path / "one" / FILE).read_bytes() == (tmp_path / "two" / FILE).read_bytes()
     again = TeacherAnswers.read(tmp_path / "one")
     np.testing.assert_array_equal(again.scores, told.scores)
+    np.testing.assert_array_equal(again.spreads, [0, 0, 0])
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 cut", b"no archive"])

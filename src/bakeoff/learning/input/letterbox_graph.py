@@ -44,8 +44,9 @@ def restore_boxes(predictions: Tensors, example: Tensors) -> Tensors:
     is_there = is_real & tf.reduce_all(boxes[..., 2:] > boxes[..., :2], axis=-1)
     order = tf.argsort(tf.cast(~is_there, tf.int32), stable=True)
     rows = predictions | {"boxes": tf.where(is_there[..., None], boxes, 0.0)}
-    rows |= {name: tf.where(is_there, rows[name], tf.zeros_like(rows[name])) for name in ("scores", "classes")}
-    moved = {name: tf.gather(rows[name], order, batch_dims=1) for name in ("boxes", "scores", "classes")}
+    others = [name for name in ("scores", "classes", "spreads") if name in rows]
+    rows |= {name: tf.where(is_there, rows[name], tf.zeros_like(rows[name])) for name in others}
+    moved = {name: tf.gather(rows[name], order, batch_dims=1) for name in ("boxes", *others)}
     return rows | moved | {"count": tf.reduce_sum(tf.cast(is_there, tf.int32), axis=1)}
 
 

@@ -12,6 +12,7 @@ from bakeoff.learning.metrics import names
 from bakeoff.learning.metrics.box_matching import Boxes
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
 from bakeoff.learning.networks.detector_settings import Detector, Suppression
+from bakeoff.learning.networks.heads.point_head import overlaps
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,12 @@ class Detection(BoxJudge):
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return a batch's detections, best first, as `suppress` does."""
         return suppress(self.head.boxes(outputs), self.head.scores(outputs), self.model.suppression)
+
+    def spreads(self, outputs: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Return how sure the sides of each detection are (batch, detections): what its candidate says of them."""
+        candidates = tf.clip_by_value(self.head.boxes(outputs), 0.0, 1.0)
+        which = tf.argmax(overlaps(predictions["boxes"][:, :, None], candidates[:, None]), axis=-1)
+        return tf.gather(self.head.spreads(outputs), which, batch_dims=1)
 
 
 def _examples(batch: dict[str, tf.Tensor], predictions: dict[str, tf.Tensor]) -> Iterator[tuple[dict, dict]]:

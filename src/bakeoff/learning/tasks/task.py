@@ -93,14 +93,23 @@ def make_judge(task: str, classes: Sequence[str], *, multi_label: bool) -> Judge
     return LabelJudge(SeveralLabels(tuple(classes)) if multi_label else OneLabel(tuple(classes), background=False))
 
 
-def compile_answer(network: keras.Model, task: Task, *, with_losses: bool = False) -> Answer:
-    """Return the network's predictions as a graph; `with_losses`, so that the score can count the loss, too."""
+def compile_answer(
+    network: keras.Model, task: Task, *, with_losses: bool = False, with_spreads: bool = False
+) -> Answer:
+    """Return the network's predictions as a graph; `with_losses`, so that the score can count the loss, too.
+
+    `with_spreads`: of boxes of whole pictures also how sure their sides are, which a teacher's pupils learn.
+    """
     view = View.of(task.model) if isinstance(task, Detection) else None
     is_tiled = view is not None and view.tiles is not None
+    says_spreads = with_spreads and isinstance(task, Detection) and not is_tiled
 
     def answer(batch: Tensors) -> Tensors:
-        outputs = as_float32(network(batch["image"], training=False))
-        predictions = restore_boxes(task.predict(outputs), batch)
+        outputs = answer_in_full(network, batch) if says_spreads else network(batch["image"], training=False)
+        predictions = task.predict(outputs := as_float32(outputs))
+        if says_spreads and isinstance(task, Detection):
+            predictions["spreads"] = task.spreads(outputs, predictions)
+        predictions = restore_boxes(predictions, batch)
         return predictions | (task.example_losses(outputs, batch) if with_losses else {})
 
     if view and is_tiled:  # there are many numbers of views and of boxes in them
@@ -156,6 +165,14 @@ def answer_in_training(network: keras.Model, batch: Tensors) -> Tensors:
     """Return the outputs for a batch of images; a network that denoises is shown the targets, too."""
     shown = {"targets": {name: batch[name] for name in OF_BOXES}} if getattr(network, "sees_targets", False) else {}
     return as_float32(network(batch["image"], training=True, **shown))
+
+
+def answer_in_full(network: keras.Model, batch: Tensors) -> Tensors:
+    """Return what a network answers outside of training, with all that it says of its sides."""
+    count = tf.shape(batch["image"])[0]
+    nothing = {"boxes": tf.zeros([count, 1, 4]), "classes": tf.zeros([count, 1], tf.int64)}
+    shown = {"targets": nothing} if getattr(network, "sees_targets", False) else {}
+    return network(batch["image"], training=False, **shown)
 
 
 def as_float32(outputs: Tensors) -> Tensors:

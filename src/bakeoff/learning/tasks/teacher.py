@@ -13,7 +13,7 @@ class Teacher:
     run: str = NOBODY  # none, or any name of a run, or a workspace's folder
     weight: float = 0.5  # of its answer in what is to be learnt of a label's class; the label has the rest
     temperature: float = 1.0  # of its classes: above 1 they are told more evenly than it told them
-    box_weight: float = 0.0  # likewise of its box, where it found a labelled one
+    box_weight: float = 0.0  # likewise of its box, and of how sure its sides are, where it found a labelled one
     added_from: float = 0.5  # a box that no label has is learnt, too, if its score is so much; 1: none
 
     def __post_init__(self) -> None:

@@ -40,7 +40,8 @@ def ask(run: LearningRun, weights: Path, labels: tuple[str, ...], records: Path,
     store = RecordReader(records, manifest.splits[TRAIN], run.memory.on_bad_record)
     batches = evaluation_batches(store, batch_shape(run, run.train.batch))
     with progress("teacher", store.examples, "examples") as bar, plain_errors_of(store):
-        answers = gather_answers(compile_answer(network, task), batches, store.examples, len(labels), bar.advance)
+        answer = compile_answer(network, task, with_spreads=True)
+        answers = gather_answers(answer, batches, store.examples, len(labels), bar.advance)
     known = [labels.index(label) for label in manifest.classes]  # it may know more classes, and in another order
     replace(answers, scores=np.ascontiguousarray(answers.scores[:, known])).write(out)
 

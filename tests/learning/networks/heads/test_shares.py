@@ -1,4 +1,4 @@
-"""What a teacher says of a box, `shares` of the classes, in the losses of every detector."""
+"""What a teacher says of a box, `shares` of the classes and `spreads` of sides, in the losses of every detector."""
 
 from dataclasses import replace
 from typing import Any
@@ -26,17 +26,20 @@ DETECTORS = {
     "sets": SMALLEST,
     "sets of two parts": replace(SMALLEST, loss=replace(SMALLEST.loss, classes="matched")),
 }
+WITH_SIDES = ("points", "sets", "sets of two parts")  # that answer distributions of sides
 SCENES = [
     ([[0.1, 0.1, 0.6, 0.5], [0.4, 0.5, 0.9, 0.9]], [1, 3]),
     ([[0.2, 0.3, 0.8, 0.9]], [2]),
 ]
 
 
-def encode(task: Detection, shares: list[np.ndarray] | None) -> dict[str, tf.Tensor]:
+def encode(task: Detection, shares: list[np.ndarray] | None, spread: float = 0.0) -> dict[str, tf.Tensor]:
     encoded = []
     for place, (boxes, classes) in enumerate(SCENES):
         example = {"boxes": tf.constant(boxes, tf.float32), "classes": tf.constant(classes, tf.int64)}
-        encoded.append(task.encode(example | ({"shares": tf.constant(shares[place])} if shares else {})))
+        spreads = tf.fill([len(boxes)], spread)
+        told = {"shares": tf.constant(shares[place]), "spreads": spreads} if shares else {}
+        encoded.append(task.encode(example | told))
     return {name: tf.ragged.stack([one[name] for one in encoded]).to_tensor() for name in encoded[0]}
 
 
@@ -53,17 +56,22 @@ def test_a_teacher_that_says_the_labels_changes_nothing_and_one_in_doubt_weighs_
     assert isinstance(task, Detection)
     tf.keras.utils.set_random_seed(3)
     network = model.build(len(CLASSES))
+    for weight in network.trainable_weights:  # at first all bins of a side are alike
+        weight.assign_add(tf.random.stateless_normal(weight.shape, [1, 2], stddev=0.02))
     images = tf.random.stateless_uniform([2, model.input_size, model.input_size, 3], [1, 2], 0, 255)
     outputs = answer_in_training(network, {"image": images} | encode(task, None))
 
-    def losses(shares: list[np.ndarray] | None) -> dict[str, float]:
-        return {key: float(value) for key, value in task.losses(outputs, encode(task, shares)).items()}
+    def losses(shares: list[np.ndarray] | None, spread: float = 0.0) -> dict[str, float]:
+        return {key: float(value) for key, value in task.losses(outputs, encode(task, shares, spread)).items()}
 
     plain = losses(None)
     assert losses(rows([1, 0, 0])) == pytest.approx(plain, rel=1e-5)
     doubting, absent = losses(rows([0.3, 0, 0])), losses(rows([0, 0, 0]))
     assert plain["boxes"] > doubting["boxes"] > absent["boxes"] > 0
     assert losses(rows([0, 1, 0]))["classes"] != pytest.approx(plain["classes"], rel=1e-5)
+    unsure = losses(rows([1, 0, 0]), spread=0.1)
+    assert unsure["classes"] == pytest.approx(plain["classes"], rel=1e-5)
+    assert (abs(unsure["boxes"] / plain["boxes"] - 1) > 1e-5) == (name in WITH_SIDES)
 
 
 @pytest.mark.parametrize("classes", ["sigmoid", "focal", "softmax"])

@@ -12,7 +12,7 @@ from bakeoff.learning.networks.heads.anchor_matching import (
     match,
     smooth_l1,
 )
-from bakeoff.learning.networks.heads.head import Tensors, divisor
+from bakeoff.learning.networks.heads.head import Tensors, divisor, no_spreads
 
 
 class AnchorHead:
@@ -79,6 +79,9 @@ class AnchorHead:
         rule, logits = self._model.loss, outputs["classes"]
         scores = tf.nn.softmax(logits) if rule.scores == "softmax" else tf.sigmoid(logits)
         return scores[..., 1:] if rule.has_background else scores
+
+    def spreads(self, outputs: Tensors) -> tf.Tensor:
+        return no_spreads(outputs)
 
     def codes(self, outputs: Tensors) -> tf.Tensor:
         return outputs["boxes"]

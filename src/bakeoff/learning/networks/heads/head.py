@@ -27,8 +27,9 @@ class Head(Protocol):
     def encode(self, example: Tensors) -> Tensors:
         """Return the targets of one example, from its `boxes` (n, 4) and `classes` (n,) ids 1..k.
 
-        A teacher's lesson has `shares` (n, k), too: what is learnt of each class instead of the one. Targets whose
-        shape differs between examples are padded with zeros in a batch.
+        A teacher's lesson has more: `shares` (n, k), what is learnt of each class instead of the one, and `spreads`
+        (n,), the standard deviation of the sides in shares of the box. Targets whose shape differs between examples are
+        padded with zeros in a batch.
         """
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
@@ -39,6 +40,9 @@ class Head(Protocol):
 
     def scores(self, outputs: Tensors) -> tf.Tensor:
         """Return (batch, candidates, k), without a background."""
+
+    def spreads(self, outputs: Tensors) -> tf.Tensor:
+        """Return (batch, candidates): how sure the sides are, as in a lesson; 0 of a head that does not say it."""
 
     def codes(self, outputs: Tensors) -> tf.Tensor:
         """Return `boxes` as offsets from `anchors`, times `box_scales`: what `networks.boxes.decode` turns back."""
@@ -54,8 +58,8 @@ class BoxTargets:
 
     def encode(self, example: Tensors) -> Tensors:
         """Return boxes and classes, with a row of padding, so that no example is without."""
-        targets = {"boxes": tf.pad(example["boxes"], [[0, 1], [0, 0]]), "classes": tf.pad(example["classes"], [[0, 1]])}
-        return targets | ({"shares": tf.pad(example["shares"], [[0, 1], [0, 0]])} if "shares" in example else {})
+        given = {name: example[name] for name in ("boxes", "classes", "shares", "spreads") if name in example}
+        return {name: tf.pad(value, [[0, 1], [0, 0]][: len(value.shape)]) for name, value in given.items()}
 
 
 class GridHead(BoxTargets, ABC):
@@ -74,6 +78,13 @@ class GridHead(BoxTargets, ABC):
 
     @abstractmethod
     def scores(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor: ...
+
+    def spreads(self, outputs: Tensors) -> tf.Tensor:
+        return no_spreads(outputs)
+
+
+def no_spreads(outputs: Tensors) -> tf.Tensor:
+    return tf.zeros_like(outputs["classes"][..., 0])
 
 
 def find_shares(targets: Tensors, rows: tf.Tensor, ids: tf.Tensor, classes: int) -> tuple[tf.Tensor, tf.Tensor]:

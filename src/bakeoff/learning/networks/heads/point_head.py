@@ -11,6 +11,7 @@ import tensorflow as tf
 from bakeoff.learning.networks.boxes import area, centres_and_sizes
 from bakeoff.learning.networks.detector_settings import grid_points
 from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor, find_shares
+from bakeoff.learning.networks.heads.side_bins import shares_of, spread_of, widths_of
 
 if TYPE_CHECKING:
     from bakeoff.learning.networks.point_detector import PointDetector
@@ -27,6 +28,7 @@ class Assigned(NamedTuple):
     scores: tf.Tensor  # the target score of the class; 0 for the background
     shares: tf.Tensor  # (…, k) of the classes; all of it the one's, unless a teacher says otherwise
     there: tf.Tensor  # the sum of them
+    spreads: tf.Tensor | None = None  # how sure a teacher is of the sides, in shares of the box
 
 
 class PointHead(GridHead):
@@ -71,7 +73,9 @@ class PointHead(GridHead):
         is_asked = tf.reduce_any(chosen, axis=2)
         ids = tf.where(is_asked, tf.gather(classes, row, batch_dims=1), 0)
         shares = find_shares(targets, row, ids, logits.shape[-1])
-        asked = Assigned(tf.gather(truth, row, batch_dims=1), ids, tf.reduce_sum(wanted, axis=2), *shares)
+        asked = [tf.gather(truth, row, batch_dims=1), ids, tf.reduce_sum(wanted, axis=2), *shares]
+        if "spreads" in targets:
+            asked.append(tf.gather(targets["spreads"], row, batch_dims=1))
         return Assigned(*map(tf.stop_gradient, asked))
 
     def _is_inside(self, truth: tf.Tensor) -> tf.Tensor:
@@ -90,12 +94,15 @@ class PointHead(GridHead):
         return missed**gamma * entropy
 
     def _of_sides(self, outputs: Tensors, asked: Assigned) -> tf.Tensor:
-        """Return the mean of the four sides' cross-entropies, each with the two bins around the true distance."""
+        """Return the mean of the four sides' cross-entropies, each with the bins around the true distance."""
         low = (self._places - asked.boxes[..., :2]) / self._steps
         high = (asked.boxes[..., 2:] - self._places) / self._steps
         true = tf.concat([low[..., ::-1], high[..., ::-1]], axis=-1)
         true = tf.clip_by_value(true, 0.0, self._model.bins - 1.0)
-        wanted = tf.maximum(1 - tf.abs(true[..., None] - self._bins), 0.0)
+        spreads = None
+        if asked.spreads is not None:
+            spreads = asked.spreads[..., None] * _across(centres_and_sizes(asked.boxes)[1]) / self._steps
+        wanted = shares_of(self._bins, true, spreads)
         return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(wanted, self._sides(outputs)), axis=-1)
 
     def _sides(self, outputs: Tensors) -> tf.Tensor:
@@ -121,9 +128,18 @@ class PointHead(GridHead):
     def scores(self, outputs: Tensors, hold: Hold = as_it_is) -> tf.Tensor:
         return hold(tf.sigmoid(outputs["classes"]), 0.0, BELOW_1)
 
+    def spreads(self, outputs: Tensors) -> tf.Tensor:
+        sizes = centres_and_sizes(self.boxes(outputs))[1] / self._steps
+        return spread_of(widths_of(self._bins, self._sides(outputs)), _across(sizes))
+
     def codes(self, outputs: Tensors) -> tf.Tensor:
         low, high = self._both_ways(outputs)
         return tf.concat([(high - low) / 2, tf.math.log(tf.maximum(low + high, LEAST))], axis=-1)
+
+
+def _across(sizes: tf.Tensor) -> tf.Tensor:
+    """Return of left, up, right and down the width or the height, of sizes (…, 2) height and width."""
+    return tf.concat([sizes[..., ::-1]] * 2, axis=-1)
 
 
 def overlaps(a: tf.Tensor, b: tf.Tensor, kind: str = "iou") -> tf.Tensor:

@@ -15,6 +15,7 @@ from bakeoff.learning.networks.heads.set_losses import (
     of_classes,
     of_lesson,
     of_sides,
+    sides_spread,
     true_sides,
 )
 from bakeoff.learning.networks.heads.set_matching import Answers, Truth, match
@@ -34,7 +35,8 @@ class SetHead(BoxTargets):
 
     def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
         """Outputs of training have all layers; outside of it there is the last one alone."""
-        truth = Truth(as_middles(targets["boxes"]), targets["classes"], targets.get("shares"))
+        told = targets.get("shares"), targets.get("spreads")
+        truth = Truth(as_middles(targets["boxes"]), targets["classes"], *told)
         count = tf.reduce_sum(tf.cast(truth.classes > 0, tf.float32))
         sums = self._of_all(outputs, truth, count) if "references" in outputs else self._of_last(outputs, truth, count)
         return dict(zip(("classes", "boxes"), sums, strict=True)), count
@@ -108,6 +110,10 @@ class SetHead(BoxTargets):
 
     def scores(self, outputs: Tensors) -> tf.Tensor:
         return tf.sigmoid(outputs["classes"])
+
+    def spreads(self, outputs: Tensors) -> tf.Tensor:
+        own = {name: outputs[name][..., -self._model.queries :, :] for name in ("layers.corners", "references")}
+        return sides_spread(own["layers.corners"][-1], own["references"], outputs["boxes"])
 
     def codes(self, outputs: Tensors) -> tf.Tensor:
         return code(self.boxes(outputs), tf.constant(self.anchors), self.box_scales)

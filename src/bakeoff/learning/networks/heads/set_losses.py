@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from bakeoff.learning.networks.heads.point_head import overlaps
 from bakeoff.learning.networks.heads.set_matching import Answers, Truth, as_corners
+from bakeoff.learning.networks.heads.side_bins import shares_of, spread_of, widths_of
 from bakeoff.learning.networks.set_detector import BINS, SetLoss
 from bakeoff.learning.networks.sets.decoder import SCALE, distances
 
@@ -21,6 +22,7 @@ class Asked(NamedTuple):
     boxes: tf.Tensor  # (batch, queries, 4) as x, y, width, height; of those that find none, any
     classes: tf.Tensor  # from 0; -1: none
     shares: tf.Tensor | None = None  # (batch, queries, k) of the classes, where a teacher says them
+    spreads: tf.Tensor | None = None  # (batch, queries) how sure it is of the sides, in shares of the box
 
     @classmethod
     def of(cls, rows: tf.Tensor, truth: Truth) -> "Asked":
@@ -30,7 +32,8 @@ class Asked(NamedTuple):
         boxes, shares = tf.gather(truth.boxes, place, batch_dims=1), None
         if truth.shares is not None:
             shares = tf.where(rows[..., None] >= 0, tf.gather(truth.shares, place, batch_dims=1), 0.0)
-        return cls(rows >= 0, boxes, tf.where(rows >= 0, classes, -1), shares)
+        spreads = None if truth.spreads is None else tf.gather(truth.spreads, place, batch_dims=1)
+        return cls(rows >= 0, boxes, tf.where(rows >= 0, classes, -1), shares, spreads)
 
     @property
     def number(self) -> tf.Tensor:
@@ -69,17 +72,14 @@ def of_boxes(answers: Answers, asked: Asked, rule: SetLoss) -> tf.Tensor:
 
 def true_sides(references: tf.Tensor, asked: Asked) -> tf.Tensor:
     """Return the shares of the bins that the true sides are to have: (batch, queries, 4, bins)."""
-    values = tf.constant(distances())
     corners, unit = as_corners(asked.boxes), references[..., 2:] / SCALE + LEAST
     low = (references[..., :2] - corners[..., :2]) / unit - SCALE / 2
     high = (corners[..., 2:] - references[..., :2]) / unit - SCALE / 2
     away = tf.concat([low, high], axis=-1)
-    left = tf.reduce_sum(tf.cast(values <= away[..., None], tf.int32), axis=-1) - 1
-    inside = tf.clip_by_value(left, 0, BINS - 2)
-    below, above = tf.gather(values, inside), tf.gather(values, inside + 1)
-    right = tf.clip_by_value((away - below) / (above - below), 0.0, 1.0)[..., None]
-    bins = tf.one_hot(inside, BINS), tf.one_hot(inside + 1, BINS)
-    return tf.stop_gradient((1 - right) * bins[0] + right * bins[1])
+    spreads = None
+    if asked.spreads is not None:
+        spreads = asked.spreads[..., None] * tf.concat([asked.boxes[..., 2:] / unit] * 2, axis=-1)
+    return tf.stop_gradient(shares_of(tf.constant(distances()), away, spreads))
 
 
 def of_sides(corners: tf.Tensor, sides: tf.Tensor, answers: Answers, asked: Asked, rule: SetLoss) -> tf.Tensor:
@@ -87,6 +87,12 @@ def of_sides(corners: tf.Tensor, sides: tf.Tensor, answers: Answers, asked: Aske
     entropy = tf.nn.softmax_cross_entropy_with_logits(sides, by_side(corners))
     overlap = tf.stop_gradient(overlap_with(answers, asked))
     return rule.distribution_weight * asked.sum(tf.reduce_sum(entropy, axis=-1) * overlap)
+
+
+def sides_spread(corners: tf.Tensor, references: tf.Tensor, boxes: tf.Tensor) -> tf.Tensor:
+    """Return how sure the sides of `boxes` (batch, queries, 4), x, y, width, height, are, in shares of the box."""
+    sizes = boxes[..., 2:] * SCALE / (references[..., 2:] + LEAST)
+    return spread_of(widths_of(tf.constant(distances()), by_side(corners)), tf.concat([sizes] * 2, axis=-1))
 
 
 class Lesson(NamedTuple):

@@ -23,6 +23,7 @@ class Truth(NamedTuple):
     boxes: tf.Tensor  # (batch, boxes, 4) as x, y, width, height
     classes: tf.Tensor  # ids 1..k; 0: padding, which stands behind the boxes
     shares: tf.Tensor | None = None  # (batch, boxes, k) of the classes, where a teacher says them
+    spreads: tf.Tensor | None = None  # (batch, boxes) how sure it is of the sides, in shares of the box
 
 
 def as_corners(boxes: tf.Tensor) -> tf.Tensor:
