@@ -12,10 +12,10 @@ load of the machine changes no result. The rate is constant after 50 steps of wa
 are validated. So each number of minutes is the end of a fair run. A longer run goes on from the shorter one.
 
 `benchmarks/drawn_start.py` makes such weights. So does this one with `--keep`, without a start: the last run of a seed
-leaves `seed0/models/train/best.weights.h5`, a start for other pictures. Each seed has its own split into training and validation and its own
-random numbers; all arms of a seed share them. A difference is `start - random` within a seed; its 95 % interval is
-Student's over the seeds. The arms of a seed are printed when they are done. Those that an interrupted benchmark has
-left in `--keep` are not trained again.
+leaves `seed0/models/train/best.weights.h5`, a start for other pictures. Each seed has its own split into training and
+validation and its own random numbers; all arms of a seed share them. A difference is `start - random` within a seed;
+its 95 % interval is Student's over the seeds. The arms of a seed are printed when they are done. Those that an
+interrupted benchmark has left in `--keep` are not trained again.
 """
 
 import argparse
@@ -157,7 +157,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--data", choices=sorted(TASKS), required=True)
-    parser.add_argument("--start", type=Path, nargs="*", default=[], help="weights for the network; random alone without")
+    parser.add_argument(
+        "--start", type=Path, nargs="*", default=[], help="weights for the network; random alone without"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--minutes", type=float, nargs="+", default=[2, 5, 10])
     parser.add_argument("--model", type=yaml.safe_load, help="an option of conf/model, or a mapping with `use`")
