@@ -2,11 +2,13 @@
 
 python benchmarks/drawn_start.py ssd_small detector.weights.h5      # about four minutes of one core
 python benchmarks/drawn_start.py cnn_small classifier.weights.h5    # about three, in two runs one after the other
+python benchmarks/drawn_start.py point_nano points.weights.h5       # about fourteen, at 192 pixels
 python benchmarks/drawn_start.py point_nano_128 points.weights.h5   # on the scenes of the first, as the next two
 python benchmarks/drawn_start.py yolox_nano yolox.weights.h5        # at 128 pixels
 python benchmarks/drawn_start.py set_detector_atto sets.weights.h5  # at 128 pixels, of 60 queries
 
-The first is what `bakeoff weights get drawn_ssd_small` makes, by one thread. The second brings nothing.
+The first and the third are what `bakeoff weights get drawn_ssd_small` and `drawn_point_nano` make, by one thread. The
+second brings nothing.
 """
 
 import argparse
@@ -16,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bakeoff.importing.weights.demo_weights import DETECTOR, FIRST, train_on_drawings
+from bakeoff.importing.weights.demo_weights import DETECTOR, FIRST, POINTS, train_on_drawings
 
 ROOT = Path(__file__).resolve().parent.parent
 ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -43,7 +45,7 @@ AT_128: dict[str, str | dict[str, Any]] = {
     "set_detector_atto": {"use": "set_detector_atto", "input_size": 128, "queries": 60},
 }
 DRAWN = {name: ({**DETECTOR.runs[0], "model": model},) for name, model in AT_128.items()}
-RUNS = {DETECTOR.model: DETECTOR.runs, "cnn_small": CLASSIFIER} | DRAWN
+RUNS = {DETECTOR.model: DETECTOR.runs, POINTS.model: POINTS.runs, "cnn_small": CLASSIFIER} | DRAWN
 
 
 def main() -> None:

@@ -3,13 +3,21 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bakeoff.app import cli
+from bakeoff.config.compose.compose import compose
 from bakeoff.foundation.errors import WorkspaceError
-from bakeoff.importing.weights.demo_weights import BEST, DETECTOR, make_drawn
+from bakeoff.importing.weights.demo_weights import BEST, DETECTOR, DRAWN, make_drawn
+from bakeoff.learning.networks import NETWORKS
+from bakeoff.learning.plan.train_settings import Init
+from bakeoff.learning.pretrained.load_report import load_first_weights
+from bakeoff.learning.pretrained.weight_source import origin_of
+from bakeoff.learning.run_file.parse import parse_kind
 from bakeoff.tracking.results.lineage import in_words, lineage_of
+from support.imports import ROOT
 from support.messages import missing_in
 from support.workspace_copy import tiny_workspace
 
@@ -39,6 +47,25 @@ def test_weights_that_are_there_are_not_made_again(
     monkeypatch.setattr(sys, "argv", ["bakeoff", "weights", "list"])
     cli.main()
     assert missing_in(capsys.readouterr().out, "drawn_ssd_small  here: `get`", "3 minutes\n") == []
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_weights_that_are_made_fit_the_network_that_they_name(name: str, tmp_path: Path) -> None:
+    """They may have been made at another side."""
+    model, weights = DRAWN[name].model, tmp_path / BEST
+    made = DRAWN[name].runs[-1].get("model", model)
+    network_of(made).build(10).save_weights(weights)
+    wanted = replace(network_of(model), input_size=64)
+    init = Init(weights=str(weights), warm_start=("backbone", "neck"))
+    network = wanted.build(3)
+    report = load_first_weights(network, wanted, init, origin_of(init, Path))
+    assert report["loaded"]
+    assert {path.partition(".")[0].partition("/")[0] for path in report["left_random"]} == {"head"}
+
+
+def network_of(choice: Any) -> Any:
+    composed = compose(ROOT / "params.yaml", ROOT / "conf", groups=["model"], instead={"model": choice})
+    return parse_kind(NETWORKS, composed.tree["model"], "model", composed.problems)
 
 
 @pytest.mark.slow

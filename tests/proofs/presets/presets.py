@@ -111,7 +111,7 @@ def as_yolox(network: Network, folder: Path) -> None:
     write_torch(folder / "weights.pth", yolox_arrays(network.build(80)))
 
 
-def as_our_own_of_coco(network: Network, folder: Path) -> None:
+def as_our_own(network: Network, folder: Path) -> None:
     """D-FINE's names are compared with its own code by tests/proofs/official."""
     folder.mkdir(parents=True)
     network.build(80).save_weights(folder / "made.weights.h5")
@@ -168,9 +168,9 @@ PRESETS: dict[str, Given] = {
     "photographs": Given(PHOTOGRAPHS, take_photographs, {"steps": 3, "epochs": None, "validate_every_epochs": None}),
     "photographs_small": Given(PHOTOGRAPHS, take_photographs, SHORT, "yolox_nano_coco", as_yolox),
     "photographs_accurate": Given(
-        PHOTOGRAPHS, take_photographs, SHORT, "dfine_s_coco", as_our_own_of_coco, {"warmup_steps": 1}
+        PHOTOGRAPHS, take_photographs, SHORT, "dfine_s_coco", as_our_own, {"warmup_steps": 1}
     ),
-    "photonvision_640": Given(PHOTOGRAPHS, take_photographs, SHORT),
+    "photonvision_640": Given(PHOTOGRAPHS, take_photographs, SHORT, "drawn_point_nano", as_our_own),
     "s3dg_three_phases": Given(
         FILMS, film, {"phases": PHASES}, "s3dg_kinetics_600", as_kinetics, steps=10, stopped_after=7
     ),

@@ -47,7 +47,11 @@ DETECTOR = DemoWeights(
         | {"augment": {"crop": {"kind": "ssd"}, "turn": {"mirror": 0.5}}},
     },),
 )  # fmt: skip
-DRAWN = {drawn.name: drawn for drawn in (DETECTOR,)}
+POINTS = DemoWeights(
+    "drawn_point_nano", "point_nano", 8,
+    ({**DETECTOR.runs[0], "model": {"use": "point_nano", "input_size": 192}},),  # weights fit every side
+)  # fmt: skip
+DRAWN = {drawn.name: drawn for drawn in (DETECTOR, POINTS)}
 
 
 def make_drawn(drawn: DemoWeights, zoo: Path) -> Path | None:
