@@ -98,7 +98,8 @@ def yolox_arrays(network: Any) -> dict[str, np.ndarray]:
                 turned = (inputs, 1, rows, columns)
             else:
                 turned = (outputs, inputs, rows, columns)
-            arrays[f"{layer}.weight"] = draw.normal(size=turned).astype(np.float32)
+            deviation = np.sqrt(2 / np.prod(turned[1:]))  # so that no layer makes its numbers larger
+            arrays[f"{layer}.weight"] = draw.normal(0, deviation, turned).astype(np.float32)
         else:
             arrays[f"{layer}.{names.get(variable, variable)}"] = draw.uniform(0.5, 1, shape).astype(np.float32)
         if variable == "moving_variance":
