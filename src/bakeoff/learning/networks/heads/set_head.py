@@ -50,7 +50,13 @@ class SetHead(BoxTargets):
 
     def _of_all(self, outputs: Tensors, truth: Truth, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         beside = tf.shape(outputs["references"])[1] - self._model.queries  # queries that denoise
-        parts = {name: value[..., beside:, :] for name, value in outputs.items() if name.startswith(ALL)}
+        # Of two slices the gradients would be two whole tensors, filled up with zeros.
+        halves = {
+            name: tf.split(value, [beside, self._model.queries], axis=-2)
+            for name, value in outputs.items()
+            if name.startswith(ALL)
+        }
+        parts = {name: own for name, (_, own) in halves.items()}
         layers = _layers(parts)
         encoder = Answers(outputs["encoder.boxes"], outputs["encoder.classes"])
         rows, union = match([*layers, encoder], truth, self._model.matching)
@@ -63,7 +69,7 @@ class SetHead(BoxTargets):
         boxes += of_boxes(encoder, pairs, self._model.loss) / (divisor(pairs.number) if together else whole)
         if self._model.denoising.queries:
             groups = groups_of(truth.classes, self._model.denoising.queries)
-            parts = {name: value[..., :beside, :] for name, value in outputs.items() if name.startswith(ALL)}
+            parts = {name: noisy for name, (noisy, _) in halves.items()}
             layers, asked = _layers(parts), Asked.of(groups.find(), truth)
             weights = lesson_weights(together or each[0])
             more = self._sum(

@@ -85,7 +85,7 @@ class PointAttention(keras.layers.Layer):
         )
         self._weights = dense(heads * self._total, f"{name}.attention_weights", start="zeros", dtype=dtype)
         starts = np.cumsum([0, *(side**2 for side in sizes[:-1])])
-        self._sizes = np.repeat(sizes, points).astype(np.float32)[:, None]  # (points, 1)
+        self._sides = np.repeat(sizes, points).astype(np.float32)  # of the map of each point
         self._starts = np.repeat(starts, points).astype(np.int32)
         self._scale = np.repeat([1 / number for number in points], points).astype(np.float32)[:, None]
 
@@ -100,24 +100,28 @@ class PointAttention(keras.layers.Layer):
         offsets = tf.reshape(self._offsets(queries), [*shape, 2]) * self._scale
         weights = tf.nn.softmax(tf.reshape(self._weights(queries), shape))
         around = boxes[:, :, None, None]
-        at = (around[..., :2] + offsets * around[..., 2:] * 0.5) * self._sizes - 0.5  # in cells
-        low = tf.floor(at)
-        beyond = at - low
+        at = (around[..., :2] + offsets * around[..., 2:] * 0.5) * self._sides[:, None] - 0.5  # in cells
+        across, down = (self._cells_beside(place) for place in tf.unstack(at, axis=-1))
         row = tf.range(batch)[:, None, None, None] * memory.shape[1] + self._starts
         head = tf.range(self._heads)[:, None]
         values = tf.reshape(memory, [-1, self._channels // self._heads])  # a row for each head of a cell
-        sides, seen = tf.constant(self._sizes), 0.0
-        for down in (0.0, 1.0):
-            for right in (0.0, 1.0):
-                corner = tf.constant([right, down])
-                cell = low + corner
-                is_inside = tf.reduce_all((cell >= 0) & (cell < sides), axis=-1)
-                shares = 1 - tf.abs(beyond - corner)
-                share = tf.where(is_inside, shares[..., 0] * shares[..., 1], 0.0) * weights
-                cell = tf.clip_by_value(cell, 0.0, sides - 1)
-                place = row + tf.cast(cell[..., 1] * self._sizes[:, 0] + cell[..., 0], tf.int32)
+        seen = 0.0
+        for share_down, y in down:
+            for share_across, x in across:
+                share = share_across * share_down * weights
+                place = row + tf.cast(y * self._sides + x, tf.int32)
                 seen += tf.gather(values, place * self._heads + head) * share[..., None]
         return tf.reshape(tf.reduce_sum(seen, axis=3), [batch, -1, self._channels])
+
+    def _cells_beside(self, at: tf.Tensor) -> list[tuple[tf.Tensor, tf.Tensor]]:
+        """Return the two cells around places along one axis, each with its share, which is 0 outside of the map."""
+        low = tf.floor(at)
+        beyond = at - low
+        cells = [(1 - beyond, low), (beyond, low + 1)]
+        return [
+            (tf.where((cell >= 0) & (cell < self._sides), share, 0.0), tf.clip_by_value(cell, 0.0, self._sides - 1))
+            for share, cell in cells
+        ]
 
 
 def _third() -> keras.initializers.Initializer:
