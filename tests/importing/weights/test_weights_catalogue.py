@@ -47,8 +47,9 @@ def test_no_two_entries_are_the_same_file_on_a_mirror() -> None:
     assert len({entry.file for entry in ENTRIES.values()}) == len(ENTRIES)
 
 
-def test_what_options_of_train_start_from_is_in_the_catalogue() -> None:
-    named = {}
+def test_what_options_of_train_start_from_is_in_the_catalogue_or_made_here() -> None:
+    models, named = {entry.name: entry.models for entry in ENTRIES.values()}, {}
+    models |= {drawn.name: (drawn.model,) for drawn in DRAWN.values()}
     for file in (ROOT / "conf/train").glob("*.yaml"):
         weights = (yaml.safe_load(file.read_text(encoding="utf-8")).get("init") or {}).get("weights", "")
         if weights.startswith("zoo/"):
@@ -56,13 +57,13 @@ def test_what_options_of_train_start_from_is_in_the_catalogue() -> None:
     assert set(named) == {
         "frc", "inception_flowers", "s3dg_three_phases", "ftc_ssd_mobilenet_v2_320", "ftc_ssd_mobilenet_v2_fpnlite_320",
         "ftc_ssd_mobilenet_v2_fpnlite_640", "ftc_ssd_mobilenet_v1_fpn_640", "photographs_small",
-        "photographs_accurate",
+        "photographs_accurate", "photonvision_640",
     }  # fmt: skip
     for option, name in named.items():
         for preset in (ROOT / "conf/experiment").glob("*.yaml"):
             chosen = dict(entry.popitem() for entry in yaml.safe_load(preset.read_text(encoding="utf-8"))["defaults"])
             if chosen["override /train"] == option:
-                assert chosen["override /model"] in ENTRIES[name].models, preset.stem
+                assert chosen["override /model"] in models[name], preset.stem
 
 
 def test_keras_sums_are_those_of_its_source() -> None:
@@ -112,8 +113,9 @@ def test_the_command_lists_and_fetches_from_a_folder(
     [number] = [number for number, line in enumerate(rows) if line.startswith("s3dg_kinetics_600")]
     assert rows[number].split()[1] == "here"
     assert missing_in(rows[number + 1], "Kinetics 600", "licence not known", "s3dg") == []
-    assert missing_in(rows[-3], "--json", "not verified") == []
-    assert rows[-2].startswith("drawn_ssd_small: `get` ")  # what nobody publishes comes last
+    made = rows[-2 * len(DRAWN) :: 2]  # what nobody publishes comes last
+    assert [row.partition(": `get` ")[0] for row in made] == list(DRAWN)
+    assert missing_in(rows[-2 * len(DRAWN) - 1], "--json", "not verified") == []
     assert len(rows) == 2 * len(ENTRIES) + 2 + 2 * len(DRAWN)
     assert max(map(len, rows)) <= 80
     run("list", "--json")
