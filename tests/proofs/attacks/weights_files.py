@@ -1,4 +1,4 @@
-"""Any file of weights is read, or refused in a line: Keras', ours, TensorFlow's, exports, archives of the zoo."""
+"""Any file of weights is read, or refused in a line: Keras', ours, TensorFlow's, torch's, exports, archives."""
 
 import json
 import pickle
@@ -13,10 +13,9 @@ from random import Random
 import h5py
 import numpy as np
 
+from proofs.attacks import tensor_files
 from proofs.attacks.campaign import Attempt, Campaign
 from proofs.attacks.damage_bytes import damage
-
-KINDS = ("keras 3", "keras archive", "older keras", "ours", "tf", "tflite", "onnx", "saved_model", "zip", "tar")
 
 
 def attempts(randoms: Iterable[Random], folder: Path) -> Iterator[Attempt]:
@@ -29,11 +28,12 @@ def attempts(randoms: Iterable[Random], folder: Path) -> Iterator[Attempt]:
     for number, random in enumerate(randoms):
         place = folder / str(number)
         shutil.copytree(whole, place)
-        kind = random.choice((*KINDS, "hostile"))
+        kind = random.choice((*READERS, "hostile"))
         if kind == "hostile":
             name = random.choice(list(HOSTILE))
             path = HOSTILE[name](place, random)
-            read = random.choice((start_from, open_exported, *([] if path.is_dir() else [unpack_archive])))
+            ways = (start_from, open_exported, *([unpack_archive] if path.is_file() else []))
+            read = OF_TENSORS.get(name) or random.choice(ways)
             yield Attempt(f"{name}, {read.__name__}", partial(read, path))
         else:
             path = place / FILES[kind]
@@ -51,7 +51,7 @@ def attempts(randoms: Iterable[Random], folder: Path) -> Iterator[Attempt]:
 FILES = {
     "keras 3": "best.weights.h5", "keras archive": "model.keras", "older keras": "old.h5", "ours": "best-00000010",
     "tf": "ckpt-1", "tflite": "model.tflite", "onnx": "model.onnx", "saved_model": "saved_model", "zip": "net.zip",
-    "tar": "net.tar.gz",
+    "tar": "net.tar.gz", "torch": tensor_files.TORCH, "safetensors": tensor_files.SAFETENSORS,
 }  # fmt: skip
 
 
@@ -95,6 +95,7 @@ def _write_whole_files(folder: Path) -> None:
         for part in parts:
             archive.add(part, f"net/checkpoint/{part.name}")
     (folder / CARD).unlink(missing_ok=True)
+    tensor_files.write_whole(folder)
 
 
 # How they are read.
@@ -141,7 +142,8 @@ def unpack_archive(path: Path) -> None:
 READERS: dict[str, Callable[[Path], None]] = {
     "keras 3": restore_run, "keras archive": start_from, "older keras": start_from, "ours": start_from,
     "tf": start_from, "tflite": open_exported, "onnx": open_exported, "saved_model": open_exported,
-    "zip": unpack_archive, "tar": unpack_archive,
+    "zip": unpack_archive, "tar": unpack_archive, "torch": tensor_files.start_from_checked,
+    "safetensors": tensor_files.start_from,
 }  # fmt: skip
 
 
@@ -231,6 +233,8 @@ def _write(path: Path, content: bytes) -> Path:
 HOSTILE: dict[str, Callable[[Path, Random], Path]] = {
     "safetensors": _safetensors, "a pickle": _pickle, "links in HDF5": _linked, "a huge array": _huge, "a bomb": _bomb,
     "names outside": _outside, "nested JSON": _nested_json, "a folder": _folder, "an index alone": _index_alone,
-    "an odd name": _odd_name,
+    "an odd name": _odd_name, "a program of torch": tensor_files.change_program,
+    "a header of safetensors": tensor_files.change_header,
 }  # fmt: skip
+OF_TENSORS = {name: tensor_files.start_from for name in ("a program of torch", "a header of safetensors")}
 CAMPAIGN = Campaign(200, attempts)

@@ -24,7 +24,7 @@ class Composed:
     """The composed groups; one with a mistake in its choice or its files is missing, the mistake is in `problems`."""
 
     def __init__(self, params: Path, conf: Path) -> None:
-        self._recipes = {built_in_options(conf) / f"{name}.yaml" for name in RECIPES}
+        self._recipes = read_once(_list_recipes, conf)
         self.tree: dict[str, Any] = {}
         self.problems = Problems(self.place_of)
         self.chosen: dict[str, ChosenOption] = {}
@@ -85,7 +85,7 @@ def compose(
     """
     composed = Composed(params, conf)
     problems = composed.problems
-    every_group = list_groups(conf)
+    every_group = read_once(list_groups, conf)
     wanted = every_group if groups is None else list(groups)
     chooser = Chooser(params, conf, every_group, problems, overrides, instead or {})
     composed.user_layers = chooser.layers
@@ -111,13 +111,17 @@ def compose(
 def list_groups(conf: Path) -> list[str]:
     """Return the groups that a variant is made of, as conf/variant.yaml lists them."""
     path = find_conf(conf, f"{PRIMARY}.yaml")
-    defaults = read_once(read_mapping, path).get("defaults")
+    defaults = read_mapping(path).get("defaults")
     names = (
         [next(iter(entry), "") for entry in defaults if isinstance(entry, dict)] if isinstance(defaults, list) else []
     )
     if not names or not all(re.fullmatch(r"\w+", name) for name in names):
         raise ConfigError(f"{path.as_posix()}: defaults: must list the groups, such as `- model: ???`")
     return [name for name in names if name != EXPERIMENT]
+
+
+def _list_recipes(conf: Path) -> set[Path]:
+    return {built_in_options(conf) / f"{name}.yaml" for name in RECIPES}
 
 
 def _place(key: str) -> KeyPath:

@@ -106,7 +106,7 @@ class Chooser:
             known = choices(str(name), self._options_of(EXPERIMENT))
             self._problems.add(EXPERIMENT, f"no such preset {show(name)} in {folder.as_posix()}/; {known}")
             return None
-        layer = self._read(find_conf(self._conf, EXPERIMENT, f"{name}.yaml"), PACKAGE)
+        layer = self._read(read_once(find_conf, self._conf, EXPERIMENT, f"{name}.yaml"), PACKAGE)
         if layer is None:
             return None
         options: dict[str, str] = {}
@@ -183,7 +183,7 @@ class Chooser:
 
     def _option_layers(self, group: str, use: str, above: tuple[str, ...] = ()) -> list[ConfigLayer]:
         """Return the option's own file, then those that it builds on; `above` are those that build on it."""
-        layer = self._read(find_conf(self._conf, group, f"{use}.yaml"))
+        layer = self._read(read_once(find_conf, self._conf, group, f"{use}.yaml"))
         if layer is None:
             return []
         layers, bases = [layer], layer.document.values.get("defaults", [])
@@ -217,7 +217,7 @@ class Chooser:
             self._problems.note(
                 f"{path.as_posix()}:1: {f'{show(first_lines[0])[1:-1]}: ' if first_lines else ''}{rule}"
             )
-        return ConfigLayer(shown_path(path, self._conf), document, ())
+        return ConfigLayer(read_once(shown_path, path, self._conf), document, ())
 
     def _options_of(self, group: str) -> list[str]:
         return read_once(list_options, self._conf, group)

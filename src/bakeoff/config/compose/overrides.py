@@ -6,7 +6,6 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,8 @@ MOST_LETTERS = 10_000  # of an override; Hydra's parser takes seconds for more
 
 
 def apply_overrides(values: Mapping[str, Any], overrides: Iterable[str], groups: Iterable[str]) -> dict[str, Any]:
-    """Return a copy of params.yaml's tree with the overrides in it."""
-    tree = deepcopy(dict(values))
+    """Return params.yaml's tree with the overrides in it. What they leave alone is shared, and nobody may change it."""
+    tree = dict(values)
     for override in parse_values(overrides):
         path = find_place(override, groups)
         if override.is_delete():
@@ -104,7 +103,7 @@ def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
         inner = tree.get(name)
         if isinstance(inner, str) and len(path) > 1 and name == path[0]:
             inner = {USE: inner}  # the bare name of an option
-        tree[name] = inner if isinstance(inner, dict) else {}
+        tree[name] = dict(inner) if isinstance(inner, dict) else {}
         tree = tree[name]
     tree[path[-1]] = value
 
@@ -112,7 +111,8 @@ def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 def _delete(tree: dict[str, Any], path: tuple[str, ...], override: "Override") -> None:
     for name in path[:-1]:
         inner = tree.get(name)
-        tree = inner if isinstance(inner, dict) else {}
+        tree[name] = dict(inner) if isinstance(inner, dict) else {}
+        tree = tree[name]
     if path[-1] not in tree:
         raise ConfigError(f"{locate(override)}: params.yaml does not set it")
     del tree[path[-1]]

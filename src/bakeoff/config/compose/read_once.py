@@ -3,10 +3,24 @@
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 Read = TypeVar("Read")
+One = TypeVar("One")
 _kept: ContextVar[dict[Hashable, Any] | None] = ContextVar("kept", default=None)  # None outside of a block
+
+
+class Same(Generic[One]):
+    """An object as an argument of `read_once`: another one counts as another argument, however equal the two are."""
+
+    def __init__(self, one: One) -> None:
+        self.one = one
+
+    def __hash__(self) -> int:
+        return id(self.one)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.one is other.one
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """params.yaml + conf/ + records -> the resolved variant, with all that is wrong with it and where each value stands."""
 
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,8 +12,14 @@ from bakeoff.config.compose.checks import Records
 from bakeoff.config.compose.compose import Composed, compose
 from bakeoff.config.compose.data_source import digest_settings, parse_source
 from bakeoff.config.compose.derive import resolve
-from bakeoff.config.compose.network_facts import asks_for_eight_bits, facts_of, kept_facts, limits_on_this_machine
-from bakeoff.config.compose.read_once import read_once
+from bakeoff.config.compose.network_facts import (
+    Facts,
+    asks_for_eight_bits,
+    facts_of,
+    kept_facts,
+    limits_on_this_machine,
+)
+from bakeoff.config.compose.read_once import Same, read_once
 from bakeoff.config.compose.tile_cost import read_sizes
 from bakeoff.config.compose.whole_run import GROUPS, Draft, Run, as_tree, parse_draft
 from bakeoff.dataset.records.manifest import Manifest, read_boxes, read_manifest
@@ -20,6 +27,7 @@ from bakeoff.dataset.sources import SOURCES
 from bakeoff.foundation import workspace
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.letterbox import LETTERBOX, fit_of
+from bakeoff.learning.networks.network import Network
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.run_length import show_lengths
 from bakeoff.learning.run_file.parse import ABSENT, Problems, flat
@@ -63,8 +71,13 @@ def read_variant(
         records_read,
         problems,
         # A typo is said at once; what only the built network shows is said of the mended variant.
-        facts_of=lambda network, classes: (kept_facts if problems.lines else facts_of)(
-            network, classes, kept_in, quantizes=asks_for_eight_bits(draft.train, draft.export)
+        facts_of=lambda network, classes: read_once(
+            _find_facts,
+            bool(problems.lines),
+            Same(network),
+            classes,
+            kept_in,
+            asks_for_eight_bits(draft.train, draft.export),
         ),
         set_by=composed.set_by,
         limits_of=lambda memory: limits_on_this_machine(memory, kept_in, partial(problems.warn, "memory.budget")),
@@ -74,6 +87,10 @@ def read_variant(
         remedy = "write this data into params.yaml and run `dvc repro build_records` first"
         problems.lines.insert(0, f"{composed.place_of('data')}: data: the records are of other data; {remedy}")
     return ResolvedVariant(run, draft, composed, problems)
+
+
+def _find_facts(kept_only: bool, network: Same[Network], classes: int, kept_in: Path, quantizes: bool) -> Facts | None:
+    return (kept_facts if kept_only else facts_of)(network.one, classes, kept_in, quantizes=quantizes)
 
 
 def _is_of_other_data(manifest: Manifest, draft: Draft) -> bool:
@@ -101,8 +118,17 @@ def parse_variant(tree: Mapping[str, Any], problems: Problems) -> Draft:
     """Return the checked groups, with every mistake noted; `data` with every default filled in."""
     if "data" not in tree:
         return parse_draft(tree, problems)
-    source = parse_source(tree["data"], problems)
-    return parse_draft({**tree, "data": None if source is None else settings_tree(source, SOURCES)}, problems)
+    settings = read_once(_read_source, pickle.dumps(tree["data"]))
+    if settings is None and (source := parse_source(tree["data"], problems)) is not None:
+        settings = settings_tree(source, SOURCES)
+    return parse_draft({**tree, "data": settings}, problems)
+
+
+def _read_source(packed: bytes) -> dict[str, Any] | None:
+    """Return a source's settings with every default filled in; None if a mistake is to be noted in its place."""
+    problems = Problems(str)
+    source = parse_source(pickle.loads(packed), problems)
+    return None if source is None or problems.lines else settings_tree(source, SOURCES)
 
 
 @dataclass(frozen=True)

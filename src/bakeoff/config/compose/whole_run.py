@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.compose.read_once import Same, read_once
 from bakeoff.config.track_settings import TRACKERS, Track
 from bakeoff.evaluation.settings import Evaluate
 from bakeoff.export.settings import Export
@@ -17,7 +19,7 @@ from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.optimizers import Optimizer
 from bakeoff.learning.plan.phases import Derived
 from bakeoff.learning.plan.train_settings import Train
-from bakeoff.learning.run_file.parse import Difference, Problems, differences
+from bakeoff.learning.run_file.parse import Difference, Problems, differences, parse_kind, settings_tree
 from bakeoff.learning.run_file.read_write import KEY, is_whole, load_parts, sealed, unsealed
 from bakeoff.learning.run_file.settings import LEARNING_GROUPS, Groups, LearningRun, parse_parts, tree_of
 from bakeoff.learning.run_file.yaml_file import read_mapping, write_mapping
@@ -28,6 +30,7 @@ GROUPS: Groups = {  # all but `data`, whose settings only the building of record
     "export": {"export": Export},
     "track": TRACKERS,
 }
+FILLED_IN = ("lr", "train")  # groups with numbers that follow from others, so that each configuration has its own
 HEAD = (
     "# Written by render_config from params.yaml, conf/ and the records: the whole variant, every value filled in.\n"
     "# Later stages read only this. An edit here is refused: edit params.yaml or conf/.\n"
@@ -69,12 +72,36 @@ class Draft:
 
 def parse_draft(tree: Mapping[str, Any], problems: Problems) -> Draft:
     """Return the checked groups, with every mistake noted."""
-    return Draft(**parse_parts(tree, GROUPS, problems))
+    return Draft(**parse_parts(tree, GROUPS, problems, parse_group))
+
+
+def parse_group(kinds: Mapping[str, type], tree: Any, group: str, problems: Problems) -> Any:
+    """Return a group's settings as `parse_kind` does. Configurations of a sweep with the same values share them."""
+    settings = read_once(_parse_right, Same(kinds), pickle.dumps(tree))
+    return parse_kind(kinds, tree, group, problems) if settings is None else settings
+
+
+def _parse_right(kinds: Same[Mapping[str, type]], packed: bytes) -> Any:
+    """Return settings without a mistake; None if there is one, which whoever knows its place has to note."""
+    problems = Problems(str)
+    settings = parse_kind(kinds.one, pickle.loads(packed), "", problems)
+    return None if problems.lines else settings
 
 
 def as_tree(run: Run | Draft) -> dict[str, Any]:
     """Return plain values, a group of several kinds with the one it is: what run.yaml holds."""
-    return tree_of(run, GROUPS)
+    return tree_of(run, GROUPS, group_tree)
+
+
+def group_tree(settings: Any, kinds: Mapping[str, type]) -> dict[str, Any]:
+    """Return a group's plain values, once for settings that configurations of a sweep share."""
+    if any(kinds is GROUPS[group] for group in FILLED_IN):
+        return settings_tree(settings, kinds)
+    return read_once(_group_tree, Same(settings), Same(kinds))
+
+
+def _group_tree(settings: Same[Any], kinds: Same[Mapping[str, type]]) -> dict[str, Any]:
+    return settings_tree(settings.one, kinds.one)
 
 
 def load(path: Path) -> Run:

@@ -4,13 +4,15 @@
 stage's keys of run.yaml are compared with the variant as it would be rendered.
 """
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bakeoff.config.compose.read_once import Same, read_once
 from bakeoff.foundation import dvc, workspace
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.shipped import CODE_STAGE, code_lines
@@ -55,7 +57,7 @@ def explain_stages(
     files[workspace.CODE.as_posix()] = known.code
     made: dict[str, str | None] = {}  # output -> its hash; None: only a run will tell
     ahead = {}
-    for name in _in_order(known.stages, known.stages if until is None else [until]):
+    for name in read_once(_in_order, Same(known.stages), until):
         ahead[name], outs = _outcome(name, known, files, made)
         made |= outs
     ahead.pop(CODE_STAGE, None)  # is always run, and decides nothing by itself
@@ -115,13 +117,13 @@ def _differing_params(params: Mapping[str, Mapping[str, Any]], locked: Mapping[s
 
 
 def asked_of(name: str, known: DvcState, files: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what a stage and those that it needs read of run.yaml. Of two variants with the same, on the same records
-    and code, the second finds the stage's result in the cache."""
+    """Return a digest of what a stage and those that it needs read of run.yaml. Of two variants with the same, on the
+    same records and code, the second finds the stage's result in the cache."""
     read = {}
-    for stage in _in_order(known.stages, [name]):
+    for stage in read_once(_in_order, Same(known.stages), name):
         keys = _params(known.stages[stage]).get(workspace.RUN.as_posix(), [])
         read[stage] = {key: value_at(files[workspace.RUN.as_posix()], key) for key in keys}
-    return json.dumps(read, sort_keys=True)
+    return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
 
 
 def _read_made(file: str, known: DvcState, made: Mapping[str, str | None]) -> Mapping[str, Any]:
@@ -129,6 +131,10 @@ def _read_made(file: str, known: DvcState, made: Mapping[str, str | None]) -> Ma
     upstream = next(out for out in made if file == out or file.startswith(f"{out}/"))
     if made[upstream] is None or made[upstream] != _locked_out(known, upstream):
         return {}
+    return read_once(_read_json, file)
+
+
+def _read_json(file: str) -> dict[str, Any]:
     return json.loads(Path(file).read_text(encoding="utf-8"))
 
 
@@ -193,8 +199,9 @@ def list_changes(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return changed
 
 
-def _in_order(stages: Mapping[str, Mapping[str, Any]], wanted: Iterable[str]) -> list[str]:
-    """The wanted stages and those that they need, each after the stages that make what it depends on."""
+def _in_order(known: Same[dict[str, dict[str, Any]]], until: str | None) -> list[str]:
+    """A stage and those that it needs, each after the stages that make what it depends on; all of them without one."""
+    stages = known.one
     maker = {out: name for name, stage in stages.items() for out in _out_paths(stage)}
     ordered: list[str] = []
 
@@ -206,7 +213,7 @@ def _in_order(stages: Mapping[str, Mapping[str, Any]], wanted: Iterable[str]) ->
         if name not in ordered:
             ordered.append(name)
 
-    for name in wanted:
+    for name in stages if until is None else [until]:
         place(name)
     return ordered
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.config.compose.read_once import read_once
 from bakeoff.config.compose.whole_run import Run
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.experiments.planning.stage_status import RUNS
@@ -64,7 +65,7 @@ def seconds_of(run: Variant, pace: Pace | None, validation_seconds: float = 0.0)
 
 def step_seconds(run: Variant, cores: int | None = None) -> dict[str, float | None]:
     """Return how long steps like those of each phase took here, by so many cores or by all; None if there were none."""
-    measured = Measured.here(cores)
+    measured = read_once(Measured.here, cores)
     return {phase.span.name: measured.typical(STEP, pace_key(run, phase)) for phase in plan_phases(run)}
 
 
@@ -167,7 +168,7 @@ class Whole:
         cls, run: Run, ahead: Mapping[str, str], pace: Pace | None, *, by: str = DVC, cores: int | None = None
     ) -> "Whole":
         """Return it for a variant whose stages are to do this, each by so many cores; by `dvc repro`, or as a job."""
-        measured = Measured.here(cores)
+        measured = read_once(Measured.here, cores)
         running, has_steps = [name for name, outcome in ahead.items() if outcome == RUNS], True
         parts = {name: _find_seconds(measured, name, stage_key(name, run)) for name in running}
         if TRAIN in parts:

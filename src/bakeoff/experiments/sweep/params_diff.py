@@ -53,6 +53,8 @@ def _list_changes(now: Mapping[str, Any], wanted: Mapping[str, Any], path: tuple
 
 def _format_setting(path: tuple[str, ...], value: Any) -> str:
     option = f"++{'.'.join(path)}={format_value(value)}"
+    if value is None or type(value) in (int, bool):
+        return option  # Hydra has one way to read these
     try:
         [override] = parse_values([option])
     except ConfigError:

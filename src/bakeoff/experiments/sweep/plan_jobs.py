@@ -14,7 +14,7 @@ from typing import Any
 
 from bakeoff.config.compose.compose import list_groups
 from bakeoff.config.compose.overrides import apply_overrides
-from bakeoff.config.compose.read_once import files_read_once, read_once
+from bakeoff.config.compose.read_once import Same, files_read_once, read_once
 from bakeoff.config.compose.variant import read_variant
 from bakeoff.config.compose.whole_run import Run, as_tree
 from bakeoff.dataset.sources.dataset import MOST_FOLDS
@@ -62,6 +62,7 @@ class PlannedJob:
     stages: dict[str, str]  # each with its outcome, such as RUNS
     warnings: tuple[str, ...]
     fold: str | None  # the fold, or the data, that it has records of; None if it uses the workspace's
+    asked: dict[str, str]  # what each stage that reads run.yaml reads of it, as a digest
     estimate: Estimate = NOTHING
 
 
@@ -98,24 +99,21 @@ def preflight(
                 for line in str(error).splitlines():
                     mistakes.setdefault(line, []).append(configuration)
             bar.advance()
-    if mistakes:
-        raise ConfigError("\n".join(f"{_name(where, configurations)}{line}" for line, where in mistakes.items()))
-    return _estimate(list(jobs.values()), known, cores)
+        if mistakes:
+            raise ConfigError("\n".join(f"{_name(where, configurations)}{line}" for line, where in mistakes.items()))
+        return _estimate(list(jobs.values()), cores)
 
 
-def _estimate(jobs: Sequence[PlannedJob], known: DvcState, cores: int | None) -> list[PlannedJob]:
+def _estimate(jobs: Sequence[PlannedJob], cores: int | None) -> list[PlannedJob]:
     """Return the jobs with their estimates. A result that an earlier job makes comes from the cache."""
     estimated, made = [], set[tuple[str, str]]()
     for job in jobs:
-        files = {workspace.RUN.as_posix(): as_tree(job.run)}
-        mark = "" if job.fold is None else f"{job.fold} "
-        asked = {stage: (stage, mark + asked_of(stage, known, files)) for stage in job.stages if stage not in BY_PARAMS}
         stages = {
-            stage: CACHED if outcome == RUNS and asked.get(stage) in made else outcome
+            stage: CACHED if outcome == RUNS and (stage, job.asked.get(stage)) in made else outcome
             for stage, outcome in job.stages.items()
         }
-        made |= set(asked.values())
-        estimate = replace(Estimate.of(job.run, stages, cores=cores), training=asked.get(TRAIN, ("", ""))[1])
+        made |= set(job.asked.items())
+        estimate = replace(Estimate.of(job.run, stages, cores=cores), training=job.asked.get(TRAIN, ""))
         estimated.append(replace(job, stages=stages, estimate=estimate))
     return estimated
 
@@ -146,18 +144,26 @@ def _plan_job(
         raise ConfigError(f"train.steps: must end by itself in a sweep, got {UNLIMITED!r}; {remedy}")
     # A fold is planned with the workspace's records, too. They hold the same examples, in other splits.
     tree = as_tree(run)
-    files = {workspace.PARAMS.as_posix(): now, workspace.RUN.as_posix(): tree}
-    if stages_ahead(files, known, until=RECORDS_STAGE)[RECORDS_STAGE] != UNCHANGED:
+    if not read_once(_are_records_made, Same(now), Same(known)):
         raise WorkspaceError(
             f"{workspace.RECORDS.as_posix()}/: must be what params.yaml asks for, before configurations are planned "
             f"with them; run `dvc repro {RECORDS_STAGE}`"
         )
-    stages = stages_ahead(files | {workspace.PARAMS.as_posix(): wanted}, known, until=until)
+    files = {workspace.PARAMS.as_posix(): wanted, workspace.RUN.as_posix(): tree}
+    stages = stages_ahead(files, known, until=until)
     if is_other and RECORDS_STAGE in stages:
         stages |= {RECORDS_STAGE: CACHED}
     mark = None if data == current else json.dumps(data, sort_keys=True) if is_other else find_fold(data)
+    of_data = "" if mark is None else f"{mark} "
+    asked = {stage: of_data + asked_of(stage, known, files) for stage in stages if stage not in BY_PARAMS}
     options, warnings = tuple(list_options(now, wanted)), (*variant.problems.warnings, *remark)
-    return PlannedJob(number, (configuration,), run, run.derived, options, stages, warnings, mark), tree
+    return PlannedJob(number, (configuration,), run, run.derived, options, stages, warnings, mark, asked), tree
+
+
+def _are_records_made(now: Same[dict[str, Any]], known: Same[DvcState]) -> bool:
+    """Return whether the records are what params.yaml asks for as it is."""
+    files = {workspace.PARAMS.as_posix(): now.one}
+    return stages_ahead(files, known.one, until=RECORDS_STAGE)[RECORDS_STAGE] == UNCHANGED
 
 
 def _name(where: Sequence[Configuration], configurations: Sequence[Configuration]) -> str:

@@ -1,6 +1,6 @@
 """The groups of run.yaml that decide a training, as settings; and plain values made of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,13 +51,15 @@ class LearningRun:
         return " · ".join(self.variant[group] for group in ("model", "lr", "memory"))
 
 
-def parse_parts(tree: Mapping[str, Any], groups: Groups, problems: Problems) -> dict[str, Any]:
+def parse_parts(
+    tree: Mapping[str, Any], groups: Groups, problems: Problems, parse_group: Callable[..., Any] = parse_kind
+) -> dict[str, Any]:
     """Return the checked parts of a variant by their names, with every mistake noted; a wrong part is None.
 
     A group that the tree lacks has been noted already. `variant` and `data` are taken as they stand.
     """
     parts = {
-        group: parse_kind(kinds, tree[group], group, problems) if group in tree else None
+        group: parse_group(kinds, tree[group], group, problems) if group in tree else None
         for group, kinds in groups.items()
     }
     return parts | {
@@ -84,7 +86,7 @@ def _parse_note(note: Any, problems: Problems) -> str | None:
     return None
 
 
-def tree_of(run: Any, groups: Groups) -> dict[str, Any]:
+def tree_of(run: Any, groups: Groups, group_tree: Callable[..., dict[str, Any]] = settings_tree) -> dict[str, Any]:
     """Return the plain values of a run, or of a draft of one, as run.yaml holds them."""
     tree: dict[str, Any] = {"variant": run.variant, "seed": run.seed}
     if run.note is not None:
@@ -93,7 +95,7 @@ def tree_of(run: Any, groups: Groups) -> dict[str, Any]:
         tree["data"] = run.data
     for group, kinds in groups.items():
         if (settings := getattr(run, group)) is not None:
-            tree[group] = settings_tree(settings, kinds)
+            tree[group] = group_tree(settings, kinds)
     return tree | ({"derived": make_plain(run.derived)} if isinstance(run, LearningRun) else {})
 
 
