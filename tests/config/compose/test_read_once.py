@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from bakeoff.config.compose.compose import Composed, compose
-from bakeoff.config.compose.read_once import files_read_once
+from bakeoff.config.compose.read_once import Same, files_read_once, read_once
+from bakeoff.config.compose.variant import parse_variant
+from bakeoff.config.compose.whole_run import as_tree
 from support.imports import ROOT
 
 CONF = ROOT / "conf"
@@ -21,6 +23,15 @@ CONFIGURATIONS = [
 def described(composed: Composed) -> Any:
     places = {key: composed.place_of(key) for key in ("lr.peak", "model.width", "seed", "train.augment")}
     return composed.tree, composed.problems.lines, composed.problems.warnings, composed.preset, places
+
+
+WRONG = [["lr.peak=-1"], ["+model.width=wide"], ["data={use: digits, path: 3}"], ["+evaluate={by: nothing}"]]
+
+
+def parsed(params: Path, overrides: list[str]) -> Any:
+    composed = compose(params, CONF, overrides=overrides)
+    draft = parse_variant(composed.tree, composed.problems)
+    return as_tree(draft), composed.problems.lines
 
 
 @pytest.fixture
@@ -37,6 +48,25 @@ def test_each_configuration_is_the_one_that_it_is_when_everything_is_read_for_it
             together = [described(compose(params, CONF, overrides=overrides)) for overrides in CONFIGURATIONS]
             assert together == alone
     assert len({repr(one) for one in alone}) == len(CONFIGURATIONS)
+
+
+def test_settings_and_mistakes_are_those_that_each_configuration_has_alone(params: Path) -> None:
+    alone = [parsed(params, overrides) for overrides in [*CONFIGURATIONS, *WRONG]]
+    assert all(lines for _, lines in alone[-len(WRONG) :])
+    with files_read_once():
+        for _ in range(2):
+            assert [parsed(params, overrides) for overrides in [*CONFIGURATIONS, *WRONG]] == alone
+
+
+def test_an_object_counts_as_itself_however_equal_another_one_is() -> None:
+    one, other = [1], [1]
+    with files_read_once():
+        assert read_once(id_of, Same(one)) == read_once(id_of, Same(one)) == id(one)
+        assert read_once(id_of, Same(other)) == id(other)
+
+
+def id_of(same: Same[list[int]]) -> int:
+    return id(same.one)
 
 
 def test_what_is_changed_in_one_configuration_is_in_no_other(params: Path) -> None:

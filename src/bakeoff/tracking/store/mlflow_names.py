@@ -88,7 +88,9 @@ def name_in_mlflow(run_id: str, name: str, differs: str = "") -> str:
 
 def name_from_mlflow(run_id: str, name: str, tags: Mapping[str, str]) -> str:
     """Return the name without what was put into it; one that a user gave it in MLflow stays."""
-    name, differs = name.removeprefix(f"{short_of(run_id)} "), tags.get(DIFFERS_TAG, "")
+    if name.startswith(run_id[:SHOWN_OF_ID]):
+        name = name.removeprefix(f"{short_of(run_id)} ")
+    differs = tags.get(DIFFERS_TAG, "")
     if not differs or name.startswith(f"{differs}, "):
         return name.removeprefix(f"{differs}, ")
     return name.replace(f", {differs}", "", 1)  # as versions up to 0.15 had it, behind the variant

@@ -102,21 +102,24 @@ class Database:
             raise UnknownSchema(schema)
 
     def runs(self) -> list[StoredRun]:
+        parse = json.JSONDecoder().raw_decode  # SQLite writes no space around it, which `json.loads` looks for
         with self._open() as store:
-            tags = {run: json.loads(texts) for run, texts in store.execute(TAGS)}
+            tags = {run: parse(texts)[0] for run, texts in store.execute(TAGS)}
             rows = store.execute(
                 "SELECT run_uuid, runs.name, status, start_time, end_time, artifact_uri, runs.lifecycle_stage,"
                 " experiments.name FROM runs JOIN experiments USING (experiment_id)"
                 " WHERE experiments.lifecycle_stage = 'active'"
             ).fetchall()
-        names = {run: tags.get(run, {}).get(RUN_TAG, run) for run, *_ in rows}
+        none: dict[str, str] = {}
+        with_tags = [(tags.get(row[0], none), *row) for row in rows]
+        names = {run: own.get(RUN_TAG, run) for own, run, *_ in with_tags}
         return [
             StoredRun(
-                names[run], name_from_mlflow(names[run], name or run, tags.get(run, {})), status, began, ended,
-                tags.get(run, {}), parent=names.get(tags.get(run, {}).get("mlflow.parentRunId", "")),
+                names[run], name_from_mlflow(names[run], name or run, own), status, began, ended, own,
+                parent=names.get(own["mlflow.parentRunId"]) if "mlflow.parentRunId" in own else None,
                 mlflow_id=run, mlflow_experiment=experiment, artifacts=artifacts, is_deleted=stage != "active",
             )
-            for run, name, status, began, ended, artifacts, stage, experiment in rows
+            for own, run, name, status, began, ended, artifacts, stage, experiment in with_tags
         ]  # fmt: skip
 
     def filled(self, runs: Sequence[StoredRun], wanted: Wanted) -> list[StoredRun]:
