@@ -89,6 +89,16 @@ def test_sides_without_folders_for_classes_are_an_error(make: Build, tmp_path: P
         make(ImageFolders(path="set"))
 
 
+def test_a_folder_of_validation_without_one_of_training_is_no_class(make: Build, tmp_path: Path) -> None:
+    write_images(tmp_path / "set/validation", {"daisy": 3, "tulip": 3})
+    with pytest.raises(DataError, match=r"set: has validation/ and no folder for training.*set/validation"):
+        make(ImageFolders(path="set"))
+    assert ImageFolders(path="set/validation").declared_classes(tmp_path / "set/validation") == ["daisy", "tulip"]
+    write_images(tmp_path / "set", {"valid": 3})
+    write(tmp_path / "set/validation/0.jpg", encoded(0))  # a class that is called so
+    assert ImageFolders(path="set").declared_classes(tmp_path / "set") == ["valid", "validation"]
+
+
 def test_a_class_beside_the_sides_is_not_passed_over(make: Build, tmp_path: Path) -> None:
     write_images(tmp_path / "set/train", {"cat": 3})
     write_images(tmp_path / "set", {"dog": 3}, first_seed=50)

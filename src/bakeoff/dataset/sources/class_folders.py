@@ -61,6 +61,11 @@ def list_class_folders(root: Path) -> list[tuple[str | None, str, str]]:
         )
     if others and not flat:
         raise _refuse_mixture(root, training[0], others[0])
+    if names and not training and all(find_side(name) and _holds_classes(root, name) for name in names):
+        raise DataError(
+            f"{root.as_posix()}: has {names[0]}/ and no folder for training; call that train/, or name "
+            f"{(root / names[0]).as_posix()} as data.path to divide what is in it"
+        )
     folders = [
         (side, f"{inside}/{label}" if inside else label, label)
         for side, inside in ([(None, "")] if flat else list_side_folders(root))
@@ -114,6 +119,12 @@ def list_side_folders(root: Path) -> list[tuple[str | None, str]]:
     if others:
         raise _refuse_mixture(root, given[0][1], others[0])
     return given
+
+
+def _holds_classes(root: Path, name: str) -> bool:
+    return not _holds_media(root / name) and any(
+        _holds_media(root / name / inner) for inner in list_folders(root, name)
+    )
 
 
 def _refuse_mixture(root: Path, side: str, other: str) -> DataError:
