@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.learning.pretrained.stored import WrongTensors
+
 LARGEST_HEADER = 100 * 10**6  # bytes, as in the published reader
 LENGTH = 8
 BFLOAT16 = "BF16"
@@ -27,19 +29,19 @@ def is_safetensors(path: Path) -> bool:
 
 
 def read_safetensors(path: Path) -> Mapping[str, tuple[tuple[int, ...], Callable[[], np.ndarray]]]:
-    """Return shape and reader of each tensor by its name. Raises ValueError for what is none of these files."""
+    """Return shape and reader of each tensor by its name. Raises WrongTensors for what is none of these files."""
     size = path.stat().st_size
     with path.open("rb") as file:
         start = file.read(LENGTH)
         length = int.from_bytes(start, "little")
         if path.suffix == ".json" or (b"{" in start and b"\0" not in start):
-            raise ValueError("it is no safetensors but JSON; an index of several files is not read, join them to one")
+            raise WrongTensors("it is no safetensors but JSON; an index of several files is not read, join them to one")
         if len(start) < LENGTH or not 2 <= length <= min(size - LENGTH, LARGEST_HEADER):
-            raise ValueError(f"its header is said to have {length} bytes, of {size} bytes of the file")
+            raise WrongTensors(f"its header is said to have {length} bytes, of {size} bytes of the file")
         header = _header(file.read(length))
     entries = {name: _entry(name, one) for name, one in header.items() if name != ABOUT}
     if not entries:
-        raise ValueError("it holds no tensors")
+        raise WrongTensors("it holds no tensors")
     _require_gapless([offsets for *_, offsets in entries.values()], size - LENGTH - length)
     base = LENGTH + length
 
@@ -53,15 +55,15 @@ def _header(text: bytes) -> dict[str, Any]:
     try:
         header = json.loads(text, object_pairs_hook=_once)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
-        raise ValueError("its header is no JSON") from None
+        raise WrongTensors("its header is no JSON") from None
     if not isinstance(header, dict):
-        raise ValueError("its header is no JSON object")
+        raise WrongTensors("its header is no JSON object")
     return header
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) != len(pairs):
-        raise ValueError("its header names something twice")
+        raise WrongTensors("its header names something twice")
     return dict(pairs)
 
 
@@ -72,12 +74,12 @@ def _entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], tuple[int, int]
     offsets: Any
     kind, shape, offsets = given.get("dtype"), given.get("shape"), given.get("data_offsets")
     if kind not in KINDS:
-        raise ValueError(f"{name} has numbers of the kind {kind!r}, which are not known")
+        raise WrongTensors(f"{name} has numbers of the kind {kind!r}, which are not known")
     if not _are_counts(shape) or not _are_counts(offsets) or len(offsets) != 2:
-        raise ValueError(f"{name} has no shape and place in whole numbers")
+        raise WrongTensors(f"{name} has no shape and place in whole numbers")
     begin, end = offsets
     if end - begin != math.prod(shape) * np.dtype(KINDS[kind]).itemsize:
-        raise ValueError(f"{name} has {end - begin} bytes, which is not what its shape {shape} takes")
+        raise WrongTensors(f"{name} has {end - begin} bytes, which is not what its shape {shape} takes")
     return kind, tuple(shape), (begin, end)
 
 
@@ -90,10 +92,12 @@ def _require_gapless(places: list[tuple[int, int]], size: int) -> None:
     last = 0
     for begin, end in sorted(places):
         if begin != last:
-            raise ValueError("its tensors overlap" if begin < last else "there are bytes of no tensor")
+            raise WrongTensors("its tensors overlap" if begin < last else "there are bytes of no tensor")
         last = end
     if last != size:
-        raise ValueError(f"its tensors end at byte {last} of {size}; the file is {'cut' if last > size else 'longer'}")
+        raise WrongTensors(
+            f"its tensors end at byte {last} of {size}; the file is {'cut' if last > size else 'longer'}"
+        )
 
 
 def _read(path: Path, start: int, kind: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -15,3 +15,7 @@ class Stored:
 
 
 Layers = Mapping[str, Mapping[str, Stored]]
+
+
+class WrongTensors(ValueError):
+    """What is wrong with a file of tensors, in words that need no more."""

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bakeoff.learning.pretrained.stored import WrongTensors
+
 PROGRAM, BYTE_ORDER = "data.pkl", "byteorder"
 OLD_START = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")  # of torch before 1.6
 LARGEST_PROGRAM = 64 * 2**20  # bytes
@@ -57,14 +59,14 @@ def is_torch(archive: zipfile.ZipFile) -> bool:
 
 
 def read_tensors(path: Path) -> Mapping[str, tuple[tuple[int, ...], Callable[[], np.ndarray]]]:
-    """Return shape and reader of each tensor by its name. Raises ValueError for what is not tensors alone."""
+    """Return shape and reader of each tensor by its name. Raises WrongTensors for what is not tensors alone."""
     with zipfile.ZipFile(path) as archive:
         [program] = [name for name in archive.namelist() if name.endswith(f"/{PROGRAM}")]
         prefix = program.removesuffix(PROGRAM)
         if archive.getinfo(program).file_size > LARGEST_PROGRAM:
-            raise ValueError(f"{program} is larger than {LARGEST_PROGRAM // 2**20} MB")
+            raise WrongTensors(f"{program} is larger than {LARGEST_PROGRAM // 2**20} MB")
         if f"{prefix}{BYTE_ORDER}" in archive.namelist() and archive.read(f"{prefix}{BYTE_ORDER}") != b"little":
-            raise ValueError("its numbers have their bytes the other way round")
+            raise WrongTensors("its numbers have their bytes the other way round")
         tree = run(archive.read(program))
         sizes = {info.filename.removeprefix(f"{prefix}data/"): info.file_size for info in archive.infolist()}
     tensors = _named(tree)
@@ -113,7 +115,7 @@ class _Machine:
         elif name in ("GLOBAL", "STACK_GLOBAL", "BINPERSID", "REDUCE", "BUILD", "APPEND", "SETITEM"):
             self._combine(name, argument)
         elif name not in ("PROTO", "FRAME"):
-            raise ValueError(f"its {PROGRAM} has {name}, which no file of tensors needs")
+            raise WrongTensors(f"its {PROGRAM} has {name}, which no file of tensors needs")
 
     def _above_mark(self) -> list[Any]:
         start = self._marks.pop()
@@ -165,20 +167,20 @@ def _called(function: Any, arguments: tuple[Any, ...]) -> Any:
     if function == ("torch._utils", "_rebuild_tensor_v2"):
         storage, offset, shape, strides, *_ = arguments
         if not isinstance(storage, TorchStorage) or not all(isinstance(one, int) for one in (offset, *shape, *strides)):
-            raise ValueError("a tensor of it is not described by numbers")
+            raise WrongTensors("a tensor of it is not described by numbers")
         return TorchTensor(storage, offset, tuple(shape), tuple(strides))
     if function == ("torch._utils", "_rebuild_parameter"):
         return arguments[0]
     if function in INERT:
         return None
     called = ".".join(function) if isinstance(function, Name) else str(function)
-    raise ValueError(f"it calls {called}, which makes no tensor; take a file that holds a state_dict alone")
+    raise WrongTensors(f"it calls {called}, which makes no tensor; take a file that holds a state_dict alone")
 
 
 def _storage(described: Any) -> TorchStorage:
     word, kind, key, _, numbers = described
     if word != "storage" or not isinstance(kind, Name) or kind.module != "torch" or kind.name not in KINDS:
-        raise ValueError(f"numbers of {kind} are not known")
+        raise WrongTensors(f"numbers of {kind} are not known")
     return TorchStorage(kind.name, str(key), int(numbers))
 
 
@@ -188,10 +190,10 @@ def _named(tree: Any) -> dict[str, TorchTensor]:
         tree = {WHOLES[0]: average["module"]}
     whole = next((tree[key] for key in WHOLES if isinstance(tree, dict) and isinstance(tree.get(key), dict)), tree)
     if not isinstance(whole, dict):
-        raise ValueError("it holds no dict of weights")
+        raise WrongTensors("it holds no dict of weights")
     named = {str(name): tensor for name, tensor in whole.items() if isinstance(tensor, TorchTensor)}
     if not named:
-        raise ValueError("it holds no tensors by name")
+        raise WrongTensors("it holds no tensors by name")
     return named
 
 
@@ -201,10 +203,10 @@ def _require_inside(name: str, tensor: TorchTensor, sizes: Mapping[str, int]) ->
     needed = tensor.offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + 1 if is_sound else 0
     given = sizes.get(storage.key)
     if given != storage.numbers * np.dtype(KINDS[storage.kind]).itemsize:
-        raise ValueError(f"of {name} there are {given or 0} bytes; the file is cut")
+        raise WrongTensors(f"of {name} there are {given or 0} bytes; the file is cut")
     numbers: int = math.prod(shape)
     if not is_sound or (numbers and (needed > storage.numbers or numbers > storage.numbers)):
-        raise ValueError(f"{name} has a shape of more numbers than there are")
+        raise WrongTensors(f"{name} has a shape of more numbers than there are")
 
 
 def _read(path: Path, folder: str, tensor: TorchTensor) -> np.ndarray:

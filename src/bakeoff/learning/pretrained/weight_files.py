@@ -22,7 +22,7 @@ import numpy as np
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.pretrained.safetensors_files import is_safetensors, read_safetensors
-from bakeoff.learning.pretrained.stored import Layers, Stored
+from bakeoff.learning.pretrained.stored import Layers, Stored, WrongTensors
 from bakeoff.learning.pretrained.torch_files import OLD_START, is_torch, read_tensors
 from bakeoff.learning.pretrained.torch_layers import layers_of_tensors
 
@@ -53,9 +53,11 @@ def open_weights(path: Path) -> Iterator[Layers]:
             elif checkpoint.is_one(path):
                 yield _of_own(path)
             elif files.enter_context(path.open("rb")).read(len(OLD_START)) == OLD_START:
-                raise ValueError("it is of torch before 1.6; load and save it with a newer one")
+                raise WrongTensors("it is of torch before 1.6; load and save it with a newer one")
             else:
                 raise ValueError("neither HDF5 nor an archive")
+    except WrongTensors as error:
+        raise DataError(f"{path.as_posix()}: cannot be read as weights: {error}") from None
     except UNREADABLE as error:
         reason = " ".join(str(error).split()) or "it ends too early"
         raise DataError(
