@@ -6,7 +6,7 @@ import sys
 import types
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,16 @@ def write_torch(
         archive.writestr("archive/byteorder", "little")
         for key, array in numbers.items():
             archive.writestr(f"archive/data/{key}", array.tobytes(order="A"))  # as it lies in memory
+
+
+def change_member(path: Path, ending: str, change: Callable[[bytes], bytes]) -> None:
+    """Write the archive anew, with another content of the member whose name ends so."""
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    [name] = [name for name in members if name.endswith(ending)]
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, content in members.items():
+            archive.writestr(member, change(content) if member == name else content)
 
 
 def yolox_arrays(network: Any) -> dict[str, np.ndarray]:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,33 +14,16 @@ from bakeoff.learning.pretrained.load_report import load_first_weights
 from bakeoff.learning.pretrained.safetensors_files import read_safetensors
 from bakeoff.learning.pretrained.weight_files import open_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
+from support.safetensors_archives import KINDS, entry, packed, write_safetensors
 
 DRAW = np.random.default_rng(4)
-KINDS = {"float32": "F32", "float16": "F16", "float64": "F64", "int64": "I64", "uint8": "U8", "bool": "BOOL"}
-
-
-def packed(header: Any, numbers: bytes = b"") -> bytes:
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + numbers
-
-
-def entry(begin: int, end: int, shape: list[Any], kind: str = "F32") -> dict[str, Any]:
-    return {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
-
-
-def write(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    numbers = b""
-    for name, array in arrays.items():
-        data = array.tobytes()
-        header[name] = entry(len(numbers), len(numbers) + len(data), list(array.shape), KINDS[str(array.dtype)])
-        numbers += data
-    path.write_bytes(packed(header, numbers))
 
 
 def test_numbers_of_every_kind_are_read(tmp_path: Path) -> None:
     arrays = {name: (DRAW.uniform(0, 5, (2, 3)) > 1).astype(name) * np.array(3).astype(name) for name in KINDS}
-    write(tmp_path / "a.safetensors", arrays | {"none": np.zeros((0, 4), np.float32), "one": np.array(2.5, np.float32)})
+    write_safetensors(
+        tmp_path / "a.safetensors", arrays | {"none": np.zeros((0, 4), np.float32), "one": np.array(2.5, np.float32)}
+    )
     read = read_safetensors(tmp_path / "a.safetensors")
     for name, array in arrays.items():
         shape, numbers = read[name]
@@ -65,7 +47,7 @@ def test_layers_have_their_names_and_axes(tmp_path: Path) -> None:
         "b.class_embed.weight": DRAW.normal(size=(4, 2)), "c.weight": DRAW.normal(size=(4, 2)),
     }  # fmt: skip
     arrays = {name: array.astype(np.float32) for name, array in arrays.items()}
-    write(tmp_path / "weights.safetensors", arrays)
+    write_safetensors(tmp_path / "weights.safetensors", arrays)
     with open_weights(tmp_path / "weights.safetensors") as layers:
         read = {f"{layer}/{name}": one.read() for layer, inside in layers.items() for name, one in inside.items()}
     for number, part in enumerate("qkv"):
@@ -125,11 +107,11 @@ def test_a_part_of_several_and_numbers_that_are_none_are_refused(tmp_path: Path)
     gamma = network.get_layer(name).gamma
     beside = {"bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
     arrays = {f"{name}.{key}": np.ones(gamma.shape, np.float32) for key in ("weight", *beside)}
-    write(path, arrays)
+    write_safetensors(path, arrays)
     for warm, reason in ((), "fits 4 of"), (("*",), "holds no"):
         init = Init(str(path), warm_start=warm)
         with pytest.raises(DataError, match=reason):
             load_first_weights(network, model, init, origin_of(init, Path))
-    write(path, arrays | {f"{name}.weight": np.full(gamma.shape, np.nan, np.float32)})
+    write_safetensors(path, arrays | {f"{name}.weight": np.full(gamma.shape, np.nan, np.float32)})
     with pytest.raises(DataError, match=f"{name}/gamma.*not finite"):
         load_first_weights(network, model, Init(str(path)), origin_of(Init(str(path)), Path))

@@ -19,7 +19,7 @@ from bakeoff.learning.pretrained.torch_files import OLD_START, read_tensors
 from bakeoff.learning.pretrained.weight_files import open_weights
 from bakeoff.learning.pretrained.weight_source import origin_of
 from support.messages import missing_in
-from support.torch_archives import write_torch, yolox_arrays
+from support.torch_archives import change_member, write_torch, yolox_arrays
 
 NANO = Yolox(input_size=32, width=0.0625, depth=0.1)
 DRAW = np.random.default_rng(3)
@@ -96,20 +96,11 @@ def other_program(program: bytes) -> Callable[[Path], None]:
 
 
 def shorter_numbers(path: Path) -> None:
-    with zipfile.ZipFile(path) as archive:
-        members = {info.filename: archive.read(info) for info in archive.infolist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content[:-4] if name.endswith("/0") else content)
+    change_member(path, "/0", lambda content: content[:-4])
 
 
 def huge_shape(path: Path) -> None:
-    with zipfile.ZipFile(path) as archive:
-        members = {info.filename: archive.read(info) for info in archive.infolist()}
-    members["archive/data.pkl"] = members["archive/data.pkl"].replace(b"K\x04K\x06\x86", b"K\xffK\xff\x86", 1)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+    change_member(path, "data.pkl", lambda content: content.replace(b"K\x04K\x06\x86", b"K\xffK\xff\x86", 1))
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {

@@ -55,7 +55,12 @@ WAYS: dict[str, Callable[[bytearray, Random], bytes]] = {
 
 def damage(path: Path, random: Random) -> str:
     """Damage a file, and return how."""
-    way = random.choice(list(WAYS))
-    content = path.read_bytes()
-    path.write_bytes(WAYS[way](bytearray(content), random) if content else random.randbytes(8))
+    way, content = damage_some(path.read_bytes(), random)
+    path.write_bytes(content)
     return way
+
+
+def damage_some(content: bytes, random: Random) -> tuple[str, bytes]:
+    """Return how bytes were damaged, and what they are then."""
+    way = random.choice(list(WAYS))
+    return way, WAYS[way](bytearray(content), random) if content else random.randbytes(8)

@@ -16,13 +16,14 @@ import numpy as np
 from proofs.attacks import tensor_files
 from proofs.attacks.campaign import Attempt, Campaign
 from proofs.attacks.damage_bytes import damage
+from support.safetensors_archives import entry
 
 
 def attempts(randoms: Iterable[Random], folder: Path) -> Iterator[Attempt]:
     from bakeoff.foundation.tf_loading import load_tensorflow
 
     load_tensorflow()
-    whole = folder / "whole"
+    whole = folder / tensor_files.WHOLE
     whole.mkdir()
     _write_whole_files(whole)
     for number, random in enumerate(randoms):
@@ -102,16 +103,9 @@ def _write_whole_files(folder: Path) -> None:
 
 
 def start_from(path: Path) -> None:
-    from bakeoff.learning.plan.train_settings import Init
-    from bakeoff.learning.pretrained.load_report import load_first_weights
-    from bakeoff.learning.pretrained.weight_source import origin_of
-    from bakeoff.tracking.results.lineage import lineage_of
     from support.lite_files import CLASSES, MODELS
 
-    model, init = MODELS["classification"], Init(weights=str(path))
-    origin = origin_of(init, Path)
-    lineage_of(init.weights, origin.path, origin.digest)
-    load_first_weights(model.build(len(CLASSES)), model, init, origin)
+    tensor_files.load_weights(path, MODELS["classification"], len(CLASSES))
 
 
 def restore_run(path: Path) -> None:
@@ -142,8 +136,8 @@ def unpack_archive(path: Path) -> None:
 READERS: dict[str, Callable[[Path], None]] = {
     "keras 3": restore_run, "keras archive": start_from, "older keras": start_from, "ours": start_from,
     "tf": start_from, "tflite": open_exported, "onnx": open_exported, "saved_model": open_exported,
-    "zip": unpack_archive, "tar": unpack_archive, "torch": tensor_files.start_from_checked,
-    "safetensors": tensor_files.start_from,
+    "zip": unpack_archive, "tar": unpack_archive, "torch": tensor_files.load_checked,
+    "safetensors": tensor_files.load_tensors,
 }  # fmt: skip
 
 
@@ -151,7 +145,7 @@ READERS: dict[str, Callable[[Path], None]] = {
 
 
 def _safetensors(place: Path, random: Random) -> Path:
-    header = json.dumps({"w": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}}).encode()
+    header = json.dumps({"w": entry(0, 2**42, [2**40])}).encode()
     length = random.choice((len(header), 2**62, 0))
     return _write(place / "model.safetensors", length.to_bytes(8, "little") + header + bytes(64))
 
@@ -236,5 +230,5 @@ HOSTILE: dict[str, Callable[[Path, Random], Path]] = {
     "an odd name": _odd_name, "a program of torch": tensor_files.change_program,
     "a header of safetensors": tensor_files.change_header,
 }  # fmt: skip
-OF_TENSORS = {name: tensor_files.start_from for name in ("a program of torch", "a header of safetensors")}
+OF_TENSORS = {name: tensor_files.load_tensors for name in ("a program of torch", "a header of safetensors")}
 CAMPAIGN = Campaign(200, attempts)

@@ -12,13 +12,14 @@ from typing import Any
 
 from bakeoff.config.compose.allowed_paths import require_in
 from bakeoff.config.compose.compose import compose
+from bakeoff.config.compose.read_once import parse_group
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import RecordSource
 from bakeoff.dataset.sources import SOURCES
 from bakeoff.dataset.sources.dataset import Dataset, Merged, Part, part_folders
 from bakeoff.foundation.errors import ConfigError, DataError
 from bakeoff.foundation.workspace import RAW
-from bakeoff.learning.run_file.parse import Problems, parse_kind, settings_tree
+from bakeoff.learning.run_file.parse import Problems, settings_tree
 
 # Keys of `data` that came later, or how they begin.
 LATER = ("fold", "test", "validation_path", "classes", "skip_supercategories", "dated", "square")
@@ -85,7 +86,7 @@ def _compose_option(params: Path, conf: Path, name: str | None) -> Any:
 
 
 def parse_source(tree: Any, problems: Problems) -> Any:
-    source = parse_kind(SOURCES, tree, "data", problems)
+    source = parse_group(SOURCES, tree, "data", problems)
     if isinstance(source, Dataset):
         for key in ("path", "validation_path", "test_path"):
             if (path := getattr(source, key)) is not None:

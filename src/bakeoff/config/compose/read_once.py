@@ -1,9 +1,12 @@
 """Files that decide a variant, read once for all configurations of a sweep: all of them see the same files."""
 
-from collections.abc import Callable, Hashable, Iterator
+import pickle
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar, cast
+
+from bakeoff.learning.run_file.parse import Problems, parse_kind
 
 Read = TypeVar("Read")
 One = TypeVar("One")
@@ -42,3 +45,16 @@ def read_once(read: Callable[..., Read], *arguments: Hashable) -> Read:
     if key not in kept:
         kept[key] = read(*arguments)
     return cast(Read, kept[key])
+
+
+def parse_group(kinds: Mapping[str, type], tree: Any, group: str, problems: Problems) -> Any:
+    """Return a group's settings as `parse_kind` does. Configurations of a sweep with the same values share them."""
+    settings = read_once(_parse_right, Same(kinds), pickle.dumps(tree))
+    return parse_kind(kinds, tree, group, problems) if settings is None else settings
+
+
+def _parse_right(kinds: Same[Mapping[str, type]], packed: bytes) -> Any:
+    """Return settings without a mistake; None if there is one, which whoever knows its place has to note."""
+    problems = Problems(str)
+    settings = parse_kind(kinds.one, pickle.loads(packed), "", problems)
+    return None if problems.lines else settings

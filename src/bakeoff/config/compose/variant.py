@@ -1,6 +1,5 @@
 """params.yaml + conf/ + records -> the resolved variant, with all that is wrong with it and where each value stands."""
 
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +20,7 @@ from bakeoff.config.compose.network_facts import (
 )
 from bakeoff.config.compose.read_once import Same, read_once
 from bakeoff.config.compose.tile_cost import read_sizes
-from bakeoff.config.compose.whole_run import GROUPS, Draft, Run, as_tree, parse_draft
+from bakeoff.config.compose.whole_run import GROUPS, Draft, Run, as_tree, group_tree, parse_draft
 from bakeoff.dataset.records.manifest import Manifest, read_boxes, read_manifest
 from bakeoff.dataset.sources import SOURCES
 from bakeoff.foundation import workspace
@@ -31,7 +30,7 @@ from bakeoff.learning.networks.network import Network
 from bakeoff.learning.networks.tiles import tiles_of
 from bakeoff.learning.plan.run_length import show_lengths
 from bakeoff.learning.run_file.parse import ABSENT, Problems, flat
-from bakeoff.learning.run_file.settings import Groups, settings_tree
+from bakeoff.learning.run_file.settings import Groups
 
 # Every group of a variant and the classes that its settings can be.
 KINDS: Groups = {"data": SOURCES, **GROUPS}
@@ -118,17 +117,8 @@ def parse_variant(tree: Mapping[str, Any], problems: Problems) -> Draft:
     """Return the checked groups, with every mistake noted; `data` with every default filled in."""
     if "data" not in tree:
         return parse_draft(tree, problems)
-    settings = read_once(_read_source, pickle.dumps(tree["data"]))
-    if settings is None and (source := parse_source(tree["data"], problems)) is not None:
-        settings = settings_tree(source, SOURCES)
-    return parse_draft({**tree, "data": settings}, problems)
-
-
-def _read_source(packed: bytes) -> dict[str, Any] | None:
-    """Return a source's settings with every default filled in; None if a mistake is to be noted in its place."""
-    problems = Problems(str)
-    source = parse_source(pickle.loads(packed), problems)
-    return None if source is None or problems.lines else settings_tree(source, SOURCES)
+    source = parse_source(tree["data"], problems)
+    return parse_draft({**tree, "data": None if source is None else group_tree(source, SOURCES)}, problems)
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 import dataclasses
 import json
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.config.compose.read_once import Same, read_once
+from bakeoff.config.compose.read_once import Same, parse_group, read_once
 from bakeoff.config.track_settings import TRACKERS, Track
 from bakeoff.evaluation.settings import Evaluate
 from bakeoff.export.settings import Export
@@ -19,7 +18,7 @@ from bakeoff.learning.networks.network import Network
 from bakeoff.learning.plan.optimizers import Optimizer
 from bakeoff.learning.plan.phases import Derived
 from bakeoff.learning.plan.train_settings import Train
-from bakeoff.learning.run_file.parse import Difference, Problems, differences, parse_kind, settings_tree
+from bakeoff.learning.run_file.parse import Difference, Problems, differences, settings_tree
 from bakeoff.learning.run_file.read_write import KEY, is_whole, load_parts, sealed, unsealed
 from bakeoff.learning.run_file.settings import LEARNING_GROUPS, Groups, LearningRun, parse_parts, tree_of
 from bakeoff.learning.run_file.yaml_file import read_mapping, write_mapping
@@ -73,19 +72,6 @@ class Draft:
 def parse_draft(tree: Mapping[str, Any], problems: Problems) -> Draft:
     """Return the checked groups, with every mistake noted."""
     return Draft(**parse_parts(tree, GROUPS, problems, parse_group))
-
-
-def parse_group(kinds: Mapping[str, type], tree: Any, group: str, problems: Problems) -> Any:
-    """Return a group's settings as `parse_kind` does. Configurations of a sweep with the same values share them."""
-    settings = read_once(_parse_right, Same(kinds), pickle.dumps(tree))
-    return parse_kind(kinds, tree, group, problems) if settings is None else settings
-
-
-def _parse_right(kinds: Same[Mapping[str, type]], packed: bytes) -> Any:
-    """Return settings without a mistake; None if there is one, which whoever knows its place has to note."""
-    problems = Problems(str)
-    settings = parse_kind(kinds.one, pickle.loads(packed), "", problems)
-    return None if problems.lines else settings
 
 
 def as_tree(run: Run | Draft) -> dict[str, Any]:
