@@ -116,11 +116,13 @@ class Average:
     def follow(self, trained: keras.Model, steps: tf.Tensor, strategy: tf.distribute.Strategy) -> None:
         """After a step, of which there were `steps`."""
         steps = tf.cast(steps, tf.float32)
-        decay = tf.minimum(self.decay, (1 + steps) / (10 + steps))
+        share = 1 - tf.minimum(self.decay, (1 + steps) / (10 + steps))
         for mine, other in zip(self.network.weights, trained.weights, strict=True):
-            strategy.extended.update(mine.value, _approach, args=(other.value, decay), group=False)
+            strategy.extended.update(mine.value, _approach, args=(other.value, share), group=False)
 
 
-def _approach(mine: tf.Variable, other: tf.Tensor, decay: tf.Tensor) -> None:
-    # Of what does not change, the difference is exactly 0.
-    mine.assign(mine - (1 - decay) * (mine - other) if mine.dtype.is_floating else other)
+def _approach(mine: tf.Variable, other: tf.Tensor, share: tf.Tensor) -> None:
+    if mine.dtype.is_floating:
+        mine.assign_sub(share * (mine - other))  # of what does not change, the difference is exactly 0
+    else:
+        mine.assign(other)
