@@ -113,6 +113,16 @@ def bakeoff(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return partial(run_bakeoff, monkeypatch, capsys)
 
 
+@pytest.fixture(scope="module")
+def converts_here() -> Iterator[None]:
+    """Files of TensorFlow Lite are made without a process for each network, which would load TensorFlow anew."""
+    from support.converting import convert_here
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bakeoff.export.write_formats.run_module", convert_here)
+        yield
+
+
 @pytest.fixture
 def png() -> Callable[[np.ndarray], bytes]:
     """Pixels (h, w, 3) as a file that loses nothing."""

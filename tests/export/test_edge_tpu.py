@@ -26,6 +26,8 @@ from bakeoff.foundation.errors import DataError
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 from support.messages import missing_in
 
+pytestmark = pytest.mark.usefixtures("converts_here")
+
 schema = load_schema()
 SHUFFLED, NEW_AXIS = schema.FullyConnectedOptionsT(weightsFormat=1), schema.StridedSliceOptionsT(newAxisMask=1)
 

@@ -21,6 +21,7 @@ from bakeoff.export.tflite_build import centre_boxes, lite_module, post_process
 from bakeoff.export.tflite_metadata import ModelMetadata, read_metadata
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.write_formats import convert, write_files
+from bakeoff.foundation.child_process import run_module
 from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError
 from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.tasks.detection import Detection
@@ -32,7 +33,7 @@ FAST = Export(formats=("float32",), per_class_suppression=False)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(converts_here: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A detector's formats, and float32 files of the others and of the detector by the faster rule."""
     folder = tmp_path_factory.mktemp("exported")
     for name, settings in {**dict.fromkeys(MODELS, FAST), "detection": EVERY, "fast": FAST}.items():
@@ -49,6 +50,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )  # fmt: skip
         assert list(files) == list(settings.formats)
     return folder
+
+
+@pytest.fixture
+def converts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The converter has a process of its own, as users have it."""
+    monkeypatch.setattr("bakeoff.export.write_formats.run_module", run_module)
 
 
 def test_each_format_is_one_file_and_the_first_is_the_main_one(folder: Path) -> None:
@@ -247,6 +254,7 @@ def test_anchors_are_told_by_centre_and_size() -> None:
     np.testing.assert_allclose(centre_boxes(np.array([[0.1, 0.2, 0.5, 0.8]])), [[0.3, 0.5, 0.4, 0.6]])
 
 
+@pytest.mark.usefixtures("converts_apart")
 def test_what_cannot_be_converted_is_named() -> None:
     module = tf.Module()
     given = tf.TensorSpec([4], tf.float32)
@@ -256,6 +264,7 @@ def test_what_cannot_be_converted_is_named() -> None:
         convert(module, ["float32"], lambda: iter(()))
 
 
+@pytest.mark.usefixtures("converts_apart")
 def test_the_process_that_exports_never_calls_the_converter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps memory at each call, until its process ends."""
     monkeypatch.delattr(tf.lite, "TFLiteConverter")
@@ -267,6 +276,7 @@ def test_the_process_that_exports_never_calls_the_converter(tmp_path: Path, monk
     assert list(written) == ["float32"] and (tmp_path / "model.tflite").stat().st_size > 1000
 
 
+@pytest.mark.usefixtures("converts_apart")
 def test_a_process_of_its_own_writes_the_bytes_that_this_one_would(tmp_path: Path) -> None:
     """TensorFlow's converter, called here as its documents say, with the same examples."""
     network, task = opinionated("detection")
@@ -289,6 +299,7 @@ def test_a_process_of_its_own_writes_the_bytes_that_this_one_would(tmp_path: Pat
         assert converter.convert() == file, form
 
 
+@pytest.mark.usefixtures("converts_apart")
 @pytest.mark.parametrize(
     ("number", "kind", "parts"),
     [(signal.SIGKILL, WorkspaceError, ("export.formats", "SIGKILL")), (signal.SIGINT, KeyboardInterrupt, ())],

@@ -21,6 +21,8 @@ from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.tasks.detection import Detection
 
+pytestmark = pytest.mark.usefixtures("converts_here")
+
 CLASSES = ("ant", "bee", "cow")
 SIZE = 64
 MODEL = PointDetector(input_size=SIZE, width=0.0625, suppression=Suppression(min_score=0.25))

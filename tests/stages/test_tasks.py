@@ -36,6 +36,8 @@ from support.imports import ROOT
 from support.stage_calls import evaluate, export, train
 from support.workspace_copy import TINY
 
+pytestmark = pytest.mark.usefixtures("converts_here")
+
 TWO_FILES = TINY | {"export": "export: {use: saved_model, formats: [saved_model, float32], latency_calls: 1}"}
 VARIANTS = {
     "detection": TWO_FILES,

@@ -18,6 +18,8 @@ from support.colour_model import write_colour_model
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 from support.messages import missing_in
 
+pytestmark = pytest.mark.usefixtures("converts_here")
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -123,6 +123,7 @@ def test_a_machine_that_does_not_stop_to_answer_is_cut_off(
     model: Path, answer: Callable[[str], Host], monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     monkeypatch.setattr(host_module, "MOST_BYTES", 5_000_000)
+    monkeypatch.setattr(host_module, "SECONDS_TO_CONNECT", 1)  # so long it waits for the last words
     with pytest.raises(WorkspaceError, match=r"5,000,000 bytes"):
         measure_on(answer(line), model, PICTURES, 2, 1)
     for thread in threading.enumerate():

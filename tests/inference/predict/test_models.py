@@ -23,6 +23,8 @@ from bakeoff.learning.tasks.task import make_task
 from support.lite_files import CLASSES, MODELS, opinionated
 from support.messages import missing_in
 
+pytestmark = pytest.mark.usefixtures("converts_here")
+
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
