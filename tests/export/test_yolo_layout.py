@@ -115,7 +115,7 @@ def answered(network: keras.Model, image: np.ndarray) -> dict[str, np.ndarray]:
     return {name: predictions[name].numpy()[0][:count] for name in ("boxes", "scores", "classes")}
 
 
-def require_same(given: list[tuple[int, float, list[float]]], expected: dict[str, np.ndarray]) -> None:
+def assert_same_boxes(given: list[tuple[int, float, list[float]]], expected: dict[str, np.ndarray]) -> None:
     """`given` in shares of the image."""
     assert len(given) == len(expected["scores"]) > 5
     np.testing.assert_allclose([score for _, score, _ in given], expected["scores"], atol=1e-4)
@@ -136,7 +136,7 @@ def test_an_onnx_file_is_decoded_to_what_the_network_finds(
         [rows] = session.run(None, {"images": (image / 255).transpose(2, 0, 1)[None]})
         detections = decode(rows, 0.25, 0.5)
         labels |= {label for label, _, _ in detections}
-        require_same([(label, score, [side / SIZE for side in box]) for label, score, box in detections],
+        assert_same_boxes([(label, score, [side / SIZE for side in box]) for label, score, box in detections],
                      answered(network, image))  # fmt: skip
     assert len(labels) == len(CLASSES)
 
@@ -169,7 +169,7 @@ def test_a_tflite_has_the_same_rows_in_shares_of_the_input(
     assert (given["shape"].tolist(), output["shape"].tolist()) == ([1, SIZE, SIZE, 3], [1, 4 + len(CLASSES), POINTS])
     net.set_tensor(given["index"], images[:1] / np.float32(255))
     net.invoke()
-    require_same(decode(net.get_tensor(output["index"]), 0.25, 0.5), answered(network, images[0]))
+    assert_same_boxes(decode(net.get_tensor(output["index"]), 0.25, 0.5), answered(network, images[0]))
 
 
 FILES = {
@@ -180,7 +180,7 @@ FILES = {
 }
 
 
-def require_alike(form: str, path: Path, network: keras.Model, images: np.ndarray, most: int) -> None:
+def assert_answers_alike(form: str, path: Path, network: keras.Model, images: np.ndarray, most: int) -> None:
     model = open_file(form, path, 1)  # type: ignore[arg-type]
     assert model.task == "detection" and model.labels == CLASSES
     for image in images:
@@ -200,7 +200,7 @@ def require_alike(form: str, path: Path, network: keras.Model, images: np.ndarra
 def test_a_file_finds_in_this_layout_what_the_network_finds(
     form: str, folder: Path, network: keras.Model, images: np.ndarray
 ) -> None:
-    require_alike(form, folder / FILES[form], network, images[:3], most=50)
+    assert_answers_alike(form, folder / FILES[form], network, images[:3], most=50)
 
 
 def test_levels_are_the_maps_that_rockchips_model_zoo_reads(
@@ -221,8 +221,8 @@ def test_levels_are_the_maps_that_rockchips_model_zoo_reads(
             box = [x + 0.5 - left, y + 0.5 - up, x + 0.5 + right, y + 0.5 + down]
             centre = [(box[0] + box[2]) / 2 / side, (box[1] + box[3]) / 2 / side]
             rows.append([*centre, (box[2] - box[0]) / side, (box[3] - box[1]) / side, *scores[:, y, x]])
-    require_same(decode(np.array(rows).T[None], 0.25, 0.5), answered(network, images[0]))
-    require_alike("onnx", levels / "model.onnx", network, images[:2], most=50)
+    assert_same_boxes(decode(np.array(rows).T[None], 0.25, 0.5), answered(network, images[0]))
+    assert_answers_alike("onnx", levels / "model.onnx", network, images[:2], most=50)
 
 
 def test_corners_are_whole_numbers_of_8_bits_in_pixels(corners: Path, network: keras.Model, images: np.ndarray) -> None:
@@ -246,7 +246,7 @@ def test_corners_are_whole_numbers_of_8_bits_in_pixels(corners: Path, network: k
     best = 1 / (1 + np.exp(-raw_outputs["classes"].max(axis=1)))
     assert np.abs((scores.astype(float) - zero) * scale - best).mean() < 0.05
     assert (classes == raw_outputs["classes"].argmax(axis=1)).mean() > 0.8
-    require_alike("int8", corners / "model.tflite", network, images[:2], most=50)
+    assert_answers_alike("int8", corners / "model.tflite", network, images[:2], most=50)
 
 
 @pytest.mark.slow
@@ -255,7 +255,7 @@ def test_every_format_finds_in_our_own_layout_what_the_network_finds(
 ) -> None:
     write(network, images, tmp_path, Export(formats=("float32", "onnx", "dynamic", "int8", "saved_model")))
     for form, file in FILES.items():
-        require_alike(form, tmp_path / file, network, images[:3], most=50 if form == "onnx" else 10)
+        assert_answers_alike(form, tmp_path / file, network, images[:3], most=50 if form == "onnx" else 10)
     answer = SavedModel(tmp_path / "saved_model").answer(images[0].astype(np.uint8))
     np.testing.assert_allclose(answer["scores"], answered(network, images[0])["scores"], atol=1e-4)
     assert read_metadata(tmp_path / "model.tflite").rule == {}

@@ -85,7 +85,7 @@ def judged(store: RecordReader, answer: Callable, shape: Shape = SHAPE) -> list[
     return [one for batch in evaluation_batches(store, shape) for one in rows_of(answer(batch))]
 
 
-def require_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray], least: int = 5) -> None:
+def assert_same_boxes(one: dict[str, np.ndarray], other: dict[str, np.ndarray], least: int = 5) -> None:
     assert len(one["scores"]) == len(other["scores"]) >= least
     for name in ("boxes", "scores", "classes"):
         np.testing.assert_allclose(one[name], other[name], atol=1e-4)
@@ -106,15 +106,15 @@ def test_evaluation_predict_and_every_file_find_the_same_boxes_in_the_image(
         assert (there["boxes"][:, 2:] > there["boxes"][:, :2]).all()
         for model in models:
             answer = model.answer(photo)
-            require_same(answer[0] if isinstance(answer, tuple) else answer, there)
+            assert_same_boxes(answer[0] if isinstance(answer, tuple) else answer, there)
     for name in names[1:]:
         file = small_model(folder / name)
         assert view_of(file) == View.of(MODEL)
         for one, there in zip(judged(store, answer_of(file, store, View.of(MODEL))), expected, strict=True):
-            require_same(one, there)
+            assert_same_boxes(one, there)
     whole = answer_of(open_saved_model(folder / "saved_model"), store, View.of(MODEL))
     for one, there in zip(judged(store, whole), expected, strict=True):
-        require_same(one, there)
+        assert_same_boxes(one, there)
 
 
 def test_tiles_of_other_proportions_are_letterboxed_each(
@@ -126,7 +126,7 @@ def test_tiles_of_other_proportions_are_letterboxed_each(
     expected = judged(store, answer, replace(SHAPE, tiles=tiles))
     model = opened(trained(folder, tiles=tiles))
     for photo, there in zip(photos, expected, strict=True):
-        require_same(model.answer(photo), there)
+        assert_same_boxes(model.answer(photo), there)
 
 
 def test_the_loss_of_evaluation_is_that_of_boxes_in_the_square(store: RecordReader) -> None:
@@ -193,4 +193,4 @@ def test_graphs_beside_a_checkpoint_in_mlflow_bring_boxes_back(
         given = graphs.restore(graphs.answer(network(graphs.fit(images), training=False)), images)
         count = int(given["count"][0])
         answer = {name: given[name].numpy()[0][:count] for name in ("boxes", "scores", "classes")}
-        require_same(answer, model.answer(photo))
+        assert_same_boxes(answer, model.answer(photo))
