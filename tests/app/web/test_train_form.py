@@ -20,6 +20,7 @@ from support.imports import ROOT
 from support.made_runs import made
 from support.made_sweeps import sweep, sweep_job
 from support.messages import missing_in
+from support.workspace_copy import tiny_workspace
 
 
 @pytest.fixture
@@ -166,6 +167,19 @@ def test_the_form_reserves_minutes_and_says_what_is_left(page: Page, workspace: 
             assert missing_in(answer.tree["problems"][field], *parts) == []
             assert [*answer.tree["problems"]] == [field]
     assert not (workspace / ".bakeoff/web/errands").exists()
+
+
+def test_minutes_are_counted_where_the_plan_says_that_it_trains(
+    page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tiny_workspace(folder / "clone")
+    workspace.prepare()
+    (workspace.folder / "conf/team.yaml").write_text("minutes: 60\n", encoding="utf-8")
+    monkeypatch.chdir(workspace.folder)
+    monkeypatch.setattr(train_form, "PATIENCE_S", 60.0)
+    few, many = (page.send("/train/plan", minutes=minutes).tree for minutes in ("59", "61"))
+    assert few["problems"] == {} and "train" in few["html"]
+    assert missing_in(many["problems"]["minutes"], "train.max_minutes: ", "61", "60") == []
 
 
 def test_the_same_training_is_not_put_into_the_line_twice(page: Page, workspace: Path) -> None:

@@ -1,5 +1,6 @@
 """Files of a variant, read once for many configurations: the same variants, whatever happens to the files meanwhile."""
 
+from collections import Counter
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -56,6 +57,15 @@ def test_settings_and_mistakes_are_those_that_each_configuration_has_alone(param
     with files_read_once():
         for _ in range(2):
             assert [parsed(params, overrides) for overrides in [*CONFIGURATIONS, *WRONG]] == alone
+
+
+def test_each_file_is_read_once_for_a_configuration_alone(params: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: Counter[Path] = Counter()
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: (read.update([path.resolve()]), read_bytes(path))[1])
+    compose(params, CONF, overrides=["lr.peak=0.5"])
+    assert set(read) >= {one.resolve() for one in CONF.rglob("*.yaml")}
+    assert set(read.values()) == {1}
 
 
 def test_an_object_counts_as_itself_however_equal_another_one_is() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.config.compose.option_lookup import EXPERIMENT, PRIMARY, Chooser, ChosenOption, ConfigLayer
-from bakeoff.config.compose.read_once import read_once
+from bakeoff.config.compose.read_once import files_read_once, read_once
 from bakeoff.config.compose.schedule_length import SetBy
 from bakeoff.foundation.errors import ConfigError
 from bakeoff.foundation.shipped import built_in_options, find_conf
@@ -71,6 +71,7 @@ class Composed:
         return self.user_layers[-1].path.as_posix()
 
 
+@files_read_once()
 def compose(
     params: Path,
     conf: Path,

@@ -1,4 +1,4 @@
-"""Files that decide a variant, read once for all configurations of a sweep: all of them see the same files."""
+"""Files that decide a variant, read once for it, or for all configurations of a sweep: all see the same files."""
 
 import pickle
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -28,7 +28,10 @@ class Same(Generic[One]):
 
 @contextmanager
 def files_read_once() -> Iterator[None]:
-    """Let `read_once` keep in this thread what it reads, until the block ends."""
+    """Let `read_once` keep in this thread what it reads, until the outermost block ends."""
+    if _kept.get() is not None:
+        yield
+        return
     before = _kept.set({})
     try:
         yield
