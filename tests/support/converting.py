@@ -4,13 +4,9 @@ bakeoff calls it in a process of its own, and tests/export/test_lite.py proves t
 """
 
 import io
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import IO
-
-import pytest
 
 from bakeoff.export import tflite_worker
 
@@ -21,8 +17,5 @@ def convert_here(name: str, module: str, folder: str, *, feed: Callable[[IO[byte
     given = io.BytesIO()
     feed(given)
     given.seek(0)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdin", SimpleNamespace(buffer=given))
-        patch.setenv(*tflite_worker.NO_GPU)  # so that it is as before afterwards
-        tflite_worker.main(Path(folder))
+    tflite_worker.main(Path(folder), given)
     return ""

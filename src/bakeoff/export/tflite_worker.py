@@ -15,7 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 WORKER = "bakeoff.export.tflite_worker"
 SAVED, REQUEST = "saved_model", "request.json"
-NO_GPU = ("CUDA_VISIBLE_DEVICES", "-1")
 POST_PROCESS = "TFLite_Detection_PostProcess"  # which interpreters have beside the operations of the schema
 NAMED_OPERATION = re.compile(r"'(tfl?\.\w+)' op|\((\w+)\) failed to prepare")
 
@@ -93,17 +92,16 @@ def _has_no(operations: Iterable[str]) -> str:
     return f"TensorFlow Lite has no {', '.join(sorted(operations))}"
 
 
-def _read_examples(shape: list[int]) -> Iterator[list[np.ndarray]]:
+def _read_examples(examples: IO[bytes], shape: list[int]) -> Iterator[list[np.ndarray]]:
     size = int(np.prod(shape)) * np.dtype(np.float32).itemsize
-    while data := sys.stdin.buffer.read(size):
+    while data := examples.read(size):
         yield [np.frombuffer(data, np.float32).reshape(shape)]
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, examples: IO[bytes]) -> None:
     request: dict[str, Any] = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
-    os.environ.update([NO_GPU])  # the process that asks may hold all of it
     load_tensorflow()
-    representative = None if request["has_ranges"] else lambda: _read_examples(request["shape"])
+    representative = None if request["has_ranges"] else lambda: _read_examples(examples, request["shape"])
     for form in request["forms"]:
         converted = convert_saved(str(folder / SAVED), form, representative, whole_outputs=request["whole_outputs"])
         (folder / form).write_bytes(converted)
@@ -111,5 +109,6 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     die_with_parent()
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # the process that asks may hold all of the GPU
     with errors_in_one_line():
-        main(Path(sys.argv[1]))
+        main(Path(sys.argv[1]), sys.stdin.buffer)
