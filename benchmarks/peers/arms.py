@@ -100,13 +100,14 @@ class Bench:
     side: int
     pythons: dict[str, Path]  # of each library
 
-    def data(self, seed: int) -> Path:
-        place = self.keep / f"data{seed}"
+    def data(self, arm: Arm, seed: int) -> Path:
+        """Return a folder that no other library sees: Ultralytics writes JPEGs without an end anew, where they lie."""
+        place = self.keep / f"data{seed}" / arm.library
         write_split(self.kind, self.source, seed, place)
         return place
 
-    def examples(self, seed: int) -> int:
-        count: int = json.loads((self.data(seed) / "split.json").read_text(encoding="utf-8"))["train"]
+    def examples(self, arm: Arm, seed: int) -> int:
+        count: int = json.loads((self.data(arm, seed) / "split.json").read_text(encoding="utf-8"))["train"]
         return count
 
     def out(self, arm: Arm, seed: int, length: int) -> Path:
@@ -142,7 +143,7 @@ class Bench:
 
     def images(self, arm: Arm, seed: int, length: int) -> int:
         """Return how many images a training of this length has seen."""
-        return length * (arm.batch if LIBRARIES[arm.library].unit == "steps" else self.examples(seed))
+        return length * (arm.batch if LIBRARIES[arm.library].unit == "steps" else self.examples(arm, seed))
 
     def _do(self, action: str, arm: Arm, seed: int, length: int) -> dict[str, Any]:
         out = self.out(arm, seed, length)
@@ -165,7 +166,7 @@ class Bench:
     ) -> subprocess.Popen[bytes]:
         out.mkdir(parents=True, exist_ok=True)
         job = {
-            "action": action, "task": TASKS[self.kind], "kind": self.kind, "data": str(self.data(seed)),
+            "action": action, "task": TASKS[self.kind], "kind": self.kind, "data": str(self.data(arm, seed)),
             "model": arm.model, "side": self.side, "seed": seed, "length": length, "settings": arm.settings,
             "resume": resume, "out": str(out),
         }  # fmt: skip

@@ -59,7 +59,9 @@ def predict(task: dict[str, Any], out: Path) -> dict[str, Any]:
 
 
 def export(task: dict[str, Any], out: Path) -> dict[str, Any]:
-    keras.saving.load_model(out / "final.keras").export(out / "model.onnx", format="onnx", verbose=False)
+    network = keras.saving.load_model(out / "final.keras")
+    network(np.zeros((1, *network.input_shape[1:]), np.float32))  # a loaded network that was never called is refused
+    network.export(out / "model.onnx", format="onnx", verbose=False)
     return {"file": str(out / "model.onnx")}
 
 

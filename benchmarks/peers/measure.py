@@ -53,7 +53,7 @@ def score(bench: Bench, arm: Arm, seed: int, length: int) -> dict[str, float]:
     answer = bench.ask("predict", arm, seed, length)
     if bench.kind == FOLDERS:
         return judge_labels(answer["labels"])
-    return judge_boxes(bench.data(seed) / "validation.json", answer["boxes"])
+    return judge_boxes(bench.data(arm, seed) / "validation.json", answer["boxes"])
 
 
 def print_table(
