@@ -100,9 +100,12 @@ class Bench:
     side: int
     pythons: dict[str, Path]  # of each library
 
+    def folder(self, arm: Arm, seed: int) -> Path:
+        """Name a folder that no other library sees: Ultralytics writes JPEGs without an end anew, where they lie."""
+        return self.keep / f"data{seed}" / arm.library
+
     def data(self, arm: Arm, seed: int) -> Path:
-        """Return a folder that no other library sees: Ultralytics writes JPEGs without an end anew, where they lie."""
-        place = self.keep / f"data{seed}" / arm.library
+        place = self.folder(arm, seed)
         write_split(self.kind, self.source, seed, place)
         return place
 

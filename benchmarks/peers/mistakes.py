@@ -89,8 +89,8 @@ def run(folder: Path, pythons: dict[str, Path], mistake: Mistake, kind: str, lib
     bench, status = Bench(place, kind, None, SIDE, pythons), place / "status"
     if not status.is_file():
         shutil.rmtree(place, ignore_errors=True)
-        write_small(kind, place / "data0")
-        mistake.spoil(place / "data0")
+        write_small(kind, bench.folder(arm, 0))
+        mistake.spoil(bench.folder(arm, 0))
         process = bench.start("train", arm, 0, 4 if library == "bakeoff" else 1, place)
         status.write_text(str(process.wait(MINUTES * 60)), encoding="utf-8")
     logs = [*sorted(place.glob("workspace/*.log")), place / "train.log"]
