@@ -34,9 +34,12 @@ def test_epochs_become_steps_so_that_all_shares_have_as_many(run: Run) -> None:
     assert make_overrides(by_epochs, SHARES, 1, "epochs") == overrides[:2]
 
 
-def test_too_few_examples_are_no_statement(run: Run) -> None:
-    few = replace(run, derived=replace(run.derived, train_examples=40))
-    with pytest.raises(WorkspaceError, match=r"^no statement: 12% of 40 .*\b5, 20\b"):
+@pytest.mark.parametrize(
+    ("examples", "remedy"), [(40, r"take --shares from 0\.5 on, or more data$"), (39, "take more data$")]
+)
+def test_too_few_examples_are_no_statement(run: Run, examples: int, remedy: str) -> None:
+    few = replace(run, derived=replace(run.derived, train_examples=examples))
+    with pytest.raises(WorkspaceError, match=rf"^no statement: 12% of {examples} .*\b5, 20\b.*{remedy}"):
         make_overrides(few, SHARES, 3, "steps")
 
 
