@@ -101,7 +101,7 @@ class Bench:
     pythons: dict[str, Path]  # of each library
 
     def folder(self, arm: Arm, seed: int) -> Path:
-        """Name a folder that no other library sees: Ultralytics writes JPEGs with bytes after their end anew in place."""
+        """Name a folder that no other library sees: Ultralytics writes JPEGs with bytes after their end anew, there."""
         return self.keep / f"data{seed}" / arm.library
 
     def data(self, arm: Arm, seed: int) -> Path:
