@@ -229,6 +229,17 @@ def test_of_classifiers_the_costliest_mistake_is_named_by_its_share_of_the_error
     assert "50% of all errors" in text and "bee given wrongly0.250150 %" in text
 
 
+def test_what_a_mistake_costs_is_explained_for_the_task(tmp_path: Path) -> None:
+    explained = {
+        detections: "how much higher mAP_50",
+        answers: "how much higher the accuracy",
+        labels: "of all decisions",
+    }
+    pages = {score: page_of(report_of(score(), headline), tmp_path).text for score, headline in ALL}
+    told = {score: [words for words in explained.values() if words in text] for score, text in pages.items()}
+    assert told == {score: [words] for score, words in explained.items()}
+
+
 def test_the_most_frequent_mistake_is_named_too_if_it_is_another() -> None:
     rare = Mistake("wrong class", 1, 0.2, 0.1, "Cls", "well placed, wrongly named")
     frequent = Mistake("missed", 9, 0.1, 0.9)
