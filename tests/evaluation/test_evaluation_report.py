@@ -230,11 +230,8 @@ def test_of_classifiers_the_costliest_mistake_is_named_by_its_share_of_the_error
 
 
 def test_what_a_mistake_costs_is_explained_for_the_task(tmp_path: Path) -> None:
-    explained = {
-        detections: "how much higher mAP_50",
-        answers: "how much higher the accuracy",
-        labels: "of all decisions",
-    }
+    accuracy = "how much higher the accuracy"
+    explained = {detections: "how much higher mAP_50", answers: accuracy, labels: "of all decisions"}
     pages = {score: page_of(report_of(score(), headline), tmp_path).text for score, headline in ALL}
     told = {score: [words for words in explained.values() if words in text] for score, text in pages.items()}
     assert told == {score: [words] for score, words in explained.items()}
