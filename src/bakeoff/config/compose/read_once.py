@@ -29,10 +29,8 @@ class Same(Generic[One]):
 @contextmanager
 def files_read_once() -> Iterator[None]:
     """Let `read_once` keep in this thread what it reads, until the outermost block ends."""
-    if _kept.get() is not None:
-        yield
-        return
-    before = _kept.set({})
+    kept = _kept.get()
+    before = _kept.set({} if kept is None else kept)
     try:
         yield
     finally:
