@@ -31,21 +31,21 @@ def test_overlap_is_the_common_part_of_the_area_that_two_boxes_cover(mode: Mode)
         [1 / 7, 1.0, 0.0],  # 1/16 of 7/16; the same box; a box that only touches
         [1 / 4, 1 / 4, 1 / 4],
     ]
-    np.testing.assert_allclose(mode(boxes.overlaps)(a, b), expected, rtol=1e-6)
+    np.testing.assert_allclose(mode(boxes.overlaps)(a[:, None], b[None]), expected, rtol=1e-6)
 
 
 def test_boxes_that_lie_apart_in_both_directions_do_not_overlap(mode: Mode) -> None:
     a, b = tf.constant([[0.0, 0.0, 0.2, 0.2]]), tf.constant([[0.5, 0.5, 0.9, 0.9]])
-    assert mode(boxes.overlaps)(a, b).numpy().tolist() == [[0.0]]
+    assert mode(boxes.overlaps)(a[:, None], b[None]).numpy().tolist() == [[0.0]]
 
 
 def test_box_without_area_overlaps_nothing_not_even_itself(mode: Mode) -> None:
     point = tf.constant([[0.5, 0.5, 0.5, 0.5]])
-    assert mode(boxes.overlaps)(point, point).numpy().tolist() == [[0.0]]
+    assert mode(boxes.overlaps)(point, point).numpy().tolist() == [0.0]
 
 
 def test_overlaps_with_no_boxes_have_no_columns(mode: Mode) -> None:
-    assert mode(boxes.overlaps)(tf.zeros([3, 4]), tf.zeros([0, 4])).shape == (3, 0)
+    assert mode(boxes.overlaps)(tf.zeros([3, 1, 4]), tf.zeros([1, 0, 4])).shape == (3, 0)
 
 
 def test_overlaps_equal_a_count_of_grid_cells(mode: Mode) -> None:
@@ -59,7 +59,7 @@ def test_overlaps_equal_a_count_of_grid_cells(mode: Mode) -> None:
         for column, b in enumerate(grid[10:]):
             expected[row, column] = (a & b).sum() / max(1, (a | b).sum())
     shares = tf.constant(corners / 20, tf.float32)
-    np.testing.assert_allclose(mode(boxes.overlaps)(shares[:10], shares[10:]), expected, atol=1e-5)
+    np.testing.assert_allclose(mode(boxes.overlaps)(shares[:10, None], shares[10:]), expected, atol=1e-5)
     assert np.count_nonzero(expected) > 50
 
 

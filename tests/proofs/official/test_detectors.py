@@ -72,7 +72,7 @@ def draw_boxes(settings: Settings, random: np.random.Generator) -> np.ndarray:
     while True:
         low = random.uniform(0, 0.6, (BOXES, 2))
         drawn = np.concatenate([low, low + random.uniform(0.05, 0.4, (BOXES, 2))], -1).astype(np.float32)
-        overlaps = np.sort(boxes.overlaps(anchors, drawn).numpy(), axis=0)
+        overlaps = np.sort(boxes.overlaps(anchors[:, None], drawn).numpy(), axis=0)
         if (overlaps[-1] - overlaps[-2]).min() > 1e-3 and (np.abs(overlaps - 0.5) > 1e-5).all():
             return drawn
 

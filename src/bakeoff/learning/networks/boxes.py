@@ -1,15 +1,32 @@
 """Box geometry in TensorFlow: `[ymin, xmin, ymax, xmax]`, shares of the image, last axis."""
 
+import math
+
 import tensorflow as tf
 
+LEAST = 1e-9
 
-def overlaps(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    """Intersection over union of every box of `a` (n, 4) with every box of `b` (m, 4): (n, m)."""
-    low = tf.maximum(a[:, None, :2], b[None, :, :2])
-    high = tf.minimum(a[:, None, 2:], b[None, :, 2:])
-    both = tf.reduce_prod(tf.maximum(high - low, 0.0), axis=-1)
-    union = area(a)[:, None] + area(b)[None, :] - both
-    return tf.math.divide_no_nan(both, union)
+
+def overlaps(a: tf.Tensor, b: tf.Tensor, kind: str = "iou") -> tf.Tensor:
+    """Return the intersection over union of boxes (…, 4), less what `giou` or `ciou` takes off for their distance."""
+    low, high = tf.maximum(a[..., :2], b[..., :2]), tf.minimum(a[..., 2:], b[..., 2:])
+    shared = tf.maximum(high - low, 0.0)
+    both = shared[..., 0] * shared[..., 1]
+    union = area(a) + area(b) - both
+    share = both / tf.maximum(union, LEAST)
+    if kind == "iou":
+        return share
+    around = tf.maximum(a[..., 2:], b[..., 2:]) - tf.minimum(a[..., :2], b[..., :2])
+    if kind == "giou":
+        whole = around[..., 0] * around[..., 1]
+        return share - (whole - union) / tf.maximum(whole, LEAST)
+    (centre, size), (other_centre, other_size) = centres_and_sizes(a), centres_and_sizes(b)
+    apart = tf.reduce_sum((centre - other_centre) ** 2, axis=-1)
+    farthest = tf.maximum(tf.reduce_sum(around**2, axis=-1), LEAST)
+    angles = [tf.atan(one[..., 1] / tf.maximum(one[..., 0], LEAST)) for one in (size, other_size)]
+    shape = 4 / math.pi**2 * (angles[0] - angles[1]) ** 2
+    weight = tf.stop_gradient(shape / tf.maximum(1 - share + shape, LEAST))
+    return share - apart / farthest - weight * shape
 
 
 def area(boxes: tf.Tensor) -> tf.Tensor:

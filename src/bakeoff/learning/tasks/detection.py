@@ -11,8 +11,8 @@ from bakeoff.learning.input.letterbox_graph import place_boxes
 from bakeoff.learning.metrics import names
 from bakeoff.learning.metrics.box_matching import Boxes
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
+from bakeoff.learning.networks.boxes import overlaps
 from bakeoff.learning.networks.detector_settings import Detector, Suppression
-from bakeoff.learning.networks.heads.point_head import overlaps
 
 
 @dataclass(frozen=True)

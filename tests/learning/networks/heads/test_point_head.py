@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.learning.networks.boxes import overlaps
 from bakeoff.learning.networks.detector_settings import grid_points
-from bakeoff.learning.networks.heads.point_head import PointHead, overlaps
+from bakeoff.learning.networks.heads.point_head import PointHead
 from bakeoff.learning.networks.point_detector import Assignment, PointDetector, PointLoss
 
 SMALL = PointDetector(input_size=64, bins=8, assignment=Assignment(points=3))

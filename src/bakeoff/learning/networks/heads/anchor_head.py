@@ -28,7 +28,7 @@ class AnchorHead:
         """Return which class (0: background, -1: asks nothing) and which coded box each anchor should answer."""
         truth, classes = example["boxes"], example["classes"]  # (n, 4), (n,) ids 1..k
         rule = self._model.loss
-        overlap = boxes.overlaps(self._boxes, truth)
+        overlap = boxes.overlaps(self._boxes[:, None], truth[None])
         matched = match(  # (anchors,)
             overlap, rule.matched_from, rule.background_below, rule.match_every_box, next_best=self._model.next_best
         )

@@ -3,12 +3,11 @@
 Assignment and loss are those of TOOD (arXiv:2108.07755), with the distribution focal loss of GFL (arXiv:2006.04388).
 """
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import tensorflow as tf
 
-from bakeoff.learning.networks.boxes import area, centres_and_sizes
+from bakeoff.learning.networks.boxes import centres_and_sizes, overlaps
 from bakeoff.learning.networks.detector_settings import grid_points
 from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor, find_shares
 from bakeoff.learning.networks.heads.side_bins import shares_of, spread_of, widths_of
@@ -140,25 +139,3 @@ class PointHead(GridHead):
 def _across(sizes: tf.Tensor) -> tf.Tensor:
     """Return of left, up, right and down the width or the height, of sizes (…, 2) height and width."""
     return tf.concat([sizes[..., ::-1]] * 2, axis=-1)
-
-
-def overlaps(a: tf.Tensor, b: tf.Tensor, kind: str = "iou") -> tf.Tensor:
-    """Return the intersection over union of boxes (…, 4), less what `giou` or `ciou` takes off for their distance."""
-    low, high = tf.maximum(a[..., :2], b[..., :2]), tf.minimum(a[..., 2:], b[..., 2:])
-    shared = tf.maximum(high - low, 0.0)
-    both = shared[..., 0] * shared[..., 1]
-    union = area(a) + area(b) - both
-    share = both / tf.maximum(union, LEAST)
-    if kind == "iou":
-        return share
-    around = tf.maximum(a[..., 2:], b[..., 2:]) - tf.minimum(a[..., :2], b[..., :2])
-    if kind == "giou":
-        whole = around[..., 0] * around[..., 1]
-        return share - (whole - union) / tf.maximum(whole, LEAST)
-    (centre, size), (other_centre, other_size) = centres_and_sizes(a), centres_and_sizes(b)
-    apart = tf.reduce_sum((centre - other_centre) ** 2, axis=-1)
-    farthest = tf.maximum(tf.reduce_sum(around**2, axis=-1), LEAST)
-    angles = [tf.atan(one[..., 1] / tf.maximum(one[..., 0], LEAST)) for one in (size, other_size)]
-    shape = 4 / math.pi**2 * (angles[0] - angles[1]) ** 2
-    weight = tf.stop_gradient(shape / tf.maximum(1 - share + shape, LEAST))
-    return share - apart / farthest - weight * shape

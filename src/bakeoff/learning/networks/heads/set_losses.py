@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from bakeoff.learning.networks.heads.point_head import overlaps
+from bakeoff.learning.networks.boxes import overlaps
 from bakeoff.learning.networks.heads.set_matching import Answers, Truth, as_corners
 from bakeoff.learning.networks.heads.side_bins import shares_of, spread_of, widths_of
 from bakeoff.learning.networks.set_detector import BINS, SetLoss

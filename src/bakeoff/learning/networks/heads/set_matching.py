@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from bakeoff.learning.networks.heads.point_head import overlaps
+from bakeoff.learning.networks.boxes import overlaps
 from bakeoff.learning.networks.set_detector import SetMatching
 
 ALPHA, GAMMA = 0.25, 2.0  # of the focal cost of a class

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tensorflow as tf
 
-from bakeoff.learning.networks.boxes import centres_and_sizes
+from bakeoff.learning.networks.boxes import centres_and_sizes, overlaps
 from bakeoff.learning.networks.detector_settings import grid_points
 from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor, find_shares
-from bakeoff.learning.networks.heads.point_head import overlaps
 
 if TYPE_CHECKING:
     from bakeoff.learning.networks.yolox import Yolox
