@@ -16,8 +16,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from trials import OWN_DATA, make_workspace, run, write_params
 
-RECIPES = {"digits": "demo", "pascal_voc": "photographs", "image_folders": "demo_images"}  # each an experiment
-PHOTOGRAPHS = {"use": "photographs", "peak": 0.003}  # conf/lr/photographs.yaml: three times the peak of other starts
+RECIPES = {"digits": "demo", "pascal_voc": "photographs_from_scratch", "image_folders": "demo_images"}  # experiments
 DATA = {
     "detection": {
         "use": "coco", "path": OWN_DATA, "images": "images", "annotations": "train.json",
@@ -30,16 +29,16 @@ JUDGED = {"suppression": {"min_score": job.LEAST_SCORE, "max_detections": job.MO
 
 def params(task: dict[str, Any]) -> dict[str, Any]:
     """Return a params.yaml: the recipe that the configuration has for random weights, for so many steps."""
-    kind, length = task["kind"], task["length"]
+    kind, length, settings = task["kind"], task["length"], dict(task["settings"])
     return {
         "experiment": RECIPES[kind], "seed": task["seed"], "data": DATA[task["task"]],
         "model": {"use": task["model"], "input_size": task["side"], **(JUDGED if task["task"] == "detection" else {})},
         "train": {
             "use": "preset", "steps": length, "epochs": None, "validate_every_steps": 0, "validate_every_epochs": None,
-            "samples": 0, "checkpoint_every_steps": min(length, 100),
+            "samples": 0, "checkpoint_every_steps": min(length, 100), **settings.pop("train", {}),
         },
-        "track": {"use": "none"}, "export": {"use": "onnx"}, **({"lr": PHOTOGRAPHS} if kind == "pascal_voc" else {}),
-    } | task["settings"]  # fmt: skip
+        "track": {"use": "none"}, "export": {"use": "onnx"}, **settings,
+    }  # fmt: skip
 
 
 def train(task: dict[str, Any], out: Path) -> dict[str, Any]:

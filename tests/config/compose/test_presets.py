@@ -156,6 +156,15 @@ def test_the_recipe_for_photographs_takes_its_steps_from_the_data_and_varies_the
     assert train.init.lacks and (run.lr.peak, run.model.input_size, run.export.formats[1]) == (0.001, 128, "dynamic")
 
 
+def test_the_recipe_from_scratch_mixes_photographs_until_the_last_tenth(tmp_path: Path) -> None:
+    run: Any = draft(tmp_path, "experiment: photographs_from_scratch\ndata: pascal_voc\nseed: 0\n")
+    train = run.train
+    assert (train.epochs, train.ema_decay) == (300, 0.999)
+    assert (train.augment.mosaic.probability, train.augment.until) == (0.5, 0.9)
+    assert train.augment.turn.mirror == 0.5 and train.augment.colour and train.augment.crop
+    assert not train.init.lacks and (train.init.weights, run.lr.peak, run.model.input_size) == ("none", 0.003, 128)
+
+
 # Preset -> network, side, how pictures fit, weights, device.
 STARTS: dict[str, tuple[Any, ...]] = {
     "photographs_small": ("Yolox", 416, "letterbox", "zoo/yolox_nano_coco", None),

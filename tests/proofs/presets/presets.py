@@ -166,6 +166,7 @@ PRESETS: dict[str, Given] = {
     "inception_flowers": Given(CUTOUTS, cut_out_photographs, TWO, "keras_inception_v3", as_keras_writes),
     "inception_from_scratch": Given(CUTOUTS, cut_out_photographs, TWO),
     "photographs": Given(PHOTOGRAPHS, take_photographs, {"steps": 3, "epochs": None, "validate_every_epochs": None}),
+    "photographs_from_scratch": Given(PHOTOGRAPHS, take_photographs, SHORT),
     "photographs_small": Given(PHOTOGRAPHS, take_photographs, SHORT, "yolox_nano_coco", as_yolox),
     "photographs_accurate": Given(
         PHOTOGRAPHS, take_photographs, SHORT, "dfine_s_coco", as_our_own, {"warmup_steps": 1}
