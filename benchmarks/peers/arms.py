@@ -67,15 +67,16 @@ def list_arms(kind: str, side: int) -> list[Arm]:
         ]
     points = "point_nano" if side >= LARGE else "point_nano_128"
     ours = {"batch": 8, "nbs": 8}
+    anchors = {} if kind == DEMO else {"lr": {"use": "cosine"}, "optimizer": {"use": "adam_short"}}
     alone = {"train": {"use": "photographs"}}  # each photograph by itself
     return [
-        Arm("ssd_small", "bakeoff", "ssd_small", batch=8),
+        Arm("ssd_small", "bakeoff", "ssd_small", anchors, 8),
         Arm("yolo11n, batch 8", "ultralytics", "yolo11n", ours, 8),
         Arm("yolo11n", "ultralytics", "yolo11n"),
         Arm(points, "bakeoff", points, POINTS, 8),
         Arm("yolov8n, batch 8", "ultralytics", "yolov8n", ours, 8),
         Arm("yolov8n", "ultralytics", "yolov8n"),
-        *([Arm("ssd_small, no mosaic", "bakeoff", "ssd_small", alone, 8)] if kind == BOXES else []),
+        *([Arm("ssd_small, no mosaic", "bakeoff", "ssd_small", anchors | alone, 8)] if kind == BOXES else []),
         *([Arm(f"{points}, no mosaic", "bakeoff", points, POINTS | alone, 8)] if kind == BOXES else []),
         Arm("LibreYOLO9-t, batch 8", "libreyolo", "LibreYOLO9-t", {"batch": 8}, 8),
         Arm("LibreYOLO9-t", "libreyolo", "LibreYOLO9-t"),

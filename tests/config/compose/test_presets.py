@@ -162,7 +162,8 @@ def test_the_recipe_from_scratch_mixes_photographs_until_the_last_tenth(tmp_path
     assert (train.epochs, train.ema_decay) == (300, 0.999)
     assert (train.augment.mosaic.probability, train.augment.until) == (0.5, 0.9)
     assert train.augment.turn.mirror == 0.5 and train.augment.colour and train.augment.crop
-    assert not train.init.lacks and (train.init.weights, run.lr.peak, run.model.input_size) == ("none", 0.003, 128)
+    assert not train.init.lacks and (train.init.weights, run.lr.peak, run.model.input_size) == ("none", 0.008, 128)
+    assert type(run.model).__name__ == "PointDetector"
 
 
 # Preset -> network, side, how pictures fit, weights, device.
