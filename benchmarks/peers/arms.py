@@ -21,7 +21,6 @@ TASKS = {DEMO: "detection", BOXES: "detection", FOLDERS: "classification"}
 OFFLINE = {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false", "HF_HUB_OFFLINE": "1", "MKL_NUM_THREADS": "1"}
 LARGE = 256  # pixels; from here on `point_nano` itself, with strides of 8 and more
 EPOCHS = (1, 3)
-POINTS = {"lr": {"use": "points"}, "optimizer": {"use": "adam"}}
 
 
 @dataclass(frozen=True)
@@ -67,17 +66,21 @@ def list_arms(kind: str, side: int) -> list[Arm]:
         ]
     points = "point_nano" if side >= LARGE else "point_nano_128"
     ours = {"batch": 8, "nbs": 8}
-    anchors = {} if kind == DEMO else {"lr": {"use": "cosine"}, "optimizer": {"use": "adam_short"}}
+    for_anchors = {} if kind == DEMO else {"lr": {"use": "cosine"}, "optimizer": {"use": "adam_short"}}
+    for_points = {"lr": {"use": "points"}, "optimizer": {"use": "adam"}}
     alone = {"train": {"use": "photographs"}}  # each photograph by itself
+    no_mosaic = [
+        Arm("ssd_small, no mosaic", "bakeoff", "ssd_small", for_anchors | alone, 8),
+        Arm(f"{points}, no mosaic", "bakeoff", points, for_points | alone, 8),
+    ]
     return [
-        Arm("ssd_small", "bakeoff", "ssd_small", anchors, 8),
+        Arm("ssd_small", "bakeoff", "ssd_small", for_anchors, 8),
         Arm("yolo11n, batch 8", "ultralytics", "yolo11n", ours, 8),
         Arm("yolo11n", "ultralytics", "yolo11n"),
-        Arm(points, "bakeoff", points, POINTS, 8),
+        Arm(points, "bakeoff", points, for_points, 8),
         Arm("yolov8n, batch 8", "ultralytics", "yolov8n", ours, 8),
         Arm("yolov8n", "ultralytics", "yolov8n"),
-        *([Arm("ssd_small, no mosaic", "bakeoff", "ssd_small", anchors | alone, 8)] if kind == BOXES else []),
-        *([Arm(f"{points}, no mosaic", "bakeoff", points, POINTS | alone, 8)] if kind == BOXES else []),
+        *(no_mosaic if kind == BOXES else []),
         Arm("LibreYOLO9-t, batch 8", "libreyolo", "LibreYOLO9-t", {"batch": 8}, 8),
         Arm("LibreYOLO9-t", "libreyolo", "LibreYOLO9-t"),
     ]

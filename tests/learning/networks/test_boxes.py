@@ -41,7 +41,7 @@ def test_boxes_that_lie_apart_in_both_directions_do_not_overlap(mode: Mode) -> N
 
 def test_box_without_area_overlaps_nothing_not_even_itself(mode: Mode) -> None:
     point = tf.constant([[0.5, 0.5, 0.5, 0.5]])
-    assert mode(boxes.overlaps)(point, point).numpy().tolist() == [0.0]
+    assert mode(boxes.overlaps)(point[:, None], point[None]).numpy().tolist() == [[0.0]]
 
 
 def test_overlaps_with_no_boxes_have_no_columns(mode: Mode) -> None:
