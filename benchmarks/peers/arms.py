@@ -17,6 +17,8 @@ sys.path.append(str(HERE.parent))
 
 from trials import ONE_THREAD, PACE_STEPS, ROOT  # noqa: E402 - it lies one folder up
 
+from bakeoff.tracking.sync.system_metrics import has_bfloat16  # noqa: E402
+
 TASKS = {DEMO: "detection", BOXES: "detection", FOLDERS: "classification"}
 OFFLINE = {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false", "HF_HUB_OFFLINE": "1", "MKL_NUM_THREADS": "1"}
 LARGE = 256  # pixels; from here on `point_nano` itself, with strides of 8 and more
@@ -73,6 +75,11 @@ def list_arms(kind: str, side: int) -> list[Arm]:
         Arm("ssd_small, no mosaic", "bakeoff", "ssd_small", for_anchors | alone, 8),
         Arm(f"{points}, no mosaic", "bakeoff", points, for_points | alone, 8),
     ]
+    half = {"train": {"mixed_precision": True}}
+    in_bfloat16 = [
+        Arm("ssd_small, bfloat16", "bakeoff", "ssd_small", for_anchors | half, 8),
+        Arm(f"{points}, bfloat16", "bakeoff", points, for_points | half, 8),
+    ]
     return [
         Arm("ssd_small", "bakeoff", "ssd_small", for_anchors, 8),
         Arm("yolo11n, batch 8", "ultralytics", "yolo11n", ours, 8),
@@ -81,6 +88,7 @@ def list_arms(kind: str, side: int) -> list[Arm]:
         Arm("yolov8n, batch 8", "ultralytics", "yolov8n", ours, 8),
         Arm("yolov8n", "ultralytics", "yolov8n"),
         *(no_mosaic if kind == BOXES else []),
+        *(in_bfloat16 if has_bfloat16() else []),
         Arm("LibreYOLO9-t, batch 8", "libreyolo", "LibreYOLO9-t", {"batch": 8}, 8),
         Arm("LibreYOLO9-t", "libreyolo", "LibreYOLO9-t"),
     ]

@@ -27,16 +27,18 @@ class BatchNormalization(keras.layers.BatchNormalization):
         rank = len(inputs.shape)
         if rank not in MAPS or self.axis not in (-1, rank - 1) or self.synchronized or self.renorm or mask is not None:
             return self._call_of_keras(inputs, mask)
-        x = tf.cast(inputs, tf.float32)
-        outputs, mean, variance = self._normalise(x)
-        seen = tf.cast(tf.size(x) // x.shape[-1], tf.float32)  # numbers of a channel
+        outputs, mean, variance = self._normalise(tf.cast(inputs, self.compute_dtype))
+        seen = tf.cast(tf.size(inputs) // inputs.shape[-1], tf.float32)  # numbers of a channel
         if not self.of_population:
             variance = variance * (tf.maximum(seen - 1, 1) / seen)
         self._follow(mean, variance)
-        return tf.cast(outputs, self.compute_dtype)
+        return outputs
 
     def _normalise(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return the normalised map, and of each channel the mean and the variance of the population."""
+        """Return the normalised map, and of each channel the mean and the variance of the population.
+
+        They are float32. A map of bfloat16 is read and written as it is, but counted in float32.
+        """
         channels = x.shape[-1]
         images = x if len(x.shape) == 4 else tf.reshape(x, [tf.shape(x)[0], -1, 1, channels])
         outputs, mean, variance, *_ = tf.raw_ops.FusedBatchNormV3(

@@ -29,6 +29,7 @@ CHOSEN_BY = (
     "sse4_1", "sse4_2", "avx", "avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16",
     "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8", "asimd", "asimddp", "i8mm", "bf16", "sve", "sve2",
 )  # fmt: skip
+OF_BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}
 GPU_TOOL = "nvidia-smi"
 GPU_QUESTION = (
     "--query-gpu=index,utilization.gpu,memory.used,memory.total,power.draw",
@@ -130,14 +131,26 @@ def versions() -> str:
 
 def processor() -> str:
     """Return kind, model, cores that one may use, instructions: `x86_64; Intel(R) Xeon(R) …; 2 cores; avx avx2 fma`."""
-    first = (read_text(CPUINFO) or "").partition("\n\n")[0]  # what the system reports of its first core
-    pairs = (line.partition(":") for line in first.splitlines())
-    core = {key.strip(): value.strip() for key, _, value in pairs}
-    model = core.get("model name") or platform.processor() or "unknown"
+    model = _first_core().get("model name") or platform.processor() or "unknown"
+    flags = " ".join(_instructions()) or "unknown"
+    return f"{platform.machine()}; {model}; {format_count(machine.cores(), 'core')}; {flags}"
+
+
+def has_bfloat16() -> bool:
+    """Say whether the processor multiplies bfloat16 by instructions of its own; TensorFlow does without, but slowly."""
+    return not OF_BFLOAT16.isdisjoint(_instructions())
+
+
+def _instructions() -> list[str]:
+    core = _first_core()
     known = {*core.get("flags", "").split(), *core.get("Features", "").split()}
-    cores = machine.cores()
-    flags = " ".join(name for name in CHOSEN_BY if name in known)
-    return f"{platform.machine()}; {model}; {format_count(cores, 'core')}; {flags or 'unknown'}"
+    return [name for name in CHOSEN_BY if name in known]
+
+
+def _first_core() -> dict[str, str]:
+    """Return what the system reports of it; nothing where it reports none."""
+    lines = (read_text(CPUINFO) or "").partition("\n\n")[0].splitlines()
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
 def source_tags(records_digest: str, fingerprint: str, parent: str | None = None) -> dict[str, str]:
