@@ -11,6 +11,7 @@ from bakeoff.experiments.runs.memory_use import MemoryUse
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.machine import gpu_names
 from bakeoff.foundation.versions import library_version
+from bakeoff.tracking.sync import system_metrics
 from support.messages import missing_in
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="puts a shell script into the path")
@@ -61,6 +62,22 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(
     monkeypatch.setenv(VISIBLE, "-1")
     print_device(1)
     assert capsys.readouterr() == (out, "")
+
+
+@pytest.mark.parametrize(
+    ("flags", "warned"), [("avx2 avx512f", True), ("avx512f avx512_bf16", False), ("amx_bf16", False)]
+)
+def test_bfloat16_on_a_processor_that_has_none_is_a_warning(
+    flags: str, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(VISIBLE, "-1")
+    monkeypatch.setattr(system_metrics, "CPUINFO", tmp_path / "cpuinfo")
+    system_metrics.CPUINFO.write_text(f"model name : Quick CPU\nflags : {flags}\n", encoding="ascii")
+    print_device(1)
+    assert capsys.readouterr().err == ""
+    print_device(1, mixed_precision=True)
+    err = capsys.readouterr().err
+    assert missing_in(err, "warning: train.mixed_precision: ", "bfloat16", "false") == [] if warned else err == ""
 
 
 def test_gpus_are_counted_by_name() -> None:

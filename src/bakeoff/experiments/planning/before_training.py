@@ -51,7 +51,7 @@ def build_setup(
     setup = Setup.of(run, manifest, records, place, answers)
     workers = crew_of(setup, run, manifest)
     require_gpu_room_for(run, setup.replicas)
-    print_device(setup.replicas)
+    print_device(setup.replicas, mixed_precision=run.train.mixed_precision)
     keep_device(start.folder, setup.replicas)
     first_weights = load_first_weights(setup.learner.network, run.model, run.train.init, start.origin)
     memory = MemoryUse(explain_shortage(run.derived, setup.replicas))

@@ -16,7 +16,7 @@ from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.tf_loading import load_tensorflow
 from bakeoff.foundation.versions import library_version, package_of
 from bakeoff.learning.run_file.settings import LearningRun
-from bakeoff.tracking.sync.system_metrics import processor
+from bakeoff.tracking.sync.system_metrics import has_bfloat16, processor
 
 DEVICE_FILE = "device"  # in a run's folder: what it computed on last
 CPU = "the CPU"
@@ -52,7 +52,7 @@ def choose_devices(run: LearningRun, threads: int | None = None) -> None:
         print(f"warning: train.threads: {course}, so no run repeats its weights to the bit", file=sys.stderr)
 
 
-def print_device(replicas: int) -> None:
+def print_device(replicas: int, *, mixed_precision: bool = False) -> None:
     """Print what the training computes on; of GPUs the first `replicas`. TensorFlow is loaded."""
     import tensorflow as tf
 
@@ -66,6 +66,9 @@ def print_device(replicas: int) -> None:
     print_line(f"train: computes on the CPU, {what}")
     if not tf.config.list_physical_devices("GPU") and (unused := gpu_names()):
         print(f"warning: {describe_unused(unused)}", file=sys.stderr)
+    if mixed_precision and not has_bfloat16():
+        course = "this processor has no instructions for bfloat16, so a step takes more than twice as long"
+        print(f"warning: train.mixed_precision: {course}; false trains faster here", file=sys.stderr)
 
 
 def keep_device(folder: Path, replicas: int) -> None:
