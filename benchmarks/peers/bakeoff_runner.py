@@ -31,9 +31,10 @@ def params(task: dict[str, Any]) -> dict[str, Any]:
     """Return a params.yaml: the recipe that the configuration has for random weights, for so many steps."""
     kind, length, settings = task["kind"], task["length"], task["settings"]
     return {
-        "experiment": RECIPES[kind], "seed": task["seed"], "data": DATA[task["task"]],
+        "experiment": RECIPES[kind], "seed": task["seed"],
         "model": {"use": task["model"], "input_size": task["side"], **(JUDGED if task["task"] == "detection" else {})},
         "track": {"use": "none"}, "export": {"use": "onnx"}, **settings,
+        "data": DATA[task["task"]] | settings.get("data", {}),
         "train": {
             "use": "preset", "steps": length, "epochs": None, "validate_every_steps": 0, "validate_every_epochs": None,
             "samples": 0, "checkpoint_every_steps": min(length, 100), **settings.get("train", {}),
