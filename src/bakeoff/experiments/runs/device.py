@@ -67,8 +67,8 @@ def print_device(replicas: int, *, mixed_precision: bool = False) -> None:
     if not tf.config.list_physical_devices("GPU") and (unused := gpu_names()):
         print(f"warning: {describe_unused(unused)}", file=sys.stderr)
     if mixed_precision and not has_bfloat16():
-        course = "this processor has no instructions for bfloat16, so a step takes more than twice as long"
-        print(f"warning: train.mixed_precision: {course}; false trains faster here", file=sys.stderr)
+        course = "this processor shows no instructions for bfloat16, so a step may take more than twice as long"
+        print(f"warning: train.mixed_precision: {course}; false computes in float32", file=sys.stderr)
 
 
 def keep_device(folder: Path, replicas: int) -> None:
