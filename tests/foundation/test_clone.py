@@ -7,9 +7,10 @@ import time
 from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 
 from bakeoff.foundation.clone import make_clone
+from bakeoff.foundation.git import git_beside_gc
 from support.workspace_copy import environment
 
 OBJECTS, IN = 2_000, "7f"  # in one folder, which git lists as a whole before it links what is in it
@@ -45,3 +46,12 @@ def test_a_clone_beside_which_git_removes_what_it_packed_is_made_again(place: Pa
     make_clone(clone, "HEAD")
     thread.join()
     assert len([*clone.glob("[0-9]*")]) == OBJECTS
+
+
+def test_a_command_beside_git_waits_until_the_repository_is_at_rest(place: Path) -> None:
+    """A `git gc` of many objects takes longer than a few tries; here a repository is made meanwhile."""
+    timer, tries = Timer(0.3, lambda: git("init", "--quiet")), []
+    timer.start()
+    assert git_beside_gc("rev-parse", "--git-dir", folder=place, clean=lambda: tries.append(1)) == ".git"
+    assert tries
+    timer.join()

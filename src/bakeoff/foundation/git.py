@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ from tempfile import TemporaryDirectory
 from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.workspace import main_workspace
 
-TRIES = 4  # of a command beside `git gc`
+PAUSES = (0.1, 0.5, 2.0)  # seconds before another try beside a `git gc`, which may take a while to remove objects
 
 # Variables of a git hook, for example, which would name another repository than that of the folder.
 ELSEWHERE = (
@@ -59,10 +60,11 @@ def git_beside_gc(*arguments: str, folder: Path | None = None, clean: Callable[[
 
     `clean` removes what a failed try left. Raises WorkspaceError.
     """
-    for _ in range(TRIES - 1):
+    for pause in PAUSES:
         with suppress(WorkspaceError):
             return git(*arguments, folder=folder)
         clean()
+        time.sleep(pause)
     return git(*arguments, folder=folder)
 
 
