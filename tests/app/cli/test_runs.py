@@ -68,8 +68,8 @@ def test_status_is_a_table(runs: Path, bakeoff: Bakeoff) -> None:
 
 def test_status_shows_all_that_run_and_the_last_that_ended(runs: Path, bakeoff: Bakeoff) -> None:
     for number in range(8):
-        made(runs, f"run{number}", State.SUCCEEDED, ago=100 + number)
-        made(runs, f"live{number}", State.RUNNING, ago=number)
+        made(runs, f"run{number}", State.SUCCEEDED, ago=1000 + 10 * number)  # writing them takes a moment
+        made(runs, f"live{number}", State.RUNNING, ago=10 * number)
     shown = [line.split()[0] for line in bakeoff("status").out.splitlines()[1:]]
     assert shown == [f"live{number}" for number in range(8)] + [f"run{number}" for number in range(5)]
     assert len(bakeoff("status", "--all").out.splitlines()) == 1 + 16
