@@ -70,16 +70,15 @@ def list_arms(kind: str, side: int) -> list[Arm]:
     ours = {"batch": 8, "nbs": 8}
     for_anchors = {} if kind == DEMO else {"lr": {"use": "cosine"}, "optimizer": {"use": "adam_short"}}
     for_points = {"lr": {"use": "points"}, "optimizer": {"use": "adam"}}
+
+    def changed(how: str, changes: dict[str, Any]) -> list[Arm]:
+        return [
+            Arm(f"ssd_small, {how}", "bakeoff", "ssd_small", for_anchors | changes, 8),
+            Arm(f"{points}, {how}", "bakeoff", points, for_points | changes, 8),
+        ]
+
     alone = {"train": {"use": "photographs"}}  # each photograph by itself
-    no_mosaic = [
-        Arm("ssd_small, no mosaic", "bakeoff", "ssd_small", for_anchors | alone, 8),
-        Arm(f"{points}, no mosaic", "bakeoff", points, for_points | alone, 8),
-    ]
     faster = {"train": {"mixed_precision": True}, "data": {"max_side": 2 * side}}
-    with_bfloat16 = [
-        Arm("ssd_small, faster", "bakeoff", "ssd_small", for_anchors | faster, 8),
-        Arm(f"{points}, faster", "bakeoff", points, for_points | faster, 8),
-    ]
     return [
         Arm("ssd_small", "bakeoff", "ssd_small", for_anchors, 8),
         Arm("yolo11n, batch 8", "ultralytics", "yolo11n", ours, 8),
@@ -87,8 +86,8 @@ def list_arms(kind: str, side: int) -> list[Arm]:
         Arm(points, "bakeoff", points, for_points, 8),
         Arm("yolov8n, batch 8", "ultralytics", "yolov8n", ours, 8),
         Arm("yolov8n", "ultralytics", "yolov8n"),
-        *(no_mosaic if kind == BOXES else []),
-        *(with_bfloat16 if has_bfloat16() else []),
+        *(changed("no mosaic", alone) if kind == BOXES else []),
+        *(changed("faster", faster) if has_bfloat16() else []),
         Arm("LibreYOLO9-t, batch 8", "libreyolo", "LibreYOLO9-t", {"batch": 8}, 8),
         Arm("LibreYOLO9-t", "libreyolo", "LibreYOLO9-t"),
     ]

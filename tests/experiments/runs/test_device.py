@@ -71,6 +71,7 @@ def test_bfloat16_on_a_processor_that_has_none_is_a_warning(
     flags: str, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(VISIBLE, "-1")
+    monkeypatch.setattr(device, "_details", lambda replicas: [])  # also where TensorFlow has seen GPUs before
     monkeypatch.setattr(system_metrics, "CPUINFO", tmp_path / "cpuinfo")
     system_metrics.CPUINFO.write_text(f"model name : Quick CPU\nflags : {flags}\n", encoding="ascii")
     print_device(1)

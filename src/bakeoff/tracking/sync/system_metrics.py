@@ -131,18 +131,18 @@ def versions() -> str:
 
 def processor() -> str:
     """Return kind, model, cores that one may use, instructions: `x86_64; Intel(R) Xeon(R) …; 2 cores; avx avx2 fma`."""
-    model = _first_core().get("model name") or platform.processor() or "unknown"
-    flags = " ".join(_instructions()) or "unknown"
+    core = _first_core()
+    model = core.get("model name") or platform.processor() or "unknown"
+    flags = " ".join(_instructions(core)) or "unknown"
     return f"{platform.machine()}; {model}; {format_count(machine.cores(), 'core')}; {flags}"
 
 
 def has_bfloat16() -> bool:
     """Say whether the processor multiplies bfloat16 by instructions of its own; TensorFlow does without, but slowly."""
-    return not OF_BFLOAT16.isdisjoint(_instructions())
+    return not OF_BFLOAT16.isdisjoint(_instructions(_first_core()))
 
 
-def _instructions() -> list[str]:
-    core = _first_core()
+def _instructions(core: Mapping[str, str]) -> list[str]:
     known = {*core.get("flags", "").split(), *core.get("Features", "").split()}
     return [name for name in CHOSEN_BY if name in known]
 
