@@ -16,7 +16,8 @@ the table also has the seconds that the whole process took.
 
 The networks answer the validation images with scores from 0.001 and at most 100 boxes, each by its own suppression.
 pycocotools judges these boxes by the annotations. A difference is to the first arm, within a seed; its 95 % interval
-is Student's over the seeds. Trainings that an interrupted benchmark has left in `--keep` are not done again.
+is Student's over the seeds. Trainings that an interrupted benchmark has left in `--keep` are not done again. With
+`--lengths` no pace is measured: more seeds get as many steps as the first, on whatever machine.
 """
 
 import argparse
@@ -31,9 +32,9 @@ from judge import judge_boxes, judge_labels
 from trials import describe_difference
 
 
-def measure(bench: Bench, arms: list[Arm], minutes: float, seeds: list[int]) -> None:
+def measure(bench: Bench, arms: list[Arm], minutes: float, seeds: list[int], given: list[int] | None) -> None:
     scores: dict[str, list[dict[str, float]]] = {arm.name: [] for arm in arms}
-    lengths: dict[str, int] = {}
+    lengths = dict(zip((arm.name for arm in arms), given or [], strict=bool(given)))
     for seed in seeds:
         for arm in arms:
             if arm.name not in lengths:
@@ -106,10 +107,16 @@ def read_bench(arguments: argparse.Namespace, keep: Path) -> tuple[Bench, list[A
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_arguments(parser)
+    parser.add_argument(
+        "--lengths", type=int, nargs="+", help="steps or epochs of each of --arms, as another machine planned them"
+    )
     arguments = parser.parse_args()
     with TemporaryDirectory() as temporary:
         bench, arms = read_bench(arguments, (arguments.keep or Path(temporary)).resolve())
-        measure(bench, arms, arguments.minutes, arguments.seeds)
+        given = arguments.lengths
+    if given and (len(given) != len(arms) or not arguments.arms):
+        sys.exit("--lengths: one number for each arm of --arms, and all of these must have a Python")
+    measure(bench, arms, arguments.minutes, arguments.seeds, given)
 
 
 if __name__ == "__main__":
