@@ -23,6 +23,7 @@ TASKS = {DEMO: "detection", BOXES: "detection", FOLDERS: "classification"}
 OFFLINE = {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false", "HF_HUB_OFFLINE": "1", "MKL_NUM_THREADS": "1"}
 LARGE = 256  # pixels; from here on `point_nano` itself, with strides of 8 and more
 EPOCHS = (1, 3)
+SHORT, LONG = 10_000, {"optimizer": "MuSGD", "lr0": 0.01, "momentum": 0.9}  # Ultralytics' choice for more updates
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,16 @@ class Bench:
         return pace, few - lengths[0] / pace
 
     def plan_length(self, arm: Arm, seed: int, seconds: float) -> int:
-        """Return how many steps or epochs fit. The last epochs have no mosaic, as all of the short trainings."""
+        """Return how many steps or epochs fit, with the optimizer that so many have."""
+        length = self._fit(arm, seed, seconds)
+        updates = -(-self.examples(arm, seed) // max(arm.batch, arm.settings.get("nbs", 64)))  # of an epoch
+        if arm.library != "ultralytics" or length * updates <= SHORT:
+            return length
+        slower = replace(arm, name=f"{arm.name}, {LONG['optimizer']}", settings=arm.settings | LONG)
+        return max(SHORT // updates, self._fit(slower, seed, seconds))
+
+    def _fit(self, arm: Arm, seed: int, seconds: float) -> int:
+        """Return how many fit at the pace. The last epochs have no mosaic, as all of the short trainings."""
         library, (pace, _) = LIBRARIES[arm.library], self.measure_pace(arm, seed)
         length = seconds * pace
         if TASKS[self.kind] == "detection" and library.plain and length > library.plain[1]:
