@@ -79,6 +79,7 @@ def list_arms(kind: str, side: int) -> list[Arm]:
         ]
 
     alone = {"train": {"use": "photographs"}}  # each photograph by itself
+    mixed = {"train": {"ema_decay": 0.999, "augment": {"mosaic": {"probability": 0.5}}}}  # as photographs_from_scratch
     faster = {"train": {"mixed_precision": True}, "data": {"max_side": 2 * side}}
     return [
         Arm("ssd_small", "bakeoff", "ssd_small", for_anchors, 8),
@@ -87,7 +88,7 @@ def list_arms(kind: str, side: int) -> list[Arm]:
         Arm(points, "bakeoff", points, for_points, 8),
         Arm("yolov8n, batch 8", "ultralytics", "yolov8n", ours, 8),
         Arm("yolov8n", "ultralytics", "yolov8n"),
-        *(changed("no mosaic", alone) if kind == BOXES else []),
+        *(changed("no mosaic", alone) if kind == BOXES else changed("mosaic", mixed)),
         *(changed("faster", faster) if has_bfloat16() else []),
         Arm("LibreYOLO9-t, batch 8", "libreyolo", "LibreYOLO9-t", {"batch": 8}, 8),
         Arm("LibreYOLO9-t", "libreyolo", "LibreYOLO9-t"),
