@@ -23,7 +23,6 @@ TASKS = {DEMO: "detection", BOXES: "detection", FOLDERS: "classification"}
 OFFLINE = {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false", "HF_HUB_OFFLINE": "1", "MKL_NUM_THREADS": "1"}
 LARGE = 256  # pixels; from here on `point_nano` itself, with strides of 8 and more
 EPOCHS = (1, 3)
-SHORT, LONG = 10_000, {"optimizer": "MuSGD", "lr0": 0.01, "momentum": 0.9}  # Ultralytics' choice for more updates
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,17 @@ class Library:
     plain: tuple[str, int] | None = (
         None  # of detectors: the key of how many last epochs have no mosaic, and its default
     )
+    long: tuple[int, dict[str, Any]] | None = None  # what it sets by itself for more updates than these
 
 
 LIBRARIES = {
     "bakeoff": Library("bakeoff_runner.py", PACE_STEPS, "steps"),
-    "ultralytics": Library("ultralytics_runner.py", EPOCHS, plain=("close_mosaic", 10)),
+    "ultralytics": Library(
+        "ultralytics_runner.py",
+        EPOCHS,
+        plain=("close_mosaic", 10),
+        long=(10_000, {"optimizer": "MuSGD", "lr0": 0.01, "momentum": 0.9}),
+    ),
     "libreyolo": Library("libreyolo_runner.py", EPOCHS, plain=("no_aug_epochs", 15)),
     "keras": Library("keras_runner.py", (2, 12)),
 }
@@ -151,12 +156,15 @@ class Bench:
 
     def plan_length(self, arm: Arm, seed: int, seconds: float) -> int:
         """Return how many steps or epochs fit, with the optimizer that so many have."""
-        length = self._fit(arm, seed, seconds)
-        updates = -(-self.examples(arm, seed) // max(arm.batch, arm.settings.get("nbs", 64)))  # of an epoch
-        if arm.library != "ultralytics" or length * updates <= SHORT:
+        length, long = self._fit(arm, seed, seconds), LIBRARIES[arm.library].long
+        if not long:
             return length
-        slower = replace(arm, name=f"{arm.name}, {LONG['optimizer']}", settings=arm.settings | LONG)
-        return max(SHORT // updates, self._fit(slower, seed, seconds))
+        most, settings = long
+        updates = -(-self.examples(arm, seed) // max(arm.batch, arm.settings.get("nbs", 64)))  # of an epoch
+        if length * updates <= most:
+            return length
+        slower = replace(arm, name=f"{arm.name}, {settings['optimizer']}", settings=arm.settings | settings)
+        return max(most // updates, self._fit(slower, seed, seconds))
 
     def _fit(self, arm: Arm, seed: int, seconds: float) -> int:
         """Return how many fit at the pace. The last epochs have no mosaic, as all of the short trainings."""

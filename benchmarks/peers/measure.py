@@ -114,9 +114,9 @@ def main() -> None:
     with TemporaryDirectory() as temporary:
         bench, arms = read_bench(arguments, (arguments.keep or Path(temporary)).resolve())
         given = arguments.lengths
-    if given and (len(given) != len(arms) or not arguments.arms):
-        sys.exit("--lengths: one number for each arm of --arms, and all of these must have a Python")
-    measure(bench, arms, arguments.minutes, arguments.seeds, given)
+        if given and (len(given) != len(arms) or not arguments.arms):
+            sys.exit("--lengths: one number for each arm of --arms, and all of these must have a Python")
+        measure(bench, arms, arguments.minutes, arguments.seeds, given)
 
 
 if __name__ == "__main__":
