@@ -73,28 +73,27 @@ def list_arms(kind: str, side: int) -> list[Arm]:
             Arm("yolo11n-cls, batch 16", "ultralytics", "yolo11n-cls", {"batch": 16, "nbs": 16}),
         ]
     points = "point_nano" if side >= LARGE else "point_nano_128"
-    ours = {"batch": 8, "nbs": 8}
+    by_eights = {"batch": 8, "nbs": 8}
     for_anchors = {} if kind == DEMO else {"lr": {"use": "cosine"}, "optimizer": {"use": "adam_short"}}
     for_points = {"lr": {"use": "points"}, "optimizer": {"use": "adam"}}
 
-    def changed(how: str, changes: dict[str, Any]) -> list[Arm]:
+    def ours(how: str = "", changes: dict[str, Any] | None = None) -> list[Arm]:
         return [
-            Arm(f"ssd_small, {how}", "bakeoff", "ssd_small", for_anchors | changes, 8),
-            Arm(f"{points}, {how}", "bakeoff", points, for_points | changes, 8),
+            Arm(f"ssd_small{how}", "bakeoff", "ssd_small", for_anchors | (changes or {}), 8),
+            Arm(f"{points}{how}", "bakeoff", points, for_points | (changes or {}), 8),
         ]
 
     alone = {"train": {"use": "photographs"}}  # each photograph by itself
     mixed = {"train": {"ema_decay": 0.999, "augment": {"mosaic": {"probability": 0.5}}}}  # as photographs_from_scratch
     faster = {"train": {"mixed_precision": True}, "data": {"max_side": 2 * side}}
     return [
-        Arm("ssd_small", "bakeoff", "ssd_small", for_anchors, 8),
-        Arm("yolo11n, batch 8", "ultralytics", "yolo11n", ours, 8),
+        *ours(),
+        Arm("yolo11n, batch 8", "ultralytics", "yolo11n", by_eights, 8),
         Arm("yolo11n", "ultralytics", "yolo11n"),
-        Arm(points, "bakeoff", points, for_points, 8),
-        Arm("yolov8n, batch 8", "ultralytics", "yolov8n", ours, 8),
+        Arm("yolov8n, batch 8", "ultralytics", "yolov8n", by_eights, 8),
         Arm("yolov8n", "ultralytics", "yolov8n"),
-        *(changed("no mosaic", alone) if kind == BOXES else changed("mosaic", mixed)),
-        *(changed("faster", faster) if has_bfloat16() else []),
+        *(ours(", no mosaic", alone) if kind == BOXES else ours(", mosaic", mixed)),
+        *(ours(", faster", faster) if has_bfloat16() else []),
         Arm("LibreYOLO9-t, batch 8", "libreyolo", "LibreYOLO9-t", {"batch": 8}, 8),
         Arm("LibreYOLO9-t", "libreyolo", "LibreYOLO9-t"),
     ]

@@ -40,13 +40,13 @@ def measure(bench: Bench, arms: list[Arm], minutes: float, seeds: list[int], giv
             if arm.name not in lengths:
                 pace, beside = bench.measure_pace(arm, seeds[0])
                 lengths[arm.name] = bench.plan_length(arm, seeds[0], minutes * 60)
-                unit = LIBRARIES[arm.library].unit
                 rate = bench.images(arm, seed, 1) * pace
-                print(f"  {arm.name}: {rate:.3g} images a second, {beside:.1f} s beside; ", end="")
-                print(f"{lengths[arm.name]:,} {unit}", flush=True)
+                print(f"  {arm.name}: {rate:.3g} images a second, {beside:.1f} s beside", flush=True)
+            length = f"{lengths[arm.name]:,} {LIBRARIES[arm.library].unit}"
+            print(f"  {arm.name}: {length} with seed {seed}", flush=True)
             scores[arm.name].append(score(bench, arm, seed, lengths[arm.name]))
             values = ", ".join(f"{name} {value:.3f}" for name, value in scores[arm.name][-1].items())
-            print(f"  {minutes:g} minutes, seed {seed}, {arm.name}: {values}", flush=True)
+            print(f"  {arm.name}, {length}, seed {seed}: {values}", flush=True)
     print_table(bench, arms, scores, lengths, seeds)
 
 
