@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks import NETWORKS
 from bakeoff.learning.networks.anchors import Anchors
 from bakeoff.learning.networks.applications import EfficientNetV2B0, InceptionV3, MobileNetV2, MobileNetV3
@@ -128,6 +129,24 @@ def test_outputs_have_a_row_for_every_candidate(name: str) -> None:
     numbers = NUMBER + getattr(settings.loss, "has_background", getattr(settings, "has_object", False))
     shapes = {head: tuple(output.shape) for head, output in built(name).output.items()}
     assert shapes == {"boxes": (None, candidates, sides), "classes": (None, candidates, numbers)}
+
+
+@every_detector
+def test_an_image_costs_in_its_batch_what_it_costs_alone_without_padding(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, outputs = Detection(DETECTORS[name], "abc"), built(name)(pictures(name, 3), training=False)
+    boxes = [[[0.1, 0.1, 0.6, 0.5], [0.3, 0.2, 0.9, 0.9]], [[0.0, 0.0, 0.0, 0.0]] * 2, [[0.2, 0.3, 0.5, 0.8]] * 2]
+    batch = {"boxes": tf.constant(boxes), "classes": tf.constant([[1, 3], [0, 0], [2, 0]], tf.int64)}
+    at_once = compile_graph(task.example_losses)(outputs, batch)["losses"]
+    monkeypatch.setattr("bakeoff.learning.tasks.detection.AT_ONCE", 0)
+    one_by_one = compile_graph(task.example_losses)(outputs, batch)["losses"]
+    np.testing.assert_allclose(at_once, one_by_one, rtol=1e-5)
+    for row, count in enumerate((2, 0, 1)):
+        targets = task.encode({name: value[row, :count] for name, value in batch.items()})
+        alone = {key: value[row : row + 1] for key, value in outputs.items()}
+        losses = task.losses(alone, {key: value[None] for key, value in targets.items()})
+        np.testing.assert_allclose(at_once[row, :2], [losses["classes"], losses["boxes"]], rtol=1e-5)
 
 
 @every_classifier

@@ -320,7 +320,11 @@ def boxes_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def test_losses_of_examples_are_those_of_training_on_each_alone_without_the_padding() -> None:
+@pytest.mark.parametrize("at_once", [0, 10**6])  # numbers of an image, of which there are 588
+def test_losses_of_examples_are_those_of_training_on_each_alone_without_the_padding(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bakeoff.learning.tasks.detection.AT_ONCE", at_once)
     task, outputs = detection(), random_outputs(8)
     losses = task.example_losses(outputs, BATCH)["losses"].numpy()  # of classes, of boxes, matched anchors
     for row, count in enumerate((2, 1)):

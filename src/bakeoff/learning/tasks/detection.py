@@ -1,5 +1,6 @@
 """Detection: boxes -> targets -> loss, and outputs -> detections. What outputs mean is the network's own to say."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,6 +14,9 @@ from bakeoff.learning.metrics.box_matching import Boxes
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
 from bakeoff.learning.networks.boxes import overlaps
 from bakeoff.learning.networks.detector_settings import Detector, Suppression
+from bakeoff.learning.networks.heads.head import add_by_image
+
+AT_ONCE = 2**18  # answered numbers of an image; with more, the losses of a batch are counted image by image
 
 
 @dataclass(frozen=True)
@@ -63,18 +67,19 @@ class Detection(BoxJudge):
     def example_losses(self, outputs: dict[str, tf.Tensor], batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return what each image would cost in training alone in its batch: (batch, 3), the fields of a Loss."""
 
-        def compute_losses(image: tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]) -> tf.Tensor:
-            answers, corners, classes = image
-            real = classes > 0  # the rest is padding
-            targets = self.encode({"boxes": corners[real], "classes": classes[real]})
-            alone = [{name: value[None] for name, value in tensors.items()} for tensors in (answers, targets)]
-            parts, divisor = self.head.losses(*alone)
-            return tf.stack([parts["classes"], parts["boxes"], divisor])
+        def count(images: tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]) -> tf.Tensor:
+            answers, truth = images
+            parts, divisors = self.head.losses(answers, self.head.encode_batch(truth), add_by_image)
+            return tf.stack([parts["classes"], parts["boxes"], divisors], axis=1)
+
+        def count_alone(image: tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]) -> tf.Tensor:
+            return count(tf.nest.map_structure(lambda value: value[None], image))[0]
 
         answers = {name: outputs[name] for name in ("classes", "boxes")}
-        truth = place_boxes(batch["boxes"], batch)
-        losses = tf.map_fn(compute_losses, (answers, truth, batch["classes"]), fn_output_signature=tf.float32)
-        return {"losses": losses}
+        images = answers, {"boxes": place_boxes(batch["boxes"], batch), "classes": batch["classes"]}
+        if sum(math.prod(value.shape[1:]) for value in answers.values()) <= AT_ONCE:
+            return {"losses": count(images)}
+        return {"losses": tf.map_fn(count_alone, images, fn_output_signature=tf.float32)}
 
     def predict(self, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return a batch's detections, best first, as `suppress` does."""

@@ -7,12 +7,13 @@ from bakeoff.learning.networks.detector_settings import AnchorHeadSettings
 from bakeoff.learning.networks.heads.anchor_matching import (
     BACKGROUND,
     IGNORED,
+    NO_BOX,
     class_losses,
     hard_examples,
     match,
     smooth_l1,
 )
-from bakeoff.learning.networks.heads.head import Tensors, divisor, no_spreads
+from bakeoff.learning.networks.heads.head import Add, Tensors, divisor, no_spreads
 
 
 class AnchorHead:
@@ -25,25 +26,30 @@ class AnchorHead:
         return self._model.box_scales
 
     def encode(self, example: Tensors) -> Tensors:
+        given = {name: example[name][None] for name in ("boxes", "classes", "shares") if name in example}
+        batch = self.encode_batch(given)
+        return {name: value[0] for name, value in batch.items()}
+
+    def encode_batch(self, examples: Tensors) -> Tensors:
         """Return which class (0: background, -1: asks nothing) and which coded box each anchor should answer."""
-        truth, classes = example["boxes"], example["classes"]  # (n, 4), (n,) ids 1..k
+        truth, classes = examples["boxes"], examples["classes"]  # (batch, n, 4), (batch, n) ids 1..k, 0: padding
         rule = self._model.loss
-        overlap = boxes.overlaps(self._boxes[:, None], truth[None])
-        matched = match(  # (anchors,)
-            overlap, rule.matched_from, rule.background_below, rule.match_every_box, next_best=self._model.next_best
-        )
+        overlap = boxes.overlaps(self._boxes[:, None], truth[:, None])
+        matched = match(  # (batch, anchors)
+            tf.where(classes[:, None] > 0, overlap, NO_BOX),
+            rule.matched_from, rule.background_below, rule.match_every_box, next_best=self._model.next_best,
+        )  # fmt: skip
         # In front stands a box for the anchors that match none; what they should answer is not asked.
-        truth = tf.concat([tf.constant([[0.0, 0.0, 1.0, 1.0]]), truth], axis=0)
-        classes = tf.concat([tf.zeros([1], tf.int64), classes], axis=0)
+        truth = tf.pad(truth, [[0, 0], [1, 0], [0, 0]])
         rows = tf.maximum(matched, BACKGROUND) + 1
-        coded = boxes.code(tf.gather(truth, rows), self._boxes, self.box_scales)
-        classes = tf.where(matched == IGNORED, tf.constant(-1, tf.int64), tf.gather(classes, rows))
-        targets = {"classes": classes, "boxes": coded}
-        if "shares" in example:
-            targets["shares"] = tf.gather(tf.pad(example["shares"], [[1, 0], [0, 0]]), rows)
+        coded = boxes.code(tf.gather(truth, rows, batch_dims=1), self._boxes, self.box_scales)
+        classes = tf.gather(tf.pad(classes, [[0, 0], [1, 0]]), rows, batch_dims=1)
+        targets = {"classes": tf.where(matched == IGNORED, tf.constant(-1, tf.int64), classes), "boxes": coded}
+        if "shares" in examples:
+            targets["shares"] = tf.gather(tf.pad(examples["shares"], [[0, 0], [1, 0], [0, 0]]), rows, batch_dims=1)
         return targets
 
-    def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
+    def losses(self, outputs: Tensors, targets: Tensors, add: Add = tf.reduce_sum) -> tuple[Tensors, tf.Tensor]:
         rule, truth = self._model.loss, targets["classes"]
         matched = tf.cast(truth > 0, tf.float32)  # (batch, anchors)
         asked = matched + tf.cast(truth == 0, tf.float32) * rule.background_weight
@@ -54,14 +60,14 @@ class AnchorHead:
         if self._model.mining:
             chosen = self._hard_examples(outputs, truth, of_classes, of_boxes)[..., None]
             of_classes, of_boxes = of_classes * chosen, of_boxes * chosen
-        count = tf.reduce_sum(matched)
+        count = add(matched)
         matches = divisor(count if rule.divide_by_matches else None)
         box_matches = matches * len(self.box_scales) if rule.divide_boxes_by_code_size else matches
         parts = {
-            "classes": rule.class_weight * tf.reduce_sum(of_classes) / matches,
-            "boxes": rule.box_weight * tf.reduce_sum(of_boxes) / box_matches,
+            "classes": rule.class_weight * add(of_classes) / matches,
+            "boxes": rule.box_weight * add(of_boxes) / box_matches,
         }
-        return parts, count if rule.divide_by_matches else tf.constant(1.0)
+        return parts, count if rule.divide_by_matches else tf.ones_like(count)
 
     def _hard_examples(
         self, outputs: Tensors, truth: tf.Tensor, of_classes: tf.Tensor, of_boxes: tf.Tensor

@@ -5,6 +5,7 @@ import tensorflow as tf
 from bakeoff.learning.networks.detector_settings import DetectionLoss, HardExamples
 
 BACKGROUND, IGNORED = -1, -2
+NO_BOX = -1.0  # the overlap with what only fills up a batch
 
 
 def match(
@@ -15,50 +16,55 @@ def match(
     *,
     next_best: bool = True,
 ) -> tf.Tensor:
-    """Return which box each anchor stands for, BACKGROUND or IGNORED: (anchors, boxes) -> (anchors,) int64.
+    """Return which box each anchor stands for, BACKGROUND or IGNORED: (…, anchors, boxes) -> (…, anchors) int64.
 
     An anchor stands for the box that it overlaps most, if by at least `matched_from`; from `background_below` up to
     there it is asked nothing. If `every_box` is to be matched, each that any free anchor overlaps at all gets one of
     its own besides, however little that is.
     """
-    anchors, boxes = tf.shape(overlap, tf.int64)[0], tf.shape(overlap, tf.int64)[1]
-    padded = tf.concat([overlap, tf.zeros([anchors, 1])], axis=1)  # so that an image without boxes is no special case
-    most = tf.reduce_max(padded, axis=1)
-    best = tf.where(most >= matched_from, tf.argmax(padded, axis=1), BACKGROUND)
+    padded = _with_a_zero(overlap)  # so that an image without boxes is no special case
+    most = tf.reduce_max(padded, axis=-1)
+    best = tf.where(most >= matched_from, tf.argmax(padded, axis=-1), BACKGROUND)
     if background_below is not None:
         best = tf.where((most >= background_below) & (most < matched_from), tf.constant(IGNORED, tf.int64), best)
     if not every_box:
         return best
     if not next_best:
         return _with_best_anchors(best, overlap)
-    own = _own_anchors(overlap)  # (boxes,)
-    given = own >= 0
-    return tf.tensor_scatter_nd_update(best, own[given][:, None], tf.range(boxes)[given])
+    own = _own_anchors(overlap)  # (…, boxes)
+    given = tf.where(own >= 0)  # an image's place and a box's
+    places = tf.concat([given[:, :-1], tf.gather_nd(own, given)[:, None]], axis=1)
+    return tf.tensor_scatter_nd_update(best, places, given[:, -1])
+
+
+def _with_a_zero(numbers: tf.Tensor) -> tf.Tensor:
+    return tf.pad(numbers, [[0, 0]] * (len(numbers.shape) - 1) + [[0, 1]])
 
 
 def _with_best_anchors(best: tf.Tensor, overlap: tf.Tensor) -> tf.Tensor:
     """Give each box the anchor that it overlaps most; the first of several boxes with the same one has it."""
-    wanted = tf.one_hot(tf.argmax(overlap, axis=0), tf.shape(overlap)[0])  # (boxes, anchors)
-    padded = tf.concat([wanted, tf.zeros([1, tf.shape(overlap)[0]])], axis=0)
-    return tf.where(tf.reduce_max(padded, axis=0) > 0, tf.argmax(padded, axis=0), best)
+    asks = tf.reduce_max(overlap, axis=-2) > NO_BOX
+    wanted = tf.where(asks, tf.argmax(overlap, axis=-2), -1)[..., None, :]  # (…, 1, boxes)
+    wants = _with_a_zero(tf.cast(wanted == tf.range(tf.shape(overlap, tf.int64)[-2])[:, None], tf.float32))
+    return tf.where(tf.reduce_max(wants, axis=-1) > 0, tf.argmax(wants, axis=-1), best)
 
 
 def _own_anchors(overlap: tf.Tensor) -> tf.Tensor:
-    """Return an anchor for each box, (boxes,) int64, or -1. Of two boxes that want the same, the closer gets it."""
-    numbers = tf.range(tf.shape(overlap)[1])
+    """Return an anchor for each box, (…, boxes) int64, or -1. Of two boxes that want the same, the closer gets it."""
+    anchors, numbers = (tf.range(tf.shape(overlap, tf.int64)[axis]) for axis in (-2, -1))
 
     def ask(free: tf.Tensor, open_: tf.Tensor, own: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        left = tf.where(free[:, None] & open_[None], overlap, 0.0)
-        wanted, closeness = tf.argmax(left, axis=0), tf.reduce_max(left, axis=0)
-        same = (wanted[:, None] == wanted[None]) & (closeness > 0)[None]
-        closer = (closeness[None] > closeness[:, None]) | (
-            (closeness[None] == closeness[:, None]) & (numbers[None] < numbers[:, None])
-        )
-        gets = (closeness > 0) & ~tf.reduce_any(same & closer, axis=1)
-        taken = tf.scatter_nd(wanted[gets][:, None], tf.ones_like(wanted[gets]), tf.shape(free, tf.int64)) > 0
+        left = tf.where(free[..., None] & open_[..., None, :], overlap, 0.0)
+        wanted, closeness = tf.argmax(left, axis=-2), tf.reduce_max(left, axis=-2)
+        same = (wanted[..., None] == wanted[..., None, :]) & (closeness > 0)[..., None, :]
+        mine, other = closeness[..., None], closeness[..., None, :]
+        closer = (other > mine) | ((other == mine) & (numbers < numbers[:, None]))
+        gets = (closeness > 0) & ~tf.reduce_any(same & closer, axis=-1)
+        taken = tf.reduce_any(tf.where(gets, wanted, -1)[..., None, :] == anchors[:, None], axis=-1)
         return free & ~taken, open_ & ~gets & (closeness > 0), tf.where(gets, wanted, own)
 
-    start = (tf.ones(tf.shape(overlap)[:1], tf.bool), tf.ones_like(numbers, tf.bool), -tf.ones_like(numbers, tf.int64))
+    free, open_ = tf.ones_like(tf.reduce_sum(overlap, axis=-1), tf.bool), tf.reduce_max(overlap, axis=-2) > 0
+    start = (free, open_, -tf.ones_like(open_, tf.int64))
     return tf.while_loop(lambda free, open_, own: tf.reduce_any(open_), ask, start)[2]
 
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 Tensors = dict[str, tf.Tensor]
 Hold = Callable[[tf.Tensor, float, float], tf.Tensor]  # is told between which bounds numbers are
+Add = Callable[[tf.Tensor], tf.Tensor]  # makes one sum of a whole batch, or one of each image
 BELOW_1 = 255 / 256  # the greatest share or score in eight bits
 
 
@@ -32,8 +33,14 @@ class Head(Protocol):
         padded with zeros in a batch.
         """
 
-    def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
-        """Return the parts of the loss, "classes" and "boxes", and what the sums of this batch alone are divided by."""
+    def encode_batch(self, examples: Tensors) -> Tensors:
+        """Return the targets of a batch, from its `boxes` (batch, n, 4) and `classes` (batch, n), 0: padding."""
+
+    def losses(self, outputs: Tensors, targets: Tensors, add: Add = tf.reduce_sum) -> tuple[Tensors, tf.Tensor]:
+        """Return the parts of the loss, "classes" and "boxes", and what the sums of this batch alone are divided by.
+
+        With `add_by_image`, each image is a batch by itself.
+        """
 
     def boxes(self, outputs: Tensors) -> tf.Tensor:
         """Return (batch, candidates, 4) ymin xmin ymax xmax, shares of the image; they may reach out of it."""
@@ -48,6 +55,10 @@ class Head(Protocol):
         """Return `boxes` as offsets from `anchors`, times `box_scales`: what `networks.boxes.decode` turns back."""
 
 
+def add_by_image(values: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(values, axis=list(range(1, len(values.shape))))
+
+
 def as_it_is(numbers: tf.Tensor, least: float, greatest: float) -> tf.Tensor:
     """Return the numbers, wherever they are."""
     return numbers
@@ -60,6 +71,10 @@ class BoxTargets:
         """Return boxes and classes, with a row of padding, so that no example is without."""
         given = {name: example[name] for name in ("boxes", "classes", "shares", "spreads") if name in example}
         return {name: tf.pad(value, [[0, 1], [0, 0]][: len(value.shape)]) for name, value in given.items()}
+
+    def encode_batch(self, examples: Tensors) -> Tensors:
+        given = {name: examples[name] for name in ("boxes", "classes")}
+        return {name: tf.pad(value, [[0, 0], [0, 1], [0, 0]][: len(value.shape)]) for name, value in given.items()}
 
 
 class GridHead(BoxTargets, ABC):

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import centres_and_sizes, overlaps
 from bakeoff.learning.networks.detector_settings import grid_points
-from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor, find_shares
+from bakeoff.learning.networks.heads.head import BELOW_1, Add, GridHead, Hold, Tensors, as_it_is, divisor, find_shares
 from bakeoff.learning.networks.heads.side_bins import shares_of, spread_of, widths_of
 
 if TYPE_CHECKING:
@@ -38,18 +38,18 @@ class PointHead(GridHead):
         self._finest = float(steps.min())
         self._bins = tf.range(model.bins, dtype=tf.float32)
 
-    def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
+    def losses(self, outputs: Tensors, targets: Tensors, add: Add = tf.reduce_sum) -> tuple[Tensors, tf.Tensor]:
         rule, predicted = self._model.loss, self.boxes(outputs)
         asked = self.assign(outputs["classes"], predicted, targets)
-        count = tf.reduce_sum(asked.scores)
+        count = add(asked.scores)
         whole = divisor(count)
         overlap = overlaps(predicted, asked.boxes, kind=rule.overlap)
         of_boxes = rule.overlap_weight * (1 - overlap) + rule.distribution_weight * self._of_sides(outputs, asked)
         # Where nothing is asked for, a gradient times 0 need not be 0: the box there is not of this world.
         of_boxes = tf.where(asked.classes > 0, of_boxes, 0.0) * asked.scores * asked.there
         parts = {
-            "classes": rule.class_weight * tf.reduce_sum(self._of_classes(outputs["classes"], asked)) / whole,
-            "boxes": tf.reduce_sum(of_boxes) / whole,
+            "classes": rule.class_weight * add(self._of_classes(outputs["classes"], asked)) / whole,
+            "boxes": add(of_boxes) / whole,
         }
         return parts, count
 

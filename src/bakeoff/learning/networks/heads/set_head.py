@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import code
-from bakeoff.learning.networks.heads.head import BoxTargets, Tensors, divisor
+from bakeoff.learning.networks.heads.head import Add, BoxTargets, Tensors, divisor
 from bakeoff.learning.networks.heads.set_losses import (
     Asked,
     Lesson,
@@ -33,20 +33,23 @@ class SetHead(BoxTargets):
         self._model = model
         self.anchors = np.tile(np.array([0, 0, 1, 1], np.float32), (model.queries, 1))  # all count from the image
 
-    def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
-        """Outputs of training have all layers; outside of it there is the last one alone."""
+    def losses(self, outputs: Tensors, targets: Tensors, add: Add = tf.reduce_sum) -> tuple[Tensors, tf.Tensor]:
+        """Outputs of training have all layers, and are added in one; outside of it there is the last one alone."""
         told = targets.get("shares"), targets.get("spreads")
         truth = Truth(as_middles(targets["boxes"]), targets["classes"], *told)
-        count = tf.reduce_sum(tf.cast(truth.classes > 0, tf.float32))
-        sums = self._of_all(outputs, truth, count) if "references" in outputs else self._of_last(outputs, truth, count)
+        count = add(tf.cast(truth.classes > 0, tf.float32))
+        if "references" in outputs:
+            sums = self._of_all(outputs, truth, count)
+        else:
+            sums = self._of_last(outputs, truth, count, add)
         return dict(zip(("classes", "boxes"), sums, strict=True)), count
 
-    def _of_last(self, outputs: Tensors, truth: Truth, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _of_last(self, outputs: Tensors, truth: Truth, count: tf.Tensor, add: Add) -> tuple[tf.Tensor, tf.Tensor]:
         answers, whole = Answers(outputs["boxes"], outputs["classes"]), divisor(count)
         rows, _ = match([answers], truth, self._model.matching)
         asked = Asked.of(rows[0], truth)
         rule = self._model.loss
-        return of_classes(answers, asked, rule) / whole, of_boxes(answers, asked, rule) / whole
+        return of_classes(answers, asked, rule, add) / whole, of_boxes(answers, asked, rule, add) / whole
 
     def _of_all(self, outputs: Tensors, truth: Truth, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         beside = tf.shape(outputs["references"])[1] - self._model.queries  # queries that denoise

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import overlaps
+from bakeoff.learning.networks.heads.head import Add
 from bakeoff.learning.networks.heads.set_matching import Answers, Truth, as_corners
 from bakeoff.learning.networks.heads.side_bins import shares_of, spread_of, widths_of
 from bakeoff.learning.networks.set_detector import BINS, SetLoss
@@ -39,17 +40,17 @@ class Asked(NamedTuple):
     def number(self) -> tf.Tensor:
         return tf.reduce_sum(tf.cast(self.is_asked, tf.float32))
 
-    def sum(self, values: tf.Tensor) -> tf.Tensor:
+    def sum(self, values: tf.Tensor, add: Add = tf.reduce_sum) -> tf.Tensor:
         """Where nothing is asked for, a gradient times 0 need not be 0."""
         there = 1.0 if self.shares is None else tf.reduce_sum(self.shares, axis=-1)
-        return tf.reduce_sum(tf.where(self.is_asked, values, 0.0) * there)
+        return add(tf.where(self.is_asked, values, 0.0) * there)
 
 
 def overlap_with(answers: Answers, asked: Asked, kind: str = "iou") -> tf.Tensor:
     return overlaps(as_corners(answers.boxes), as_corners(asked.boxes), kind=kind)
 
 
-def of_classes(answers: Answers, asked: Asked, rule: SetLoss) -> tf.Tensor:
+def of_classes(answers: Answers, asked: Asked, rule: SetLoss, add: Add = tf.reduce_sum) -> tf.Tensor:
     """Cross-entropy with the overlap as the score that is to be; other classes weigh by how sure they are."""
     there = tf.one_hot(asked.classes, answers.classes.shape[-1])
     wanted = (there if asked.shares is None else asked.shares) * tf.stop_gradient(
@@ -61,13 +62,13 @@ def of_classes(answers: Answers, asked: Asked, rule: SetLoss) -> tf.Tensor:
     else:
         weights = absent * rule.background_weight + wanted
     entropy = tf.nn.sigmoid_cross_entropy_with_logits(wanted, answers.classes)
-    return rule.class_weight * tf.reduce_sum(weights * entropy)
+    return rule.class_weight * add(weights * entropy)
 
 
-def of_boxes(answers: Answers, asked: Asked, rule: SetLoss) -> tf.Tensor:
+def of_boxes(answers: Answers, asked: Asked, rule: SetLoss, add: Add = tf.reduce_sum) -> tf.Tensor:
     away = tf.reduce_sum(tf.abs(answers.boxes - asked.boxes), axis=-1)
     missed = 1 - overlap_with(answers, asked, "giou")
-    return asked.sum(rule.box_weight * away + rule.overlap_weight * missed)
+    return asked.sum(rule.box_weight * away + rule.overlap_weight * missed, add)
 
 
 def true_sides(references: tf.Tensor, asked: Asked) -> tf.Tensor:

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bakeoff.learning.networks.boxes import centres_and_sizes, overlaps
 from bakeoff.learning.networks.detector_settings import grid_points
-from bakeoff.learning.networks.heads.head import BELOW_1, GridHead, Hold, Tensors, as_it_is, divisor, find_shares
+from bakeoff.learning.networks.heads.head import BELOW_1, Add, GridHead, Hold, Tensors, as_it_is, divisor, find_shares
 
 if TYPE_CHECKING:
     from bakeoff.learning.networks.yolox import Yolox
@@ -36,11 +36,11 @@ class YoloxHead(GridHead):
         self._reach = (model.assignment.radius + 0.5) * float(steps.max())  # of a middle from its point, about
         self._model = model
 
-    def losses(self, outputs: Tensors, targets: Tensors) -> tuple[Tensors, tf.Tensor]:
+    def losses(self, outputs: Tensors, targets: Tensors, add: Add = tf.reduce_sum) -> tuple[Tensors, tf.Tensor]:
         rule, predicted = self._model.loss, self.boxes(outputs)
         asked = self.assign(outputs["classes"], predicted, targets)
         is_asked = asked.classes > 0
-        count = tf.reduce_sum(tf.cast(is_asked, tf.float32))
+        count = add(tf.cast(is_asked, tf.float32))
         whole = divisor(count)
         # Where nothing is asked for, a gradient times 0 need not be 0: the box there is not of this world.
         missed = tf.where(is_asked, 1 - overlaps(predicted, asked.boxes) ** 2, 0.0) * asked.there
@@ -49,11 +49,11 @@ class YoloxHead(GridHead):
         of_classes = tf.reduce_sum(tf.nn.sigmoid_cross_entropy_with_logits(wanted, classes), axis=-1)
         of_objects = tf.nn.sigmoid_cross_entropy_with_logits(asked.there, there)
         of_both = rule.object_weight * of_objects + rule.class_weight * tf.where(is_asked, of_classes, 0.0)
-        of_boxes = rule.box_weight * tf.reduce_sum(missed)
+        of_boxes = rule.box_weight * add(missed)
         if rule.coordinate_weight:
             away = tf.where(is_asked, self._of_coordinates(outputs["boxes"], asked.boxes), 0.0) * asked.there
-            of_boxes += rule.coordinate_weight * tf.reduce_sum(away)
-        return {"classes": tf.reduce_sum(of_both) / whole, "boxes": of_boxes / whole}, count
+            of_boxes += rule.coordinate_weight * add(away)
+        return {"classes": add(of_both) / whole, "boxes": of_boxes / whole}, count
 
     def _of_coordinates(self, answers: tf.Tensor, boxes: tf.Tensor) -> tf.Tensor:
         """Return how far the answers are from those that would give these boxes: (batch, points)."""
