@@ -15,6 +15,8 @@ from bakeoff.learning.networks.heads.anchor_matching import (
 )
 from bakeoff.learning.networks.heads.head import Add, Tensors, divisor, no_spreads
 
+ASKED = ("boxes", "classes", "shares")  # of an example
+
 
 class AnchorHead:
     def __init__(self, model: AnchorHeadSettings) -> None:
@@ -26,8 +28,7 @@ class AnchorHead:
         return self._model.box_scales
 
     def encode(self, example: Tensors) -> Tensors:
-        given = {name: example[name][None] for name in ("boxes", "classes", "shares") if name in example}
-        batch = self.encode_batch(given)
+        batch = self.encode_batch({key: value[None] for key, value in example.items() if key in ASKED})
         return {name: value[0] for name, value in batch.items()}
 
     def encode_batch(self, examples: Tensors) -> Tensors:
