@@ -9,6 +9,7 @@ the weights. Seconds of the clock, and of the processor.
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -42,9 +43,10 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         prepare(Path(folder), arguments.examples)
         command = [sys.executable, str(Path(__file__).resolve()), "--measure"]
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # as bakeoff.stages has it
         rounds = []
         for _ in range(arguments.rounds):
-            done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+            done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
             rounds.append(json.loads(done.stdout.splitlines()[-1]))
     print(f"{'':26}{'clock':>8}{'processor':>11}")
     middle = {

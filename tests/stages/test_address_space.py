@@ -1,4 +1,4 @@
-"""A limit of addresses under which libraries in C crash or hang is refused in one line, before they load."""
+"""What is seen to before libraries in C load: a limit of addresses under which they crash or hang, and threads."""
 
 import subprocess
 import sys
@@ -39,3 +39,12 @@ def test_without_a_limit_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     require_for_tensorflow()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux shows them")
+@pytest.mark.parametrize(("given", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2)])
+def test_numpy_has_one_thread_in_a_stage_unless_told_otherwise(given: dict[str, str], threads: int) -> None:
+    look = "import sys; sys.argv = ['-m']; import bakeoff.stages, numpy, os; print(len(os.listdir('/proc/self/task')))"
+    own = {name: value for name, value in environment().items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", look], env=own | given, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == threads

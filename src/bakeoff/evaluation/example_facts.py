@@ -57,7 +57,8 @@ def _variance(values: np.ndarray) -> float:
     """Return the variance, counted in float64; `var` takes three times as long."""
     distances = values.ravel().astype(np.float64)
     distances -= distances.mean()
-    return float(distances @ distances) / distances.size
+    # `@` wakes threads of OpenBLAS for so many numbers, and outside of a stage there are some (see bakeoff.stages).
+    return float(np.einsum("i,i", distances, distances)) / distances.size
 
 
 def describe_examples(

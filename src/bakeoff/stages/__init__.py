@@ -3,6 +3,7 @@
 Little is imported before Ctrl-C is taken care of.
 """
 
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ sys.excepthook = hide_interrupt_traceback  # imports take the first second, befo
 sys.unraisablehook = _repeat_dropped_interrupt  # and some of Python's callbacks meanwhile would swallow it
 if sys.argv[:1] == ["-m"]:  # Python is looking for the stage that it is to run
     signal.signal(signal.SIGINT, remember_interrupt)
+    # Threads of OpenBLAS take a core each while they wait for more. With one, sums are the same on any number of cores.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     require_for_numpy()
 
 
