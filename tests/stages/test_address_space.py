@@ -38,8 +38,11 @@ def test_tensorflow_needs_more_than_numpy(monkeypatch: pytest.MonkeyPatch) -> No
 def test_without_a_limit_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    asked: list[int] = []
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: asked.append(which) or unlimited)
     require_for_tensorflow()
+    assert asked == [resource.RLIMIT_AS]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux shows them")
