@@ -14,7 +14,7 @@ from bakeoff.learning.metrics.box_matching import Boxes
 from bakeoff.learning.metrics.detection import DetectionScore, Loss
 from bakeoff.learning.networks.boxes import overlaps
 from bakeoff.learning.networks.detector_settings import Detector, Suppression
-from bakeoff.learning.networks.heads.head import add_by_image
+from bakeoff.learning.networks.heads.head import TOLD, add_by_image
 
 AT_ONCE = 2**18  # answered numbers of an image; with more, the losses of a batch are counted image by image
 
@@ -58,7 +58,8 @@ class Detection(BoxJudge):
 
     def encode(self, example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return what the network's head compares its outputs with."""
-        return self.head.encode(example)
+        batch = self.head.encode({name: example[name][None] for name in TOLD if name in example})
+        return {name: value[0] for name, value in batch.items()}
 
     def losses(self, outputs: dict[str, tf.Tensor], targets: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Return the parts of the loss; training minimises their sum."""
@@ -69,7 +70,7 @@ class Detection(BoxJudge):
 
         def count(images: tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]) -> tf.Tensor:
             answers, truth = images
-            parts, divisors = self.head.losses(answers, self.head.encode_batch(truth), add_by_image)
+            parts, divisors = self.head.losses(answers, self.head.encode(truth), add_by_image)
             return tf.stack([parts["classes"], parts["boxes"], divisors], axis=1)
 
         def count_alone(image: tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]) -> tf.Tensor:

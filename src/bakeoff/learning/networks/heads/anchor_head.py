@@ -15,8 +15,6 @@ from bakeoff.learning.networks.heads.anchor_matching import (
 )
 from bakeoff.learning.networks.heads.head import Add, Tensors, divisor, no_spreads
 
-ASKED = ("boxes", "classes", "shares")  # of an example
-
 
 class AnchorHead:
     def __init__(self, model: AnchorHeadSettings) -> None:
@@ -27,11 +25,7 @@ class AnchorHead:
     def box_scales(self) -> tuple[float, ...]:
         return self._model.box_scales
 
-    def encode(self, example: Tensors) -> Tensors:
-        batch = self.encode_batch({key: value[None] for key, value in example.items() if key in ASKED})
-        return {name: value[0] for name, value in batch.items()}
-
-    def encode_batch(self, examples: Tensors) -> Tensors:
+    def encode(self, examples: Tensors) -> Tensors:
         """Return which class (0: background, -1: asks nothing) and which coded box each anchor should answer."""
         truth, classes = examples["boxes"], examples["classes"]  # (batch, n, 4), (batch, n) ids 1..k, 0: padding
         rule = self._model.loss

@@ -13,6 +13,7 @@ import tensorflow as tf
 Tensors = dict[str, tf.Tensor]
 Hold = Callable[[tf.Tensor, float, float], tf.Tensor]  # is told between which bounds numbers are
 Add = Callable[[tf.Tensor], tf.Tensor]  # makes one sum of a whole batch, or one of each image
+TOLD = ("boxes", "classes", "shares", "spreads")  # of an example, the last two by a teacher
 BELOW_1 = 255 / 256  # the greatest share or score in eight bits
 
 
@@ -25,16 +26,13 @@ class Head(Protocol):
     def box_scales(self) -> tuple[float, ...]:
         """How much finer `codes` are than shares of an anchor: y, x, height, width."""
 
-    def encode(self, example: Tensors) -> Tensors:
-        """Return the targets of one example, from its `boxes` (n, 4) and `classes` (n,) ids 1..k.
+    def encode(self, examples: Tensors) -> Tensors:
+        """Return the targets of a batch, from its `boxes` (batch, n, 4) and `classes` (batch, n) ids 1..k, 0: padding.
 
-        A teacher's lesson has more: `shares` (n, k), what is learnt of each class instead of the one, and `spreads`
-        (n,), the standard deviation of the sides in shares of the box. Targets whose shape differs between examples are
-        padded with zeros in a batch.
+        A teacher's lesson has more: `shares` (batch, n, k), what is learnt of each class instead of the one, and
+        `spreads` (batch, n), the standard deviation of the sides in shares of the box. Targets whose shape differs
+        between batches are padded with zeros where these are joined.
         """
-
-    def encode_batch(self, examples: Tensors) -> Tensors:
-        """Return the targets of a batch, from its `boxes` (batch, n, 4) and `classes` (batch, n), 0: padding."""
 
     def losses(self, outputs: Tensors, targets: Tensors, add: Add = tf.reduce_sum) -> tuple[Tensors, tf.Tensor]:
         """Return the parts of the loss, "classes" and "boxes", and what the sums of this batch alone are divided by.
@@ -67,14 +65,9 @@ def as_it_is(numbers: tf.Tensor, least: float, greatest: float) -> tf.Tensor:
 class BoxTargets:
     """What the heads share whose targets are the boxes of the example, for it depends on the answers who finds them."""
 
-    def encode(self, example: Tensors) -> Tensors:
-        """Return boxes and classes, with a row of padding, so that no example is without."""
-        given = {name: example[name] for name in ("boxes", "classes", "shares", "spreads") if name in example}
-        return {name: tf.pad(value, [[0, 1], [0, 0]][: len(value.shape)]) for name, value in given.items()}
-
-    def encode_batch(self, examples: Tensors) -> Tensors:
-        given = {name: examples[name] for name in ("boxes", "classes")}
-        return {name: tf.pad(value, [[0, 0], [0, 1], [0, 0]][: len(value.shape)]) for name, value in given.items()}
+    def encode(self, examples: Tensors) -> Tensors:
+        """Return what is told, with a row of padding, so that no example is without."""
+        return {name: tf.pad(value, [[0, 0], [0, 1], [0, 0]][: len(value.shape)]) for name, value in examples.items()}
 
 
 class GridHead(BoxTargets, ABC):
