@@ -28,22 +28,21 @@ def average_precisions(
     true = np.add.reduce(often.take(boxes, axis=0), axis=0, dtype=np.int64)  # (weightings,)
     nothing = np.where(true > 0, 0.0, np.nan)
     precisions, recalls = np.zeros((2, hits.shape[1], often.shape[1]))
-    rows = np.flatnonzero(hits.any(axis=1))  # in between precision only falls and recall stays
+    last = hits.copy()  # of hits in a row: up to it precision only rises, and from it to the next hit it only falls
+    last[:-1] &= ~hits[1:]
+    rows = np.flatnonzero(last.any(axis=1))
     if not len(rows):
         return precisions + nothing, recalls + nothing
-    hits, drawn = hits[rows], often.take(image[rows], axis=0)
-    given = np.maximum(_running(np.add, _given_since(image, rows, often)), 1).astype(float)  # (rows, weightings)
+    given = np.maximum(_running_sums(image, rows, often), 1).astype(float)  # (rows, weightings)
     reached = _RecallsReached(true)
-    for column, hit in enumerate(hits.T):
+    for column, (hit, ends) in enumerate(zip(hits.T, last.T, strict=True)):
         if not hit.any():
             continue
-        chosen = np.flatnonzero(hit)
-        newly_reached, boxes_reached = reached.by(_running_sums(drawn, chosen, reached.first))
-        recalls[column] = boxes_reached[-1] / np.maximum(true, 1)
-        highest = boxes_reached.astype(float)
-        highest /= given if hit.all() else given.take(chosen, axis=0)
+        found = _running_sums(image[hit], np.flatnonzero(ends[hit]), often)
+        recalls[column] = found[-1] / np.maximum(true, 1)
+        highest = found / given[ends[rows]]
         _running(np.maximum, highest[::-1])  # from each detection on
-        highest *= newly_reached
+        highest *= reached.newly_by(found)
         precisions[column] = highest.sum(axis=0) / len(RECALLS)
     return precisions + nothing, recalls + nothing
 
@@ -57,47 +56,29 @@ class _RecallsReached:
         shares = hits / np.maximum(totals, 1)[:, None]
         self._table = np.searchsorted(RECALLS, shares.ravel(), side="right").astype(np.int8)
         kind = np.int32 if self._table.size < 2**31 else np.int64
-        self.first = (column * len(hits)).astype(kind)  # where the numbers of each weighting begin in the table
+        self._first = (column * len(hits)).astype(kind)  # where the numbers of each weighting begin in the table
 
-    def by(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many recalls each hit is the first to reach, and how many true boxes are reached with it.
-
-        `places` (hits, weightings) are numbers of true boxes, each plus `first`; they are overwritten.
-        """
-        recalls = self._table.take(places)
+    def newly_by(self, found: np.ndarray) -> np.ndarray:
+        """Return how many recalls each row is the first to reach; `found` (rows, weightings) are true boxes so far."""
+        recalls = self._table.take(found + self._first)
         newly = recalls.copy()
         newly[1:] -= recalls[:-1]
-        return newly, np.subtract(places, self.first, out=places)
+        return newly
 
 
-def _running_sums(values: np.ndarray, rows: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Return the sums of `first` and the values of each row and of all rows before it."""
-    if values.shape[1] < LONG:
-        chosen = values[rows].astype(first.dtype)
-        chosen[0] += first
-        return np.add.accumulate(chosen, axis=0, out=chosen)
-    sums = np.empty((len(rows), values.shape[1]), first.dtype)
-    above = first
-    for row, total in zip(rows.tolist(), sums, strict=True):
-        np.add(above, values[row], out=total)
-        above = total
-    return sums
-
-
-def _given_since(image: np.ndarray, rows: np.ndarray, often: np.ndarray) -> np.ndarray:
-    """How often detections are given up to each of the rows, from the row before on: (rows, weightings)."""
+def _running_sums(image: np.ndarray, rows: np.ndarray, often: np.ndarray) -> np.ndarray:
+    """How often the detections are given up to each of the rows: (rows, weightings)."""
+    starts = [0, *(rows[:-1] + 1).tolist()]
     if often.shape[1] < LONG:
-        starts = [0, *(rows[:-1] + 1).tolist()]
-        return np.add.reduceat(often[image[: rows[-1] + 1]], starts, axis=0, dtype=often.dtype)
-    given = np.empty((len(rows), often.shape[1]), often.dtype)
-    first = 0
-    for since_last, row in zip(given, rows.tolist(), strict=True):
-        if first == row:
-            since_last[:] = often[image[row]]
+        since_last = np.add.reduceat(often[image[: rows[-1] + 1]], starts, axis=0, dtype=often.dtype)
+        return _running(np.add, since_last)
+    sums = np.empty((len(rows), often.shape[1]), often.dtype)
+    for start, row, total in zip(starts, rows.tolist(), sums, strict=True):
+        if start == row:
+            total[:] = often[image[row]]
         else:
-            np.add.reduce(often.take(image[first : row + 1], axis=0), axis=0, out=since_last)
-        first = row + 1
-    return given
+            np.add.reduce(often.take(image[start : row + 1], axis=0), axis=0, out=total)
+    return _running(np.add, sums)
 
 
 def _running(operation: np.ufunc, rows: np.ndarray) -> np.ndarray:
