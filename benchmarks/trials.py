@@ -19,10 +19,11 @@ ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP
 PACE_STEPS = (60, 200)  # two trainings; what the second takes on top is the steps alone
 
 
-def make_workspace(place: Path, data: Path | None, params: dict[str, Any], weights: Path | None = None) -> None:
-    """Make a workspace with its records, unless it is there: `data` goes where DVC would see every edit."""
+def make_workspace(place: Path, data: Path | None, params: dict[str, Any], weights: Path | None = None) -> float:
+    """Make a workspace with its records, unless it is there: `data` goes where DVC would see every edit. Return the
+    seconds of processor time that the records took."""
     if (place / "data/records/manifest.json").is_file():
-        return
+        return 0.0
     for name in ("src", "conf"):
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     shutil.copy(ROOT / "dvc.yaml", place)
@@ -32,7 +33,7 @@ def make_workspace(place: Path, data: Path | None, params: dict[str, Any], weigh
     if data:
         shutil.copytree(data, place / OWN_DATA, dirs_exist_ok=True)
     write_params(place, params)
-    run(place, "build_records")
+    return run(place, "build_records")
 
 
 def write_params(place: Path, params: dict[str, Any]) -> None:
@@ -50,11 +51,11 @@ def train(place: Path, params: dict[str, Any], headline: str) -> tuple[float, fl
     return last[f"validation/{headline}"], seconds, state["lineage"]["fingerprint"]
 
 
-def run(place: Path, stage: str) -> float:
-    """Return the seconds of processor time that a stage took, of all its threads."""
+def run(place: Path, stage: str, program: list[str] | None = None) -> float:
+    """Return the seconds of processor time that a stage took, of all its threads; `program` runs it in its place."""
     before = os.times()
     environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(place / "src")}
-    command = [sys.executable, "-m", f"bakeoff.stages.{stage}"]
+    command = [sys.executable, *(program or ["-m", f"bakeoff.stages.{stage}"])]
     done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
     (place / f"{stage}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     if done.returncode:

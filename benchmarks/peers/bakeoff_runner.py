@@ -44,15 +44,19 @@ def params(task: dict[str, Any]) -> dict[str, Any]:
 
 def train(task: dict[str, Any], out: Path) -> dict[str, Any]:
     place = out / "workspace"
-    make_workspace(place, Path(task["data"]), params(task))
+    before = make_workspace(place, Path(task["data"]), params(task))
     write_params(place, params(task))
-    run(place, "render_config")
-    seconds = run(place, "train")
+    before += run(place, "render_config")
+    begun = out / "first_step"
+    seconds = run(place, "train", [str(Path(__file__).with_name("begin.py")), str(begun)])
     state = json.loads((place / "models/train/state.json").read_text(encoding="utf-8"))
     measured = place / ".bakeoff/results" / f"{state['lineage']['fingerprint']}.json"
     memory = json.loads(measured.read_text(encoding="utf-8"))["peak_memory_bytes"]
     digest = hashlib.sha256((place / "models/train/final.weights.h5").read_bytes())
-    return {"seconds": seconds, "memory": memory, "weights": digest.hexdigest(), "parameters": state["parameters"]}
+    return {
+        "seconds": seconds, "memory": memory, "weights": digest.hexdigest(), "parameters": state["parameters"],
+        "before": before, "first_step": before + float(begun.read_text(encoding="utf-8")),
+    }  # fmt: skip
 
 
 def predict(task: dict[str, Any], out: Path) -> dict[str, Any]:

@@ -5,15 +5,19 @@
 
 It takes the two short trainings of each arm that `measure.py` takes for its pace. Seconds are the processor's: other
 work on the machine lengthens the clock's time much more. `beside` is what a training takes without its steps: imports,
-reading, a last validation, saving. The longer training is exported as ONNX, and ONNX Runtime times the file with one
-thread. No file here has a suppression inside. `disk` is the library's whole environment, bakeoff's with the packages
-of its tests. A second training is killed with SIGKILL a processor second after its first checkpoint, and resumed
-as its documentation says; printed is whether the weights have the same bytes as those of the undisturbed training.
+reading, a last validation, saving. `first step` is what passes until the first step is over, the median of three
+trainings from the given files on: bakeoff's `build_records` and `render_config` count, too. The longer training is
+exported as ONNX, and ONNX Runtime times the file with one thread. No file here has a suppression inside. `disk` is the
+library's whole environment, bakeoff's with the packages of its tests. A second training is killed with SIGKILL a
+processor second after its first checkpoint, and resumed as its documentation says; printed is whether the weights have
+the same bytes as those of the undisturbed training.
 """
 
 import argparse
 import shutil
+import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +27,7 @@ import psutil
 from arms import LIBRARIES, Arm, Bench
 from measure import add_arguments, read_bench
 
-CALLS, WARM_UP, AFTER_CHECKPOINT = 50, 5, 1.0
+CALLS, WARM_UP, AFTER_CHECKPOINT, BEGUN = 50, 5, 1.0, 3
 CHECKPOINTS = {
     "bakeoff": "workspace/.bakeoff/runs/*/1-all/0*", "ultralytics": "run/weights/last.pt",
     "libreyolo": "run/weights/last.pt", "keras": "backup/*",
@@ -53,6 +57,21 @@ def measure_disk(python: Path) -> int:
     """Return the bytes of the environment that a Python belongs to."""
     done = subprocess.run(["du", "-s", "-B1", python.parent.parent], capture_output=True, text=True, check=True)
     return int(done.stdout.split()[0])
+
+
+def describe_first_step(bench: Bench, arm: Arm, seed: int) -> str:
+    """Return the seconds of the processor until a training's first step is over, and what other processes had of it."""
+    whole, before = [], []
+    for _ in range(BEGUN):
+        out = bench.keep / "begun" / arm.folder
+        shutil.rmtree(out, ignore_errors=True)
+        if status := bench.start("train", arm, seed, LIBRARIES[arm.library].pace[0], out).wait():
+            sys.exit(f"a training of {arm.name} in {out} failed with status {status}")
+        answer = bench.read(out, "train")
+        whole.append(answer["first_step"])
+        before.append(answer.get("before", 0.0))
+    other = f", {statistics.median(before):.1f} of them for records and configuration" if any(before) else ""
+    return f"{statistics.median(whole):.1f} s{other}"
 
 
 def describe_resume(bench: Bench, arm: Arm, seed: int) -> str:
@@ -98,7 +117,7 @@ def print_costs(bench: Bench, arm: Arm, seed: int) -> None:
         arm.name, f"{trained['parameters'] / 1e6:.2f} M", f"{bench.images(arm, seed, 1) * pace:.3g}", f"{beside:.1f} s",
         f"{trained['memory'] / 1e9:.2f} GB", f"{file.stat().st_size / 1e6:.1f} MB",
         f"{time_file(file, bench.side):.3g} ms", f"{measure_disk(bench.pythons[arm.library]) / 1e9:.1f} GB",
-        describe_resume(bench, arm, seed),
+        describe_first_step(bench, arm, seed), describe_resume(bench, arm, seed),
     ]  # fmt: skip
     print(f"| {' | '.join(cells)} |", flush=True)
 
@@ -107,8 +126,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_arguments(parser)
     arguments = parser.parse_args()
-    print("| arm | parameters | images a second, trained | beside | memory | file | an image | disk | after SIGKILL |")
-    print("|---" * 9 + "|", flush=True)
+    columns = "parameters | images a second, trained | beside | memory | file | an image | disk | first step"
+    print(f"| arm | {columns} | after SIGKILL |")
+    print("|---" * 10 + "|", flush=True)
     with TemporaryDirectory() as temporary:
         bench, arms = read_bench(arguments, (arguments.keep or Path(temporary)).resolve())
         for arm in arms:

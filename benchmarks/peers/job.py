@@ -15,6 +15,7 @@ from typing import Any
 
 LEAST_SCORE, MOST_BOXES = 0.001, 100
 Action = Callable[[dict[str, Any], Path], dict[str, Any]]
+first_step: dict[str, float] = {}
 
 
 def run(job: dict[str, Any], train: Action, predict: Action, export: Action) -> None:
@@ -23,11 +24,16 @@ def run(job: dict[str, Any], train: Action, predict: Action, export: Action) -> 
     out.mkdir(parents=True, exist_ok=True)
     answer = {"train": train, "predict": predict, "export": export}[job["action"]](job, out)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    costs = {"seconds": time.process_time(), "memory": memory, "python": sys.executable}
+    costs = {"seconds": time.process_time(), "memory": memory, "python": sys.executable} | first_step
     file = out / f"{job['action']}.json"
     partial = file.with_suffix(".part")
     partial.write_text(json.dumps(costs | answer), encoding="utf-8")
     partial.rename(file)
+
+
+def note_step(*_: Any) -> None:
+    """Keep the processor's seconds at the end of the first step; called after each."""
+    first_step.setdefault("first_step", time.process_time())
 
 
 def images_of_coco(job: dict[str, Any]) -> Iterator[tuple[int, str]]:

@@ -13,11 +13,13 @@ from typing import Any
 
 import job
 import libreyolo
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
 def train(task: dict[str, Any], out: Path) -> dict[str, Any]:
     family, size = task["model"].split("-")
     last = out / "run/weights/last.pt"
+    register_optimizer_step_post_hook(job.note_step)
     if task["resume"]:
         network = libreyolo.LibreYOLO(str(last), device="cpu")
         network.train(resume=True, data=f"{task['data']}/data.yaml", device="cpu", workers=0)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import job
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from ultralytics import YOLO, settings
 
 QUIET = {"val": False, "plots": False, "amp": False, "pretrained": False, "verbose": False, "workers": 0}
@@ -19,6 +20,7 @@ QUIET = {"val": False, "plots": False, "amp": False, "pretrained": False, "verbo
 
 def train(task: dict[str, Any], out: Path) -> dict[str, Any]:
     last = out / "run/weights/last.pt"
+    register_optimizer_step_post_hook(job.note_step)
     if task["resume"]:
         YOLO(last).train(resume=True)
     else:
