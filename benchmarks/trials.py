@@ -25,7 +25,7 @@ def make_workspace(place: Path, data: Path | None, params: dict[str, Any], weigh
     if (place / "data/records/manifest.json").is_file():
         return 0.0
     for name in ("src", "conf"):
-        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        shutil.copytree(ROOT / name, place / name, dirs_exist_ok=True)  # what Python has compiled, too
     shutil.copy(ROOT / "dvc.yaml", place)
     (place / "data/weights").mkdir(parents=True, exist_ok=True)
     if weights:

@@ -31,7 +31,7 @@ def run(job: dict[str, Any], train: Action, predict: Action, export: Action) -> 
     partial.rename(file)
 
 
-def note_step(*_: Any) -> None:
+def note_step(*_: Any, **__: Any) -> None:
     """Keep the processor's seconds at the end of the first step; called after each."""
     first_step.setdefault("first_step", time.process_time())
 
