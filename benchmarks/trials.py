@@ -14,19 +14,22 @@ import yaml
 from scipy import stats
 
 ROOT = Path(__file__).resolve().parent.parent
+BEGIN = ROOT / "benchmarks/begin_training.py"
 OWN_DATA = "data/raw/own"
 ONE_THREAD = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
 PACE_STEPS = (60, 200)  # two trainings; what the second takes on top is the steps alone
 
 
-def make_workspace(place: Path, data: Path | None, params: dict[str, Any], weights: Path | None = None) -> float:
+def make_workspace(
+    place: Path, data: Path | None, params: dict[str, Any], weights: Path | None = None, *, root: Path = ROOT
+) -> float:
     """Make a workspace with its records, unless it is there: `data` goes where DVC would see every edit. Return the
     seconds of processor time that the records took."""
     if (place / "data/records/manifest.json").is_file():
         return 0.0
     for name in ("src", "conf"):
-        shutil.copytree(ROOT / name, place / name, dirs_exist_ok=True)  # what Python has compiled, too
-    shutil.copy(ROOT / "dvc.yaml", place)
+        shutil.copytree(root / name, place / name, dirs_exist_ok=True)  # what Python has compiled, too
+    shutil.copy(root / "dvc.yaml", place)
     (place / "data/weights").mkdir(parents=True, exist_ok=True)
     if weights:
         shutil.copy(weights, place / "data/weights/start.weights.h5")

@@ -14,7 +14,7 @@ import job
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-from trials import OWN_DATA, make_workspace, run, write_params
+from trials import BEGIN, OWN_DATA, make_workspace, run, write_params
 
 RECIPES = {"digits": "demo", "pascal_voc": "photographs_from_scratch", "image_folders": "demo_images"}  # experiments
 DATA = {
@@ -48,7 +48,7 @@ def train(task: dict[str, Any], out: Path) -> dict[str, Any]:
     write_params(place, params(task))
     before += run(place, "render_config")
     begun = out / "first_step"
-    seconds = run(place, "train", [str(Path(__file__).with_name("begin.py")), str(begun)])
+    seconds = run(place, "train", [str(BEGIN), str(begun)])
     state = json.loads((place / "models/train/state.json").read_text(encoding="utf-8"))
     measured = place / ".bakeoff/results" / f"{state['lineage']['fingerprint']}.json"
     memory = json.loads(measured.read_text(encoding="utf-8"))["peak_memory_bytes"]

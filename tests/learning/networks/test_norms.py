@@ -55,6 +55,20 @@ def test_a_second_run_is_equal_to_the_bit() -> None:
         np.testing.assert_array_equal(second[name], values, err_msg=name)
 
 
+@pytest.mark.parametrize("shape", [(1, 1, 1, 6), IMAGES, CLIPS])
+def test_statistics_are_the_same_to_the_bit_where_the_batch_is_not_known_before(shape: tuple[int, ...]) -> None:
+    batch = tf.constant(np.random.default_rng(2).normal(1, 2, shape).astype(np.float32))
+    norms = []
+    for known in (shape[0], None):
+        norm = BatchNormalization(name="norm")
+        norm.build(shape)
+        signature = [tf.TensorSpec([known, *shape[1:]], tf.float32)]
+        tf.function(lambda images, norm=norm: norm(images, training=True), input_signature=signature)(batch)
+        norms.append(norm)
+    for first, second in zip(norms[0].weights, norms[1].weights, strict=True):
+        np.testing.assert_array_equal(first.numpy(), second.numpy(), err_msg=first.path)
+
+
 def test_outside_training_the_operations_are_those_of_keras() -> None:
     batch = np.random.default_rng(0).normal(1, 2, IMAGES).astype(np.float32)
     names = []

@@ -45,3 +45,17 @@ def test_what_is_frozen_stays_in_the_average_to_the_bit() -> None:
     for _ in range(20):
         step(batches(1.0), tf.constant(0.0))
     np.testing.assert_array_equal(average.network.weights[0].numpy(), network.weights[0].numpy())
+
+
+def test_it_moves_each_weight_as_separate_operations_do() -> None:
+    def dense() -> keras.Model:
+        given = keras.Input((7,))
+        return keras.Model(given, keras.layers.Dense(5, name="dense")(given))
+
+    trained, average = dense(), Average(dense(), decay=0.9)
+    before = [weight.numpy() for weight in average.network.weights]
+    average.follow(trained, tf.constant(3), tf.distribute.get_strategy())
+    share = np.float32(1) - np.float32(4) / np.float32(13)
+    for mine, old, other in zip(average.network.weights, before, trained.weights, strict=True):
+        expected = old - share * (old - other.numpy())
+        np.testing.assert_array_max_ulp(mine.numpy(), expected, maxulp=1)  # a processor may round once instead of twice

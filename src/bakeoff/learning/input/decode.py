@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from bakeoff.foundation.tf_graph import share_graph
 from bakeoff.learning.input.augment.scene import draw_number
 from bakeoff.learning.input.view import Shape
 from bakeoff.learning.networks.network import Sampling
@@ -113,16 +114,19 @@ def decode_frames(encoded: tf.Tensor, bounds: tf.Tensor | None, ratio: tf.Tensor
     With a `ratio` other than 1 they are JPEGs whose sides shrink by it, rounded up, and `bounds` are of that image.
     """
 
-    def decode(frame: tf.Tensor) -> tf.Tensor:
-        ways = [lambda known=known: _decode(frame, bounds, known) for known in RATIOS]
-        if ratio is None:
-            return ways[0]()
-        number = tf.reduce_sum(tf.cast(ratio >= RATIOS, tf.int32)) - 1
-        return tf.ensure_shape(tf.switch_case(number, ways), [None, None, 3])
-
     if encoded.shape[0] == 1:  # an image, which needs no loop
-        return decode(encoded[0])[None]
-    return tf.map_fn(decode, encoded, fn_output_signature=tf.TensorSpec([None, None, 3], tf.uint8))
+        return _decode_frame(encoded[0], bounds, ratio)[None]
+    spec = tf.TensorSpec([None, None, 3], tf.uint8)
+    return tf.map_fn(lambda frame: _decode_frame(frame, bounds, ratio), encoded, fn_output_signature=spec)
+
+
+@share_graph
+def _decode_frame(frame: tf.Tensor, bounds: tf.Tensor | None, ratio: tf.Tensor | None) -> tf.Tensor:
+    ways = [lambda known=known: _decode(frame, bounds, known) for known in RATIOS]
+    if ratio is None:
+        return ways[0]()
+    number = tf.reduce_sum(tf.cast(ratio >= RATIOS, tf.int32)) - 1
+    return tf.ensure_shape(tf.switch_case(number, ways), [None, None, 3])
 
 
 def _decode(encoded: tf.Tensor, bounds: tf.Tensor | None, ratio: int) -> tf.Tensor:

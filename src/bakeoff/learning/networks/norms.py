@@ -8,6 +8,7 @@ number layers by the names of their classes, so these names stay.
 from typing import TYPE_CHECKING, ClassVar
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ class BatchNormalization(keras.layers.BatchNormalization):
         if rank not in MAPS or self.axis not in (-1, rank - 1) or self.synchronized or self.renorm or mask is not None:
             return self._call_of_keras(inputs, mask)
         outputs, mean, variance = self._normalise(tf.cast(inputs, self.compute_dtype))
-        seen = tf.cast(tf.size(inputs) // inputs.shape[-1], tf.float32)  # numbers of a channel
         if not self.of_population:
-            variance = variance * (tf.maximum(seen - 1, 1) / seen)
+            variance = variance * _share_of_population(inputs)
         self._follow(mean, variance)
         return outputs
 
@@ -66,6 +66,15 @@ class BatchNormalization(keras.layers.BatchNormalization):
             lacking = (after - kept) / keras.ops.maximum(seen - 1, 1)  # to n / (n - 1) of what this batch added
             self.moving_variance.assign(after + keras.ops.where(seen > 1, lacking, 0.0))
         return outputs
+
+
+def _share_of_population(inputs: "Tensor") -> "tf.Tensor | np.float32":
+    """Return what the variance of a batch is of that of the population: (n - 1) / n for n numbers of a channel."""
+    if inputs.shape.is_fully_defined():  # then it is no part of the graph
+        seen = np.float32(inputs.shape.num_elements() // inputs.shape[-1])
+        return np.maximum(seen - 1, np.float32(1)) / seen
+    seen = tf.cast(tf.size(inputs) // inputs.shape[-1], tf.float32)
+    return tf.maximum(seen - 1, 1) / seen
 
 
 class BatchNorm(BatchNormalization):

@@ -17,7 +17,8 @@ class OnePassAdam(keras.optimizers.Adam):
             return
         step = tf.cast(self.iterations.value + 1, tf.float32)
         powers = {"beta1_power": self.beta_1**step, "beta2_power": self.beta_2**step}
-        shared = {"lr": tf.cast(learning_rate, tf.float32), "beta1": self.beta_1, "beta2": self.beta_2}
+        shared = {"lr": learning_rate, "beta1": self.beta_1, "beta2": self.beta_2, "epsilon": self.epsilon}
+        shared = {name: tf.cast(value, tf.float32) for name, value in shared.items()}  # one constant for all weights
         for gradient, variable in zip(grads, trainable_variables, strict=True):
             number = self._get_variable_index(variable)
             tf.raw_ops.ResourceApplyAdam(
@@ -25,7 +26,6 @@ class OnePassAdam(keras.optimizers.Adam):
                 m=self._momentums[number].value.handle,
                 v=self._velocities[number].value.handle,
                 grad=tf.convert_to_tensor(gradient),
-                epsilon=self.epsilon,
                 **powers,
                 **shared,
             )

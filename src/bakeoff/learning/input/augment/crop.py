@@ -92,7 +92,8 @@ def _crop(scene: "Scene", ways: tuple[Crop, ...], key: "tf.Tensor") -> "Scene":
     form_of: list[Form] = [((way.min_aspect_ratio, way.max_aspect_ratio), (way.min_area, way.max_area)) for way in ways]
     forms = list(dict.fromkeys(form_of))
     windows = [lambda form=form: _draw_window(scene, form, covered, of_window) for form in forms]
-    window = tf.switch_case(tf.gather([forms.index(form) for form in form_of], drawn), windows)
+    number = tf.gather([forms.index(form) for form in form_of], drawn)
+    window = windows[0]() if len(forms) == 1 else tf.switch_case(number, windows)
     window = tf.where(draw(of_chance) < untouched, WHOLE, window)
     found = scene.through(window, min_seen)
     is_lost = (tf.size(found.classes) == 0) & (tf.size(scene.classes) > 0) & (undo > 0)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from bakeoff.foundation.tf_graph import share_graph
 from bakeoff.learning.networks import boxes as geometry
 
 WHOLE = (0.0, 0.0, 1.0, 1.0)
@@ -23,13 +24,20 @@ class Scene(NamedTuple):
 
     def through(self, inner: tf.Tensor, min_seen: float | tf.Tensor) -> "Scene":
         """Only what is in `inner`, in shares of this window; without the boxes of which less than `min_seen` is."""
-        low, shown = inner[:2], inner[2:] - inner[:2]
-        moved = (self.boxes - tf.tile(low, [2])) / tf.tile(shown, [2])
-        inside = geometry.area(tf.clip_by_value(moved, 0.0, 1.0))
-        seen = tf.where((inside > 0) & (inside >= (min_seen - ROUNDING) * geometry.area(moved)))[:, 0]
-        corner, size = self.window[:2], self.window[2:] - self.window[:2]
-        window = tf.concat([corner + low * size, corner + inner[2:] * size], axis=0)
-        return Scene(window, self.extent * shown, tf.gather(moved, seen), tf.gather(self.classes, seen))
+        return Scene(*_look_through(*self, inner, tf.convert_to_tensor(min_seen, tf.float32)))
+
+
+@share_graph
+def _look_through(
+    window: tf.Tensor, extent: tf.Tensor, boxes: tf.Tensor, classes: tf.Tensor, inner: tf.Tensor, min_seen: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    low, shown = inner[:2], inner[2:] - inner[:2]
+    moved = (boxes - tf.tile(low, [2])) / tf.tile(shown, [2])
+    inside = geometry.area(tf.clip_by_value(moved, 0.0, 1.0))
+    seen = tf.where((inside > 0) & (inside >= (min_seen - ROUNDING) * geometry.area(moved)))[:, 0]
+    corner, size = window[:2], window[2:] - window[:2]
+    shown_of_image = tf.concat([corner + low * size, corner + inner[2:] * size], axis=0)
+    return shown_of_image, extent * shown, tf.gather(moved, seen), tf.gather(classes, seen)
 
 
 def show_whole(size: tf.Tensor, boxes: tf.Tensor, classes: tf.Tensor) -> Scene:

@@ -1,6 +1,6 @@
 """The stage `train`, with a callback that says when the first call of steps is over.
 
-python begin.py file        # gets the processor's seconds of the process, all of its threads
+python begin_training.py file        # gets the processor's seconds of the process, all of its threads
 """
 
 import sys
