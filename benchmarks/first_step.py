@@ -20,7 +20,7 @@ STEPS = 10
 
 def list_params(preset: str) -> dict[str, Any]:
     return {
-        "experiment": preset, "data": {"use": "digits"}, "track": {"use": "none"},
+        "experiment": preset, "seed": 0, "data": {"use": "digits"}, "track": {"use": "none"},
         "train": {"use": "preset", "steps": STEPS, "epochs": None, "init": {"weights": "none"}},
     }  # fmt: skip
 
