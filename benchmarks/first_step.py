@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from trials import BEGIN, ROOT, make_workspace, run, write_params
+from trials import BEGIN, ROOT, make_workspace, run
 
 STEPS = 10
 
@@ -49,7 +49,6 @@ def main() -> None:
             places = {name: Path(folder) / preset / name for name in roots}
             for name, place in places.items():
                 make_workspace(place, None, list_params(preset), root=roots[name])
-                write_params(place, list_params(preset))
                 run(place, "render_config")
                 begin(place)  # what Python has not compiled yet
             for _ in range(arguments.rounds):
