@@ -17,7 +17,7 @@ from bakeoff.dataset.building.write_shards import write_split
 from bakeoff.dataset.records.record import TRAIN
 from bakeoff.dataset.sources.synthetic_digits import DigitScenes
 from bakeoff.learning.input.augment import Augment, Turn
-from bakeoff.learning.input.batches import training_batches
+from bakeoff.learning.input.batches import Portion, training_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
@@ -48,7 +48,7 @@ def read(store: RecordReader, steps: int, count: int) -> float:
     """Return the processor seconds of reading the first worker's part of so many steps."""
     batches = training_batches(
         store, Shape("detection", SIDE, 1, BATCH, 2, 2), order=ExampleOrder(EXAMPLES, 0), steps=range(steps),
-        augment=Augment(turn=Turn(mirror=0.5)), encode=lambda example: {}, share=(0, count),
+        augment=Augment(turn=Turn(mirror=0.5)), encode=lambda example: {}, portion=Portion(share=(0, count)),
     )  # fmt: skip
     start = time.process_time()
     for _ in batches:

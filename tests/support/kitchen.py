@@ -14,11 +14,11 @@ from bakeoff.learning.checkpoints.run_folder import CheckpointList, RunFolder
 from bakeoff.learning.checkpoints.run_state import Best
 from bakeoff.learning.lr.decays import Constant
 from bakeoff.learning.networks import weights
-from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.plan.optimizers import Adam, Momentum, Optimizer
 from bakeoff.learning.plan.phases import Span, TrainingPhase
 from bakeoff.learning.plan.train_settings import EarlyStopping
 from bakeoff.learning.tasks.task import Tensors
+from bakeoff.learning.training.average import Average
 from bakeoff.learning.training.callbacks import Callback, HistoryFile
 from bakeoff.learning.training.loop import Rhythm, seed_everything
 from bakeoff.learning.training.stopping import Clock, Ends, Stop, TimeLimit
@@ -79,7 +79,7 @@ class Kitchen:
         """Up to the end, or to a step after whose line it is interrupted."""
         seed_everything(3, deterministic=False)
         self.network = self.new_network()
-        average = Average(self.new_network(), self.decay) if self.decay else None
+        average = Average(self.network, self.decay) if self.decay else None
         learner = Learner(
             self.network, average=average, parts={"all": ("*",)}, task=Slope(),  # type: ignore[arg-type]
             optimizer=self.optimizer, strategy=tf.distribute.get_strategy(),
@@ -157,7 +157,12 @@ def curve(kitchen: Kitchen) -> list[dict[str, Any]]:
 
 
 def digests(kitchen: Kitchen) -> list[str]:
-    return [weights.digest(kitchen.network), weights.digest(kitchen.learner.kept)]
+    return [weights.digest(kitchen.network), kept_digest(kitchen.learner)]
+
+
+def kept_digest(learner: Learner) -> str:
+    with learner.kept() as network:
+        return weights.digest(network)
 
 
 def bests(outcome: TrainingResult) -> list[Best]:

@@ -23,7 +23,7 @@ from bakeoff.learning.input.augment.mixup import Mixup
 from bakeoff.learning.input.augment.mosaic import Mosaic
 from bakeoff.learning.input.augment.scene import draw, fold_name, make_key, split_key
 from bakeoff.learning.input.augment.turn import Turn
-from bakeoff.learning.input.batches import first_examples, training_batches
+from bakeoff.learning.input.batches import Portion, first_examples, training_batches
 from bakeoff.learning.input.mixup_mosaic import Draw
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.shuffle import ExampleOrder
@@ -276,7 +276,9 @@ def test_batches_are_the_same_from_any_step_with_other_sizes_threads_and_shares(
     """Sizes, threads, shares and a later step at once, for each graph takes seconds to make."""
     alone = mix_first(kitchen, remembered)
     halves = [{name: value[2:] for name, value in batch.items()} for batch in cut(alone, 4)]
-    assert_equal(kitchen.batches(ALL, range(1, 6), batch_size=4, decode_threads=5, share=(1, 2)), halves[1:])
+    assert_equal(
+        kitchen.batches(ALL, range(1, 6), batch_size=4, decode_threads=5, portion=Portion(share=(1, 2))), halves[1:]
+    )
     # All kinds are at work here, and examples without any.
     counts = {int(count) for count in (alone["classes"] > 0).sum(axis=1)}
     assert len(counts) > 3

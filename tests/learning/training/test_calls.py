@@ -11,14 +11,15 @@ import tensorflow as tf
 from bakeoff.learning.checkpoints.run_state import PhaseState
 from bakeoff.learning.lr.decays import Cosine
 from bakeoff.learning.networks import weights
-from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.plan.optimizers import Adam
 from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.training import step as stepping
+from bakeoff.learning.training.average import Average
 from bakeoff.learning.training.loop import Diverged, Rhythm, fit, seed_everything
 from bakeoff.learning.training.step import Calls
 from bakeoff.learning.training.stopping import Ends
 from bakeoff.learning.training.trainer_state import Learner
+from support.kitchen import kept_digest
 from support.slope import Slope, batches
 
 TAKE = Calls.take
@@ -48,7 +49,7 @@ class Run:
         self.together, self.per_call = together, steps_per_call
         self.network = noisy_network()
         self.learner = Learner(
-            self.network, average=Average(noisy_network(), 0.8), parts={"all": ("*",)}, task=Slope(),  # type: ignore[arg-type]
+            self.network, average=Average(self.network, 0.8), parts={"all": ("*",)}, task=Slope(),  # type: ignore[arg-type]
             optimizer=Adam(weight_decay=0.1), strategy=tf.distribute.get_strategy(),
         )  # fmt: skip
         take: Callable[..., Any] = TAKE
@@ -104,7 +105,7 @@ def test_the_bits_are_those_of_single_steps(monkeypatch: pytest.MonkeyPatch, det
     assert single.taken == [1] * 24
     assert several.taken == [1] * 5 + [1, 2, 2, 2, 3, 1, 2, 2, 4]
     assert weights.digest(several.network) == weights.digest(single.network)
-    assert weights.digest(several.learner.kept) == weights.digest(single.learner.kept)
+    assert kept_digest(several.learner) == kept_digest(single.learner)
     assert several.curve() == single.curve() and several.saved == single.saved == [6, 12, 18, 24]
 
 

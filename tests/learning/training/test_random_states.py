@@ -13,13 +13,14 @@ from bakeoff.foundation.errors import DataError
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.checkpoints import checkpoint
 from bakeoff.learning.networks import weights
-from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.plan.optimizers import Adam
 from bakeoff.learning.pretrained.weight_files import open_weights
 from bakeoff.learning.tasks.task import Tensors
 from bakeoff.learning.training import trainer_state
+from bakeoff.learning.training.average import Average
 from bakeoff.learning.training.loop import seed_everything
 from bakeoff.learning.training.trainer_state import Learner
+from support.kitchen import kept_digest
 from support.slope import Slope
 
 
@@ -48,8 +49,9 @@ def picture_batch(number: int) -> Tensors:
 def new_learner() -> Learner:
     """As a process has it that just began."""
     seed_everything(3, deterministic=False)
+    network = drawing_network()
     return Learner(
-        drawing_network(), average=Average(drawing_network(), 0.9), parts={"all": ("*",)}, task=Slope(),  # type: ignore[arg-type]
+        network, average=Average(network, 0.9), parts={"all": ("*",)}, task=Slope(),  # type: ignore[arg-type]
         optimizer=Adam(clip_norm=1.0), strategy=tf.distribute.get_strategy(),
     )  # fmt: skip
 
@@ -72,7 +74,7 @@ def test_layers_without_a_seed_draw_on_where_they_were() -> None:
     for steps in (range(2, 4), range(4, 5)):
         state = trained(resumed := new_learner(), steps, go_on_from=state)
     assert weights.digest(resumed.network) == weights.digest(whole.network)
-    assert weights.digest(resumed.kept) == weights.digest(whole.kept)
+    assert kept_digest(resumed) == kept_digest(whole)
     assert {name: bits.tobytes() for name, bits in state.items()} == {
         name: bits.tobytes() for name, bits in expected.items()
     }
@@ -84,10 +86,12 @@ def test_every_variable_that_a_step_reads_or_writes_is_in_the_checkpoint() -> No
     batch = picture_batch(0)
     traced = compile_graph(lambda: step([batch], tf.constant(0.1))).get_concrete_function()
     captured = {tensor.ref() for tensor in traced.captured_inputs if tensor.dtype == tf.resource}
-    saved = {variable.value.handle.ref() for variable in learner._variables().values()}
+    assert learner.average
+    averages = {variable.handle.ref() for variable in learner.average.variables}
+    saved = {variable.value.handle.ref() for variable in learner._variables().values()} | averages
     assert captured <= saved
-    # Two random layers, dropout, Keras' own; 2 weights; of Adam 2 of each weight, steps, rate; averages of the weights.
-    assert len(captured) == len(saved) == 4 + 2 + (2 * 2 + 2) + 2
+    # Two random layers, dropout, Keras' own; 2 weights; of Adam 2 of each weight, steps, rate; averages.
+    assert len(captured) == len(saved) == 4 + 2 + (2 * 2 + 2) + 1
 
 
 def test_a_checkpoint_says_which_of_its_arrays_are_the_weights_that_another_run_may_begin_with(tmp_path: Path) -> None:
@@ -97,9 +101,10 @@ def test_a_checkpoint_says_which_of_its_arrays_are_the_weights_that_another_run_
     with open_weights(tmp_path / "00000002") as layers:
         arrays = {name: stored.read() for name, stored in layers["last"].items()}
     assert arrays.keys() == {"kernel", "bias"} and layers.keys() == {"last"}
-    average, plain = learner.kept.get_layer("last"), learner.network.get_layer("last")
-    np.testing.assert_array_equal(arrays["kernel"], average.kernel.numpy())
-    assert not np.array_equal(arrays["kernel"], plain.kernel.numpy())
+    layer = learner.network.get_layer("last")
+    assert not np.array_equal(arrays["kernel"], layer.kernel.numpy())
+    with learner.kept():
+        np.testing.assert_array_equal(arrays["kernel"], layer.kernel.numpy())
 
 
 def test_drawing_goes_on_from_a_state_to_the_same_numbers() -> None:

@@ -71,7 +71,8 @@ def test_the_average_begins_anew_with_each_leg(tmp_path: Path) -> None:
     kitchen.decay = 0.9
     kitchen.bake()
     # From -2 to -3; after one step of a leg the decay is (1 + 1) / (10 + 1).
-    assert weight_of(kitchen.learner.kept) == pytest.approx(-2 * 2 / 11 - 3 * 9 / 11)
+    with kitchen.learner.kept() as network:
+        assert weight_of(network) == pytest.approx(-2 * 2 / 11 - 3 * 9 / 11)
     assert weight_of(kitchen.network) == -3.0
 
 

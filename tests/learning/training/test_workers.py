@@ -14,7 +14,7 @@ from bakeoff.dataset.sources.synthetic_digits import SingleDigits
 from bakeoff.experiments.runs.worker_processes import gather
 from bakeoff.foundation.errors import ConfigError, OutOfRange
 from bakeoff.learning.input.augment import Augment
-from bakeoff.learning.input.batches import training_batches
+from bakeoff.learning.input.batches import Portion, training_batches
 from bakeoff.learning.input.record_reader import RecordReader
 from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.view import Shape
@@ -73,7 +73,7 @@ def test_the_parts_of_all_workers_are_the_batch_and_nobody_reads_what_others_rea
     def images(share: tuple[int, int]) -> list[np.ndarray]:
         batches = training_batches(
             store, Shape("classification", 16, 1, 6, 2, 1), order=ExampleOrder(12, 5), steps=range(1, 5),
-            first_example=5, augment=Augment(), encode=lambda example: {}, share=share,
+            augment=Augment(), encode=lambda example: {}, portion=Portion(first_example=5, share=share),
         )  # fmt: skip
         return [batch["image"].numpy() for batch in batches]
 

@@ -67,8 +67,9 @@ class Rehearsal:
             losses = step(list(itertools.islice(upcoming, feed.together)), tf.constant(0.0, tf.float32))
             float(losses["train/loss"])  # waits until the step is done
         held_out = evaluation_batches(setup.held_out, self._shape(batch_size))
-        answer = compile_answer(setup.learner.kept, setup.task, with_losses=True)
-        judge(setup.task, {"network": answer}, itertools.islice(held_out, VALIDATION_BATCHES))
+        with setup.learner.kept() as network:
+            answer = compile_answer(network, setup.task, with_losses=True)
+            judge(setup.task, {"network": answer}, itertools.islice(held_out, VALIDATION_BATCHES))
         copied = {name: np.array(value) for name, value in setup.learner.state().items()}
         assert copied
         return peak_memory_bytes()

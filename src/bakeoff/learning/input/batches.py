@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -18,36 +18,46 @@ from bakeoff.learning.input.shuffle import ExampleOrder, Read, make_evaluation_r
 from bakeoff.learning.input.view import Shape
 
 
+class Portion(NamedTuple):
+    """What a training takes of the endless stream of its examples."""
+
+    first_example: int = 0  # with which its step 0 begins
+    mixed_steps: int | None = None  # how many of its steps may mix examples; None: all
+    share: tuple[int, int] = (0, 1)  # a worker's (number, count): one of so many equal parts of each batch
+
+
+ALL = Portion()
+
+
 def training_batches(
     store: RecordReader,
     shape: Shape,
     *,
     order: ExampleOrder,
     steps: range,
-    first_example: int = 0,
     augment: Augment,
     encode: Callable[[Example], Example],
-    share: tuple[int, int] = (0, 1),
+    portion: Portion = ALL,
 ) -> tf.data.Dataset:
     """Give one batch per step: images, and what `encode` makes of their truth.
 
-    The batch of a step is the same wherever `steps` starts; step 0 begins with example `first_example` of the stream.
-    A `share` (number, count) is one of so many equal parts of each batch; the other parts are not read.
+    The batch of a step is the same wherever `steps` starts. Parts of batches that are other workers' are not read.
     """
-    read, change = _read_and_change(store, shape, order, augment)
+    first, mixed_steps, (number, count) = portion
+    mixed_until = None if mixed_steps is None else first + mixed_steps * shape.batch_size
+    read, change = _read_and_change(store, shape, order, augment, mixed_until)
 
     def prepare(place: tf.Tensor, data: tf.Tensor) -> Example:
         example = change(place, data)
         return {"image": example["image"]} | encode(example)
 
-    start, stop = (first_example + step * shape.batch_size for step in (steps.start, steps.stop))
+    start, stop = (first + step * shape.batch_size for step in (steps.start, steps.stop))
     positions = tf.data.Dataset.range(start, stop)
-    number, count = share
     if count > 1:
         whole, part = shape.batch_size, shape.batch_size // count
-        shape, first = replace(shape, batch_size=part), start + number * part
+        shape, start = replace(shape, batch_size=part), start + number * part
         rows_of_share = tf.data.Dataset.range(len(steps) * part)
-        positions = rows_of_share.map(as_written(lambda row: first + row // part * whole + row % part))
+        positions = rows_of_share.map(as_written(lambda row: start + row // part * whole + row % part))
     rows = _prepare(positions, shape, read, prepare, [1 + augment.partners] if augment.mixes else [])
     has_own_shapes = any(None in spec.shape for spec in tf.nest.flatten(rows.element_spec))
     batched = rows.padded_batch if has_own_shapes else rows.batch  # with zeros
@@ -64,7 +74,7 @@ def first_examples(
 
 
 def _read_and_change(
-    store: RecordReader, shape: Shape, order: ExampleOrder, augment: Augment
+    store: RecordReader, shape: Shape, order: ExampleOrder, augment: Augment, mixed_until: int | None = None
 ) -> tuple[Read, Callable[[tf.Tensor, tf.Tensor], Example]]:
     """Return what reads at positions of the stream, and what makes of that an example as a network gets it."""
     parse = choose_parser(shape)
@@ -77,7 +87,7 @@ def _read_and_change(
         example = parse(data[0] if mixes else data)
         return distort(example, shape.view, augment=augment, key=key, partners=partners)
 
-    read = make_mixing_reader(store, Draw(order, augment)) if mixes else make_training_reader(store, order)
+    read = make_mixing_reader(store, Draw(order, augment, mixed_until)) if mixes else make_training_reader(store, order)
     return read, change
 
 

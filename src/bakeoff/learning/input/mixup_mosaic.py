@@ -37,6 +37,13 @@ class Draw:
 
     order: ExampleOrder
     augment: Augment
+    until: int | None = None  # where in the stream mixing ends; None: nowhere
+
+    def at_position(self, position: int, epoch: int, example: int) -> list[int]:
+        """Return the numbers of the partners of the example that stands there, -1 where none is mixed in."""
+        if self.until is not None and position >= self.until:
+            return [-1] * self.augment.partners
+        return self.at(epoch, example)
 
     def at(self, epoch: int, example: int) -> list[int]:
         """Return the numbers of an example's partners, -1 where none is mixed in."""
@@ -61,7 +68,8 @@ def make_mixing_reader(store: RecordReader, draw: Draw) -> Read:
 
     def read(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         keys, own = read_own(positions)
-        partners = np.array([draw.at(*key) for key in keys.tolist()], np.int64)  # (n, partners)
+        named = zip(positions.tolist(), keys.tolist(), strict=True)
+        partners = np.array([draw.at_position(position, *key) for position, key in named], np.int64)  # (n, partners)
         places = np.argwhere(partners >= 0)
         data = np.full((len(own), 1 + draw.augment.partners), b"", object)
         data[:, 0] = own

@@ -28,34 +28,43 @@ class BatchNormalization(keras.layers.BatchNormalization):
         rank = len(inputs.shape)
         if rank not in MAPS or self.axis not in (-1, rank - 1) or self.synchronized or self.renorm or mask is not None:
             return self._call_of_keras(inputs, mask)
-        outputs, mean, variance = self._normalise(tf.cast(inputs, self.compute_dtype))
-        if not self.of_population:
-            variance = variance * _share_of_population(inputs)
-        self._follow(mean, variance)
+        x = tf.cast(inputs, self.compute_dtype)
+        if self.of_population and 0 < self.momentum < 1:  # then the operation follows the batches by itself
+            outputs, mean, variance = self._normalise(
+                x, mean=self.moving_mean.value, variance=self.moving_variance.value,
+                exponential_avg_factor=1 - self.momentum,
+            )  # fmt: skip
+        else:
+            nothing = tf.zeros([0])
+            outputs, mean, variance = self._normalise(x, mean=nothing, variance=nothing)
+            variance = variance if self.of_population else variance * _share_of_population(inputs)
+            mean, variance = self._followed(self.moving_mean, mean), self._followed(self.moving_variance, variance)
+        self.moving_mean.value.assign(mean)
+        self.moving_variance.value.assign(variance)
         return outputs
 
-    def _normalise(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def _normalise(self, x: tf.Tensor, **statistics: "tf.Tensor | float") -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return the normalised map, and of each channel the mean and the variance of the population.
 
         They are float32. A map of bfloat16 is read and written as it is, but counted in float32.
         """
         channels = x.shape[-1]
         images = x if len(x.shape) == 4 else tf.reshape(x, [tf.shape(x)[0], -1, 1, channels])
-        outputs, mean, variance, *_ = tf.raw_ops.FusedBatchNormV3(
+        # The first version's graph of gradients is much smaller, for it has no zeros for what nothing depends on.
+        plain = x.dtype == tf.float32 and not tf.config.get_visible_devices("GPU")
+        outputs, mean, variance, *_ = (tf.raw_ops.FusedBatchNorm if plain else tf.raw_ops.FusedBatchNormV3)(
             x=images,
             scale=self.gamma.value if self.scale else tf.ones([channels]),
             offset=self.beta.value if self.center else tf.zeros([channels]),
-            mean=tf.zeros([0]),
-            variance=tf.zeros([0]),
             epsilon=self.epsilon,
             is_training=True,
+            **statistics,
         )
         outputs = outputs if outputs.shape.rank == len(x.shape) else tf.reshape(outputs, tf.shape(x))
         return tf.ensure_shape(outputs, x.shape), mean, variance
 
-    def _follow(self, mean: tf.Tensor, variance: tf.Tensor) -> None:
-        for moving, of_batch in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            moving.assign(moving.value * self.momentum + of_batch * (1 - self.momentum))
+    def _followed(self, moving: keras.Variable, of_batch: tf.Tensor) -> tf.Tensor:
+        return moving.value * self.momentum + of_batch * (1 - self.momentum)
 
     def _call_of_keras(self, inputs: "Tensor", mask: "Tensor | None") -> "Tensor":
         kept = self.momentum * self.moving_variance

@@ -1,4 +1,4 @@
-"""Which weights are trained and averaged; weights as files, `final.weights.h5` and `best.weights.h5`.
+"""Which weights are trained; weights as files, `final.weights.h5` and `best.weights.h5`.
 
 The network itself is rebuilt from run.yaml.
 """
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras
-import tensorflow as tf
 
 from bakeoff.foundation.errors import ConfigError, DataError, WorkspaceError, one_line
 from bakeoff.foundation.files import require_whole
@@ -102,27 +101,3 @@ def require_matches(paths: Sequence[str], patterns: Sequence[str], parts: Parts,
         meant = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
         named = ", ".join(sorted(parts)) or "(none)"
         raise ConfigError(f"{key}: no variable of the network matches {pattern!r}; {meant}its parts are: {named}")
-
-
-class Average:
-    def __init__(self, network: keras.Model, decay: float) -> None:
-        """`network` is a second one, whose weights the averages are."""
-        self.network, self.decay = network, decay
-
-    def begin(self, trained: keras.Model) -> None:
-        for mine, other in zip(self.network.weights, trained.weights, strict=True):
-            mine.assign(other)
-
-    def follow(self, trained: keras.Model, steps: tf.Tensor, strategy: tf.distribute.Strategy) -> None:
-        """After a step, of which there were `steps`."""
-        steps = tf.cast(steps, tf.float32)
-        share = 1 - tf.minimum(self.decay, (1 + steps) / (10 + steps))
-        for mine, other in zip(self.network.weights, trained.weights, strict=True):
-            strategy.extended.update(mine.value, _approach, args=(other.value, share), group=False)
-
-
-def _approach(mine: tf.Variable, other: tf.Variable, share: tf.Tensor) -> None:
-    if mine.dtype.is_floating:  # of what does not change, the difference is exactly 0
-        tf.raw_ops.ResourceApplyGradientDescent(var=mine.handle, alpha=share, delta=mine - other)
-    else:
-        mine.assign(other)

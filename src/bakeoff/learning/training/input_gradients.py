@@ -70,5 +70,6 @@ def convolve(inputs: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, Gradient]
 def _turn(kernel: tf.Tensor) -> tf.Tensor:
     """Return the kernel back to front along each side, with the channels of its output first."""
     sides = list(range(len(kernel.shape) - 2))
-    turned = tf.reverse(kernel, [side for side in sides if kernel.shape[side] > 1])
-    return tf.transpose(turned, [*sides, len(sides) + 1, len(sides)])
+    if long := [side for side in sides if kernel.shape[side] > 1]:
+        kernel = tf.reverse(kernel, long)
+    return tf.transpose(kernel, [*sides, len(sides) + 1, len(sides)])

@@ -19,18 +19,20 @@ def write(
     first_weights: Mapping[str, Any], lineage: TrainedLineage, out: Path,
 ) -> TrainedState:  # fmt: skip
     """Write weights, plots, what became of the first weights, and how the run ended; return the last."""
-    kept = training.learner.kept
-    weights.save(kept, out / weights.FINAL)
-    digest = weights.digest(kept)
+    learner = training.learner
+    with learner.kept() as network:
+        weights.save(network, out / weights.FINAL)
+        digest = weights.digest(network)
     if best := outcome.best_position:
-        training.learner.keep(training.work.best(best))
-    weights.save(kept, out / weights.BEST)
+        learner.keep(training.work.best(best))
+    with learner.kept() as network:
+        weights.save(network, out / weights.BEST)
     write_plots(out, training.headline)
     write_report(first_weights, out)
     state = replace(
         outcome.summary(training.headline, training.phases),
         steps=setup.run.derived.steps,
-        parameters=kept.count_params(),
+        parameters=learner.network.count_params(),
         weights_sha256=digest,
         files={name: hash_file(out / name) for name in (weights.BEST, weights.FINAL)},
         classes=tuple(setup.classes),

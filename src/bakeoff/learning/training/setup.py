@@ -16,7 +16,7 @@ from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.dataset.records.record import TRAIN, VALIDATION
 from bakeoff.foundation.errors import ConfigError, choices
 from bakeoff.learning.input.augment import Augment
-from bakeoff.learning.input.batches import evaluation_batches, training_batches
+from bakeoff.learning.input.batches import Portion, evaluation_batches, training_batches
 from bakeoff.learning.input.record_reader import BadRecords, RecordReader, plain_errors_of
 from bakeoff.learning.input.shuffle import ExampleOrder
 from bakeoff.learning.input.subset import draw_share
@@ -97,12 +97,12 @@ class Setup:
         return plain_errors_of(self.examples, self.held_out)
 
     def validation(self, is_unwanted: Callable[[], bool] = lambda: False) -> "Validation":
-        """Return what validates; it is broken off when it is unwanted."""
+        """Return what validates the network as it is; it is broken off when it is unwanted."""
         train = self.run.train
         validated = evenly_spread(train.validate_examples or self.held_out.examples, self.held_out.examples)
         return Validation(
             self.task,
-            compile_answer(self.learner.kept, self.task, with_losses=True),
+            compile_answer(self.learner.network, self.task, with_losses=True),
             evaluation_batches(self.held_out, batch_shape(self.run, train.batch), validated),
             examples=len(validated),
             is_unwanted=is_unwanted,
@@ -127,24 +127,16 @@ class Feed:
         """Return those of these steps of the run; a step takes the same examples wherever `steps` starts."""
         first = phase.span.first_step
         start, stop = ((step - first) * self.together for step in (steps.start, steps.stop))
-        end = stop if self.mixed_steps is None else (self.mixed_steps - first) * self.together
-        if not self.augment.mixes or end <= start:
-            return self._batches(phase, range(start, stop), self.augment.unmixed)
-        mixed = self._batches(phase, range(start, min(end, stop)), self.augment)
-        if end >= stop:
-            return mixed
-        return mixed.concatenate(self._batches(phase, range(end, stop), self.augment.unmixed))
-
-    def _batches(self, phase: TrainingPhase, batches: range, augment: Augment) -> tf.data.Dataset:
+        end = None if self.mixed_steps is None else (self.mixed_steps - first) * self.together
+        is_mixed = end is None or end > start  # else a smaller graph does
         return training_batches(
             self.store,
             self.shape_of(phase.span.batch_size),
             order=self.order,
-            steps=batches,
-            first_example=phase.span.first_example,
-            augment=augment,
+            steps=range(start, stop),
+            augment=self.augment if is_mixed else self.augment.unmixed,
             encode=self.encode,
-            share=self.share,
+            portion=Portion(phase.span.first_example, end, self.share),
         )
 
     def images(self, phase: TrainingPhase, most: int) -> Iterator[tf.Tensor]:

@@ -15,9 +15,9 @@ import tensorflow as tf
 
 from bakeoff.foundation.tf_graph import compile_graph
 from bakeoff.learning.networks.quantized.quantizable import Quantizable
-from bakeoff.learning.networks.weights import Average
 from bakeoff.learning.tasks.task import Task, Tensors, answer_in_training
 from bakeoff.learning.training.accelerators import has_gpus, own_devices
+from bakeoff.learning.training.average import Average
 from bakeoff.learning.training.input_gradients import fast_gradients
 
 MOST_SECONDS = 0.5  # of a call; whoever asks training to stop waits for one
@@ -111,7 +111,7 @@ class Step:
         if self._ranges is not None:  # the optimizer's momentum would move them on
             self._ranges.assign(tf.where(is_frozen, before, self._ranges.value))
         if self._average:
-            self._average.follow(self._network, self._optimizer.iterations, self._strategy)
+            self._average.follow(self._optimizer.iterations, self._strategy)
 
 
 class Calls:

@@ -1,7 +1,9 @@
 """What training changes: the weights, their average, the optimizer's slots, the random states of the layers."""
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TypeVar
 
 import keras
 import numpy as np
@@ -11,15 +13,18 @@ from keras.src.random.seed_generator import global_seed_generator
 from bakeoff.foundation.errors import DataError
 from bakeoff.learning.networks.network import Network, Parts, select
 from bakeoff.learning.networks.quantized.quantizable import Quantizable
-from bakeoff.learning.networks.weights import Average, build, train_only
+from bakeoff.learning.networks.weights import build, train_only
 from bakeoff.learning.plan.optimizers import Optimizer
 from bakeoff.learning.plan.train_settings import Train
 from bakeoff.learning.tasks.task import Task, Tensors
 from bakeoff.learning.training.accelerators import normalise_over_all_devices, precision
+from bakeoff.learning.training.average import Average
 from bakeoff.learning.training.step import Slow, Step
 
 Arrays = Mapping[str, np.ndarray]
-OUTSIDE = "random"  # the key of a checkpoint that holds states of generators that are no variables
+# In the keys of a checkpoint. The second holds states of generators that are no variables.
+AVERAGE, OUTSIDE = "average", "random"
+T = TypeVar("T")
 
 
 def new_learner(
@@ -28,8 +33,7 @@ def new_learner(
     """With random weights, which train.init may replace."""
     with strategy.scope(), precision(train.mixed_precision):
         network = build(model, num_classes, quantizes=train.quantizes)
-        second = build(model, num_classes, quantizes=train.quantizes) if train.ema_decay else None
-        average = Average(second, train.ema_decay) if second else None
+        average = Average(network, train.ema_decay) if train.ema_decay else None
     normalise_over_all_devices(network, strategy)
     paths = [variable.path for variable in network.trainable_variables]
     slow = Slow(frozenset(select(paths, train.slow, model.parts)), train.slow_rate) if train.slow else None
@@ -56,10 +60,11 @@ class Learner:
         with strategy.scope():
             self._seeds = keras_random_state()
 
-    @property
-    def kept(self) -> keras.Model:
-        """What is validated, saved and exported."""
-        return self.average.network if self.average else self.network
+    @contextmanager
+    def kept(self) -> Iterator[keras.Model]:
+        """Yield what is validated, saved and exported: the network, with its averages if there are any."""
+        with self.average.in_network() if self.average else nullcontext():
+            yield self.network
 
     def require_trainable(self, patterns: tuple[str, ...], key: str) -> None:
         train_only(self.network, patterns, self._parts, key)
@@ -76,7 +81,7 @@ class Learner:
         """
         train_only(self.network, trainable, self._parts, key, ranges_learn=ranges_learn is not None)
         if self.average:
-            self.average.begin(self.network)
+            self.average.begin()
         with self._strategy.scope():
             self._optimizer = self._settings.build(self.network)
         return Step(
@@ -87,17 +92,23 @@ class Learner:
     def state(self) -> dict[str, tf.Tensor | np.ndarray]:
         """Everything that the next step depends on, as it is now: what is updated later moves away from these."""
         variables = {name: variable.value.read_value() for name, variable in self._variables().items()}
-        return variables | {f"{OUTSIDE}/{name}": state for name, state in random_states_outside_keras().items()}
+        return (
+            variables
+            | self._averages()
+            | {f"{OUTSIDE}/{name}": state for name, state in random_states_outside_keras().items()}
+        )
 
     def restore(self, arrays: Arrays) -> None:
-        variables = self._variables()
+        variables, averages = self._variables(), self._averages()
         outside = {f"{OUTSIDE}/{name}": state for name, state in random_states_outside_keras().items()}
-        if {name: tuple(value.shape) for name, value in (variables | outside).items()} != {
+        if {name: tuple(value.shape) for name, value in (variables | averages | outside).items()} != {
             name: array.shape for name, array in arrays.items()
         }:
             raise DataError("the checkpoint holds other variables than this run; train.fresh: true starts over")
         for name, variable in variables.items():
             variable.assign(arrays[name])
+        if self.average:
+            self.average.assign([arrays[name] for name in averages])
         restore_random_states({name.removeprefix(f"{OUTSIDE}/"): arrays[name] for name in outside})
 
     def count_gradients(self, step: Step, batch: Tensors) -> Arrays:
@@ -111,26 +122,36 @@ class Learner:
     @property
     def kept_names(self) -> dict[str, str]:
         """The path of each of `kept_weights`."""
-        return {f"{number:05d}": weight.path for number, weight in enumerate(self.kept.weights)}
+        return _numbered([weight.path for weight in self.network.weights])
 
     @property
     def kept_in_state(self) -> dict[str, str]:
         """Which arrays of `state` are the kept weights, with the path of each."""
-        paths = {id(weight): weight.path for weight in self.kept.weights}
+        if self.average:
+            return {f"{AVERAGE}/{number}": path for number, path in self.kept_names.items()}
+        paths = {id(weight): weight.path for weight in self.network.weights}
         return {name: paths[id(variable)] for name, variable in self._variables().items() if id(variable) in paths}
 
     def kept_weights(self) -> dict[str, tf.Tensor]:
-        return {f"{number:05d}": weight.value.read_value() for number, weight in enumerate(self.kept.weights)}
+        if self.average:
+            return _numbered(self.average.values())
+        return _numbered([weight.value.read_value() for weight in self.network.weights])
 
     def start_from(self, kept: Arrays) -> None:
         """The weights of `kept_weights`; random states go on from where they are."""
-        for number, weight in enumerate(self.network.weights):
-            weight.assign(kept[f"{number:05d}"])
+        for number, weight in _numbered(self.network.weights).items():
+            weight.assign(kept[number])
 
     def keep(self, kept: Arrays) -> None:
         """Once training is over: these, not the last ones."""
-        for number, weight in enumerate(self.kept.weights):
-            weight.assign(kept[f"{number:05d}"])
+        if self.average:
+            self.average.assign([kept[number] for number in _numbered(self.network.weights)])
+        else:
+            self.start_from(kept)
+
+    def _averages(self) -> dict[str, tf.Tensor]:
+        values = self.average.values() if self.average else []
+        return {f"{AVERAGE}/{number}": value for number, value in _numbered(values).items()}
 
     def _variables(self) -> dict[str, keras.Variable]:
         # By number, for names that Keras makes up differ from one process to the next.
@@ -140,13 +161,15 @@ class Learner:
             "optimizer": self._optimizer.variables,
             "seeds": [self._seeds],
         }
-        if self.average:
-            holders["average"] = self.average.network.weights
         return {
-            f"{holder}/{number:05d}": variable
+            f"{holder}/{number}": variable
             for holder, variables in holders.items()
-            for number, variable in enumerate(variables)
+            for number, variable in _numbered(variables).items()
         }
+
+
+def _numbered(ones: Sequence[T]) -> dict[str, T]:
+    return {f"{number:05d}": one for number, one in enumerate(ones)}
 
 
 # Random states that belong to no layer: Keras', from which a layer draws that was given no seed, Python's and NumPy's.

@@ -210,7 +210,8 @@ class Training:
 
     def validate(self, step: int) -> dict[str, Any] | None:
         self.callbacks.on_validation_start(step)
-        return self.validation()
+        with self.learner.kept():
+            return self.validation()
 
     def log_validation(self, step: int, values: Mapping[str, float], seconds: float) -> None:
         self.callbacks.on_validation(self._add_line(step, values), seconds)

@@ -114,7 +114,7 @@ class TensorBoard(Callback):
         self._events: Events | None = None
 
     def on_start(self, training: Training) -> None:
-        self._training, self._answers = training, layer_answers(training.learner.kept)
+        self._training, self._answers = training, layer_answers(training.learner.network)
         self._events = Events(self._folder / EVENTS, training.position.step, training.history)
 
     def on_log(self, line: LogLine) -> None:
@@ -126,13 +126,12 @@ class TensorBoard(Callback):
         events, step, training = self._events, line.step, self._training
         sheet = self._folder / SAMPLES / f"{step:08d}.jpg"
         events.scalars(step, line.values)
-        weights = {weight.path: weight.value for weight in training.learner.kept.trainable_weights}
-        events.histograms(step, {f"weights/{path}": value for path, value in weights.items()})
-        if images := training.pictures.images:
-            answers = self._answers(np.stack(images))
-            named = answers.items()
-            events.histograms(step, {f"activations/{name}": value for name, value in named})
-            events.scalars(step, {f"sparsity/{name}": float(np.mean(value.numpy() == 0)) for name, value in named})
+        with training.learner.kept() as network:
+            events.histograms(step, {f"weights/{one.path}": one.value for one in network.trainable_weights})
+            if images := training.pictures.images:
+                named = self._answers(np.stack(images)).items()
+                events.histograms(step, {f"activations/{name}": value for name, value in named})
+                events.scalars(step, {f"sparsity/{name}": float(np.mean(value.numpy() == 0)) for name, value in named})
         if sheet.is_file():
             events.picture(step, "samples", sheet)
         if self._with_gradients:
