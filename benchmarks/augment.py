@@ -106,6 +106,7 @@ def image_ways(view: View, images: Sequence[bytes]) -> dict[str, Way]:
             draw_all = Draw(ExampleOrder(len(images), 0), augment)
             drawn = np.array([draw_all.at(0, example) for example in range(len(images))])
             data = tf.gather(tf.constant([*images, b""]), tf.gather(drawn % (len(images) + 1), number))
+            data = tf.concat([example["image"][None], data], axis=0)
             partners = Partners(data, lambda encoded: _encoded(encoded) | BOXES)
             example = example | BOXES
         return augment_and_resize.distort(example, view, augment=augment, key=key, partners=partners)["image"]

@@ -83,7 +83,7 @@ def _read_and_change(
     def change(place: tf.Tensor, data: tf.Tensor) -> Example:
         place = tf.ensure_shape(place, [2])
         key = make_key(order.seed, epoch=place[0], example=place[1])
-        partners = Partners(data[1:], parse) if mixes else None
+        partners = Partners(data, parse) if mixes else None
         example = parse(data[0] if mixes else data)
         return distort(example, shape.view, augment=augment, key=key, partners=partners)
 

@@ -5,7 +5,7 @@ itself, so any step's batch can be named, and read, without the ones before.
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -27,7 +27,9 @@ Load = Callable[[tf.Tensor, tf.Tensor], LazyExample]  # serialized example and i
 
 
 class Partners(NamedTuple):
-    data: tf.Tensor  # (n,) serialized examples in the order of `Augment.mixes`, empty where none is mixed in
+    data: (
+        tf.Tensor
+    )  # (1 + n,) serialized: the example itself, the others in the order of `Augment.mixes`, empty for none
     parse: Callable[[tf.Tensor], Example]
 
 
@@ -92,34 +94,32 @@ def _find_instead(store: RecordReader, order: ExampleOrder, epoch: int, example:
 def mix(
     layer: LazyExample, data: tf.Tensor, load: Load, *, augment: Augment, side: int, key: tf.Tensor
 ) -> DecodedExample:
-    """Show a layer with the partners whose data are not empty; the others, and what is not shown, are not decoded."""
-    parts = tf.split(data, [change.partners for change in augment.mixes.values()])
+    """Show a layer, whose own data are the first, with the partners whose data are not empty; the others, and what is
+    not shown, are not decoded.
+    """
+    own, *parts = tf.split(data, [1, *(change.partners for change in augment.mixes.values())])
     picture = None
     for (name, change), part in zip(augment.mixes.items(), parts, strict=True):
         of_mix, *of_partners = split_key(fold_name(key, name), 1 + change.partners)
-        others = partial(_load_all, load, tf.unstack(part, num=change.partners), of_partners)
         is_drawn = tf.strings.length(part[0]) > 0
         if isinstance(change, Mosaic):
-            picture = tf.cond(is_drawn, partial(_compose, change, layer, others, side, of_mix), layer.show)
+            all_data, keys = tf.concat([own, part], axis=0), tf.stack([key, *of_partners])
+            compose = partial(_compose, change, load, all_data, keys, side, of_mix)
+            picture = tf.cond(is_drawn, compose, layer.show)
         else:
+            [of_other] = of_partners
             before = picture or layer.show()
-            picture = tf.cond(is_drawn, partial(_mix, change, before, others, of_mix), lambda before=before: before)
+            mixed = partial(_mix, change, before, partial(load, part[0], of_other), of_mix)
+            picture = tf.cond(is_drawn, mixed, lambda before=before: before)
     assert picture is not None
     return DecodedExample(tf.ensure_shape(picture.image, [1, side, side, 3]), *picture[1:])
 
 
-def _load_all(load: Load, data: Sequence[tf.Tensor], keys: Sequence[tf.Tensor]) -> list[LazyExample]:
-    return [load(one, key) for one, key in zip(data, keys, strict=True)]
-
-
-def _compose(
-    mosaic: Mosaic, layer: LazyExample, others: Callable[[], list[LazyExample]], side: int, key: tf.Tensor
-) -> DecodedExample:
-    return mosaic.compose([layer, *others()], side, key)
+def _compose(mosaic: Mosaic, load: Load, data: tf.Tensor, keys: tf.Tensor, side: int, key: tf.Tensor) -> DecodedExample:
+    return mosaic.compose(lambda number: load(data[number], keys[number]), side, key)
 
 
 def _mix(
-    change: CopyPaste | Mixup, picture: DecodedExample, others: Callable[[], list[LazyExample]], key: tf.Tensor
+    change: CopyPaste | Mixup, picture: DecodedExample, other: Callable[[], LazyExample], key: tf.Tensor
 ) -> DecodedExample:
-    [other] = others()
-    return change.mix(picture, other.show(), key)
+    return change.mix(picture, other().show(), key)

@@ -3,7 +3,7 @@
 Each is shown at a drawn share of the size that it has alone, with one corner at the point, and cut where its tile ends.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
     from bakeoff.learning.input.augment.layer import DecodedExample, LazyExample
+
+    State = tuple[tf.Tensor, tf.TensorArray, tf.TensorArray, tf.TensorArray]
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,11 @@ class Mosaic:
         least = self.smallest
         require(least <= self.largest <= 2, "largest", self.largest, f"between smallest ({least:g}) and 2")
 
-    def compose(self, layers: "Sequence[LazyExample]", side: int, key: "tf.Tensor") -> "DecodedExample":
-        """Return a picture of four: above left, above right, below left, below right."""
+    def compose(self, load: "Callable[[tf.Tensor], LazyExample]", side: int, key: "tf.Tensor") -> "DecodedExample":
+        """Return a picture of the layers 0 to 3: above left, above right, below left, below right.
+
+        They are shown one after the other, so that the graph of it is there once.
+        """
         import tensorflow as tf
 
         from bakeoff.learning.input.augment.layer import DecodedExample
@@ -40,17 +45,25 @@ class Mosaic:
         draws = draw(key, 6)
         point = tf.round(side * (self.min_tile + draws[:2] * (1 - 2 * self.min_tile)))  # (2,) down and right
         sizes = side * (self.smallest + draws[2:] * (self.largest - self.smallest))
-        tiles, boxes, classes = [], [], []
-        for number, layer in enumerate(layers):
-            is_after = tf.constant(divmod(number, 2), tf.float32)  # whether it is below, right of the point
+        all_after = tf.constant([[0, 0], [0, 1], [1, 0], [1, 1]], tf.float32)  # whether it is below, right of the point
+
+        def show(number: tf.Tensor, tiles: tf.TensorArray, boxes: tf.TensorArray, classes: tf.TensorArray) -> "State":
+            layer, is_after = load(number), all_after[number]
             low, high = is_after * point, point + is_after * (side - point)
             corner = point - (1 - is_after) * sizes[number]
             window = (tf.concat([low, high], axis=0) - tf.tile(corner, [2])) / sizes[number]
             scene = layer.scene.through(window, self.min_seen)
-            tiles.append(layer.show_part(scene.window, tf.cast(high - low, tf.int32)))
+            tile = layer.show_part(scene.window, tf.cast(high - low, tf.int32))
             in_tile = tf.clip_by_value(scene.boxes, 0.0, 1.0)
-            boxes.append((in_tile * tf.tile(high - low, [2]) + tf.tile(low, [2])) / side)
-            classes.append(scene.classes)
-        rows = [tf.concat(tiles[:2], axis=2), tf.concat(tiles[2:], axis=2)]
+            in_picture = (in_tile * tf.tile(high - low, [2]) + tf.tile(low, [2])) / side
+            lists = zip((tiles, boxes, classes), (tile, in_picture, scene.classes), strict=True)
+            return number + 1, *(all_before.write(number, one) for all_before, one in lists)
+
+        kinds = ((tf.float32, [1, None, None, 3]), (tf.float32, [None, 4]), (tf.int64, [None]))
+        lists = [tf.TensorArray(dtype, 4, element_shape=shape, infer_shape=False) for dtype, shape in kinds]
+        _, tiles, boxes, classes = tf.while_loop(
+            lambda number, *_: number < 4, show, [0, *lists], parallel_iterations=1
+        )
+        rows = [tf.concat([tiles.read(first), tiles.read(first + 1)], axis=2) for first in (0, 2)]
         image = tf.ensure_shape(tf.concat(rows, axis=1), [1, side, side, 3])
-        return DecodedExample(image, tf.concat(boxes, axis=0), tf.concat(classes, axis=0))
+        return DecodedExample(image, boxes.concat(), classes.concat())
