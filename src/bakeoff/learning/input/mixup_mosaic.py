@@ -27,9 +27,8 @@ Load = Callable[[tf.Tensor, tf.Tensor], LazyExample]  # serialized example and i
 
 
 class Partners(NamedTuple):
-    data: (
-        tf.Tensor
-    )  # (1 + n,) serialized: the example itself, the others in the order of `Augment.mixes`, empty for none
+    # (1 + n,) serialized: the example itself, and others in the order of `Augment.mixes`, empty where none is mixed in.
+    data: tf.Tensor
     parse: Callable[[tf.Tensor], Example]
 
 

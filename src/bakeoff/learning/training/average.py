@@ -38,9 +38,10 @@ class Average:
         """After a step, of which there were `steps`."""
         steps = tf.cast(steps, tf.float32)
         share = 1 - tf.minimum(self._decay, (1 + steps) / (10 + steps))
+        weights = self._network.weights  # Keras gathers them at each call
         for dtype, numbers in self._together.items():
-            weights = [self._network.weights[number].value for number in numbers]
-            strategy.extended.update(self._variables[dtype], _approach, args=(weights, share), group=False)
+            now = [weights[number].value for number in numbers]
+            strategy.extended.update(self._variables[dtype], _approach, args=(now, share), group=False)
 
     def values(self) -> list[tf.Tensor]:
         """Return the averages as they are now, in the order of the weights."""
