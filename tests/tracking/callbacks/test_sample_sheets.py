@@ -3,8 +3,8 @@
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +28,7 @@ from bakeoff.learning.input.view import Shape
 from bakeoff.learning.networks.cnn import Cnn
 from bakeoff.learning.tasks.classification import Classification
 from bakeoff.learning.tasks.task import compile_answer
+from bakeoff.learning.training.average import Average
 from bakeoff.learning.training.callbacks import Callback
 from bakeoff.learning.training.setup import Pictures, Validation, evenly_spread
 from bakeoff.learning.training.trainer_state import keras_random_state, random_states_outside_keras
@@ -74,9 +75,15 @@ class Kitchen:
         self.gradients: dict[str, np.ndarray] = {}
         self.training: Any = SimpleNamespace(
             history=[], headline="accuracy", pictures=self.pictures, position=Position(0, 0),
-            learner=SimpleNamespace(kept=self.network), count_gradients=lambda step: self.gradients,
+            learner=SimpleNamespace(network=self.network, kept=self.kept), count_gradients=lambda step: self.gradients,
         )  # fmt: skip
         self.sheets_of.on_start(self.training)
+        self.average: Average | None = None
+
+    @contextmanager
+    def kept(self) -> Iterator[keras.Model]:
+        with self.average.in_network() if self.average else nullcontext():
+            yield self.network
 
     def look(self, step: int, accuracy: float, *others: Callback) -> None:
         line = LogLine(step, {"validation/accuracy": accuracy})
@@ -307,12 +314,20 @@ def test_the_histogram_of_a_large_layer_is_of_all_its_channels() -> None:
     assert counts.sum() == ENOUGH and counts.min() > 0.98 * ENOUGH / 96 and counts.max() < 1.02 * ENOUGH / 96
 
 
-def test_the_sparsity_of_a_layer_is_its_share_of_zeros(store: RecordReader, tmp_path: Path) -> None:
+@pytest.mark.parametrize("averaged", [False, True])
+def test_the_sparsity_of_a_layer_is_its_share_of_zeros(store: RecordReader, tmp_path: Path, *, averaged: bool) -> None:
+    """Where weights are averaged, it is that of the averages."""
     kitchen = Kitchen(tmp_path, store, [0, 10])
-    with closing(kitchen.events()) as events:
-        kitchen.look(7, 0.5, events)
+    kitchen.validate()
     relu = next(layer for layer in kitchen.network.layers if isinstance(layer, keras.layers.ReLU))
     answers = keras.Model(kitchen.network.input, relu.output)(np.stack(kitchen.pictures.images), training=False)
+    if averaged:
+        kitchen.average = Average(kitchen.network, 0.9)
+        kitchen.average.begin()
+        for weight in kitchen.network.trainable_weights:
+            weight.assign(np.zeros(weight.shape))
+    with closing(kitchen.events()) as events:
+        kitchen.look(7, 0.5, events)
     [file] = (tmp_path / "tensorboard").iterdir()
     [sparsity] = [
         value.simple_value
