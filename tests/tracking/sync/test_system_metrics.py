@@ -119,8 +119,11 @@ def powercap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def count(powercap: Path, zone: str, microjoules: int) -> None:
-    (powercap / zone / "energy_uj").write_text(f"{microjoules}\n")
-    (powercap / zone / "max_energy_range_uj").write_text("262143328850\n")
+    """Whoever reads meanwhile gets whole numbers, as from the kernel."""
+    for name, value in (("energy_uj", microjoules), ("max_energy_range_uj", 262143328850)):
+        new = powercap / zone / f"{name}.new"
+        new.write_text(f"{value}\n")
+        new.replace(powercap / zone / name)
 
 
 def test_energy_is_that_of_packages_and_memory_also_after_a_counter_began_anew(powercap: Path) -> None:
