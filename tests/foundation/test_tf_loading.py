@@ -1,5 +1,6 @@
 """What is left out while TensorFlow is loaded, and Ctrl-C meanwhile."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.foundation.errors import STOPPED
-from bakeoff.foundation.tf_loading import CHOSEN, left_out
+from bakeoff.foundation.tf_loading import CHOSEN, all_that_is_loaded_stays, left_out
 
 LOADS = """import time
 from bakeoff.foundation.errors import errors_in_one_line
@@ -54,6 +55,25 @@ def test_no_garbage_is_searched_for_once_more_as_python_ends() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\nTrue True\n"
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_what_is_loaded_is_never_searched_for_garbage(is_on: bool) -> None:
+    searches: list[str] = []
+    was_on = gc.isenabled()
+    gc.enable() if is_on else gc.disable()
+    gc.callbacks.append(lambda phase, _: searches.append(phase))
+    try:
+        with pytest.raises(OSError, match="no such device"), all_that_is_loaded_stays():
+            loaded = [[number] for number in range(3 * gc.get_threshold()[0])]  # more than start a search
+            assert not searches
+            raise OSError("no such device")
+        assert gc.isenabled() == is_on
+        assert not any(one is loaded for one in gc.get_objects())
+    finally:
+        gc.callbacks.pop()
+        gc.unfreeze()
+        gc.enable() if was_on else gc.disable()
 
 
 def require_end_by_ctrl_c(seconds: float) -> None:
