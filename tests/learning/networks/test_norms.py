@@ -1,5 +1,7 @@
 """Batch norms in one operation, against Keras' many: what they give, learn and keep, and the names of their weights."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bakeoff.learning.networks.norms import BatchNormalization, use_fast_norms
+from bakeoff.learning.networks.norms import BatchNormalization, following_together, use_fast_norms
 
 IMAGES, CLIPS = (3, 5, 4, 6), (2, 3, 4, 5, 6)
 
@@ -67,6 +69,47 @@ def test_statistics_are_the_same_to_the_bit_where_the_batch_is_not_known_before(
         norms.append(norm)
     for first, second in zip(norms[0].weights, norms[1].weights, strict=True):
         np.testing.assert_array_equal(first.numpy(), second.numpy(), err_msg=first.path)
+
+
+def test_all_that_follow_together_come_to_the_same_bits_as_each_by_itself() -> None:
+    batches = np.random.default_rng(3).normal(1, 2, (3, *IMAGES)).astype(np.float32)
+
+    def train_some(block: Callable[[], AbstractContextManager[None]]) -> dict[str, np.ndarray]:
+        norms = [BatchNormalization(momentum=one, name=f"norm_{one}") for one in (0.9, 0.7, 0.99)]
+        for norm in norms:
+            norm.build(IMAGES)
+        twice, once, inside = norms
+
+        def step(inputs: tf.Tensor) -> None:
+            with block():
+                between = twice(once(inputs, training=True) + 1, training=True)
+                twice(between * 2, training=True)  # which has followed its first batch by then
+                tf.map_fn(lambda one: inside(one, training=True), tf.stack([between, inputs]))
+
+        compiled = tf.function(step, autograph=False)
+        for batch in batches:
+            compiled(tf.constant(batch))
+        return {weight.path: weight.numpy() for norm in norms for weight in norm.weights}
+
+    alone, together = train_some(nullcontext), train_some(following_together)
+    for path, values in alone.items():
+        np.testing.assert_array_equal(together[path], values, err_msg=path)
+
+
+def test_statistics_that_follow_together_wait_for_the_end_of_the_block() -> None:
+    norm = BatchNormalization()
+    norm.build(IMAGES)
+    moving = norm.moving_mean.value
+
+    def step(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        with following_together():
+            norm(inputs, training=True)
+            in_the_block = moving.read_value()
+        return in_the_block, moving.read_value()
+
+    in_the_block, after_it = tf.function(step, autograph=False)(tf.ones(IMAGES))
+    np.testing.assert_array_equal(in_the_block, np.zeros(6))
+    np.testing.assert_allclose(after_it, np.full(6, 0.01), rtol=1e-5)
 
 
 def test_outside_training_the_operations_are_those_of_keras() -> None:

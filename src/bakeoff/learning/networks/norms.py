@@ -5,7 +5,10 @@ gradient. Variables, the moving statistics and the graph outside training are th
 number layers by the names of their classes, so these names stay.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import keras
 import numpy as np
@@ -34,13 +37,16 @@ class BatchNormalization(keras.layers.BatchNormalization):
                 x, mean=self.moving_mean.value, variance=self.moving_variance.value,
                 exponential_avg_factor=1 - self.momentum,
             )  # fmt: skip
+            self.moving_mean.value.assign(mean)
+            self.moving_variance.value.assign(variance)
         else:
             nothing = tf.zeros([0])
             outputs, mean, variance = self._normalise(x, mean=nothing, variance=nothing)
-            variance = variance if self.of_population else variance * _share_of_population(inputs)
-            mean, variance = self._followed(self.moving_mean, mean), self._followed(self.moving_variance, variance)
-        self.moving_mean.value.assign(mean)
-        self.moving_variance.value.assign(variance)
+            share = 1.0 if self.of_population else _share_of_population(inputs)
+            if isinstance(share, tf.Tensor):
+                variance, share = variance * share, 1.0
+            _follow(_Follower(self.moving_mean.value, mean, self.momentum))
+            _follow(_Follower(self.moving_variance.value, variance, self.momentum, share))
         return outputs
 
     def _normalise(self, x: tf.Tensor, **statistics: "tf.Tensor | float") -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -63,9 +69,6 @@ class BatchNormalization(keras.layers.BatchNormalization):
         outputs = outputs if outputs.shape.rank == len(x.shape) else tf.reshape(outputs, tf.shape(x))
         return tf.ensure_shape(outputs, x.shape), mean, variance
 
-    def _followed(self, moving: keras.Variable, of_batch: tf.Tensor) -> tf.Tensor:
-        return moving.value * self.momentum + of_batch * (1 - self.momentum)
-
     def _call_of_keras(self, inputs: "Tensor", mask: "Tensor | None") -> "Tensor":
         kept = self.momentum * self.moving_variance
         outputs = super().call(inputs, training=True, mask=mask)
@@ -84,6 +87,72 @@ def _share_of_population(inputs: "Tensor") -> "tf.Tensor | np.float32":
         return np.maximum(seen - 1, np.float32(1)) / seen
     seen = tf.cast(tf.size(inputs) // inputs.shape[-1], tf.float32)
     return tf.maximum(seen - 1, 1) / seen
+
+
+class _Follower(NamedTuple):
+    """A moving statistic, and what the batch has in its place."""
+
+    moving: tf.Variable
+    of_batch: tf.Tensor
+    momentum: float
+    share: "float | np.float32" = 1.0  # of the batch's that counts
+
+    @property
+    def rate(self) -> np.float32:
+        return np.float32(self.share) * np.float32(1 - self.momentum)
+
+
+class _Followers:
+    """Those that wait for the end of a block."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, _Follower] = {}
+        self._graph = _graph()
+
+    def take(self, one: _Follower) -> bool:
+        """Take it up, unless the batch's is of a graph inside this one, from which it cannot be had."""
+        if _graph() is not self._graph:
+            return False
+        if id(one.moving) in self._waiting:  # a layer that is called again: one batch after the other
+            self.follow()
+        self._waiting[id(one.moving)] = one
+        return True
+
+    def follow(self) -> None:
+        """Side by side, so that a few operations are enough for all of them, instead of three for each."""
+        if not (some := [*self._waiting.values()]):
+            return
+        sizes = [one.moving.shape[0] for one in some]
+        before, of_batch = tf.concat([one.moving for one in some], 0), tf.concat([one.of_batch for one in some], 0)
+        momentum = np.repeat(np.array([one.momentum for one in some], np.float32), sizes)
+        rate = np.repeat(np.array([one.rate for one in some]), sizes)
+        for one, part in zip(some, tf.split(before * momentum + of_batch * rate, sizes), strict=True):
+            one.moving.assign(part)
+        self._waiting = {}
+
+
+_waiting: ContextVar[_Followers | None] = ContextVar("waiting", default=None)
+
+
+@contextmanager
+def following_together() -> Iterator[None]:
+    """In the block, moving statistics stay as they are. At its end, they follow their batches."""
+    followers = _Followers()
+    before = _waiting.set(followers)
+    try:
+        yield
+    finally:
+        _waiting.reset(before)
+    followers.follow()
+
+
+def _follow(one: _Follower) -> None:
+    if (followers := _waiting.get()) is None or not followers.take(one):
+        one.moving.assign(one.moving * one.momentum + one.of_batch * one.rate)
+
+
+def _graph() -> tf.Graph | None:
+    return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
 
 class BatchNorm(BatchNormalization):

@@ -14,6 +14,7 @@ import keras
 import tensorflow as tf
 
 from bakeoff.foundation.tf_graph import compile_graph
+from bakeoff.learning.networks.norms import following_together
 from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.tasks.task import Task, Tensors, answer_in_training
 from bakeoff.learning.training.accelerators import has_gpus, own_devices
@@ -89,9 +90,10 @@ class Step:
 
     def _gradients_of_share(self, batch: Tensors) -> tuple[Gradients, Tensors]:
         batch = _share(batch, own_devices(self._strategy))
-        is_alone_on_cpu = self._strategy.num_replicas_in_sync == 1 and not has_gpus()
-        faster = fast_gradients(self._network) if is_alone_on_cpu else nullcontext()
-        with tf.GradientTape() as tape, faster:
+        is_alone = self._strategy.num_replicas_in_sync == 1
+        together = following_together() if is_alone else nullcontext()
+        faster = fast_gradients(self._network) if is_alone and not has_gpus() else nullcontext()
+        with together, tf.GradientTape() as tape, faster:
             parts = self._task.losses(answer_in_training(self._network, batch), batch)
             if self._network.losses:
                 parts = parts | {"penalty": tf.add_n(self._network.losses)}
