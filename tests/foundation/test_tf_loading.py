@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -76,6 +77,17 @@ def test_what_is_loaded_is_never_searched_for_garbage(is_on: bool) -> None:
         gc.enable() if was_on else gc.disable()
 
 
+def test_a_graph_goes_through_the_passes_of_tensorflow_once() -> None:
+    code = (
+        "from bakeoff.foundation.tf_loading import load_tensorflow\nload_tensorflow()\nimport tensorflow as tf\n"
+        "tf.function(lambda x: tf.add_n([x * one for one in range(40)]), autograph=False)(tf.ones([3]))"
+    )
+    env = os.environ | {CHOSEN: "0", "TF_CPP_VMODULE": "meta_optimizer=1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    passes = re.findall(r"\] (\w+): Graph size after", done.stderr)
+    assert passes.count("remapper") == 1 and not {"layout", "memory_optimizer"} & {*passes}
+
+
 def require_end_by_ctrl_c(seconds: float) -> None:
     """Send Ctrl-C to a process that began to load TensorFlow so many seconds ago.
 
@@ -111,6 +123,8 @@ FAKE = """import os
 os.write(2, b"notice;")
 class config:
     list_physical_devices = staticmethod(lambda kind: [])
+class test:
+    is_built_with_gpu_support = staticmethod(lambda: True)
 """
 TWICE = """import subprocess, sys
 from bakeoff.foundation.tf_loading import load_tensorflow
