@@ -85,7 +85,7 @@ def test_a_graph_goes_through_the_passes_of_tensorflow_once() -> None:
     env = os.environ | {CHOSEN: "0", "TF_CPP_VMODULE": "meta_optimizer=1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     passes = re.findall(r"\] (\w+): Graph size after", done.stderr)
-    assert passes.count("remapper") == 1 and not {"layout", "memory_optimizer"} & {*passes}
+    assert passes.count("remapper") == 1 and "layout" not in passes
 
 
 def require_end_by_ctrl_c(seconds: float) -> None:

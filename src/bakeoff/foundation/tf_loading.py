@@ -58,10 +58,10 @@ def _load() -> None:
 
 
 def _optimize_graphs_once() -> None:
-    """Spare a CPU a quarter of the time that a graph needs to be ready.
+    """Spare a CPU a sixth of the time that a graph needs to be ready. No bit of a result changes.
 
-    TensorFlow sends each graph through its passes a second time, which finds next to nothing. Two others look for what
-    GPUs alone have: another order of a map's sides, and memory that a graph does not fit in.
+    TensorFlow sends each graph through its passes a second time, which finds next to nothing. One of them looks for
+    another order of a map's sides, which GPUs alone have.
     """
     import tensorflow as tf
 
@@ -69,8 +69,7 @@ def _optimize_graphs_once() -> None:
         return
     config = tf.compat.v1.ConfigProto()
     passes = config.graph_options.rewrite_options
-    passes.meta_optimizer_iterations = passes.ONE
-    passes.layout_optimizer, passes.memory_optimization = passes.OFF, passes.NO_MEM_OPT
+    passes.meta_optimizer_iterations, passes.layout_optimizer = passes.ONE, passes.OFF
     with suppress(ImportError, ValueError):  # another version, or something began before: slower, and the same
         from tensorflow.python.framework.ops import enable_eager_execution_internal  # no public name takes this
 
