@@ -77,15 +77,17 @@ def test_what_is_loaded_is_never_searched_for_garbage(is_on: bool) -> None:
         gc.enable() if was_on else gc.disable()
 
 
-def test_a_graph_goes_through_the_passes_of_tensorflow_once() -> None:
+@pytest.mark.parametrize("saves_graphs", [True, False])
+def test_a_graph_goes_through_the_passes_of_tensorflow_once_if_none_is_saved(saves_graphs: bool) -> None:
     code = (
-        "from bakeoff.foundation.tf_loading import load_tensorflow\nload_tensorflow()\nimport tensorflow as tf\n"
+        "from bakeoff.foundation.tf_loading import load_tensorflow\n"
+        f"load_tensorflow(saves_graphs={saves_graphs})\nimport tensorflow as tf\n"
         "tf.function(lambda x: tf.add_n([x * one for one in range(40)]), autograph=False)(tf.ones([3]))"
     )
     env = os.environ | {CHOSEN: "0", "TF_CPP_VMODULE": "meta_optimizer=1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     passes = re.findall(r"\] (\w+): Graph size after", done.stderr)
-    assert passes.count("remapper") == 1 and "layout" not in passes
+    assert passes.count("remapper") == (2 if saves_graphs else 1) and ("layout" in passes) == saves_graphs
 
 
 def require_end_by_ctrl_c(seconds: float) -> None:
@@ -123,8 +125,6 @@ FAKE = """import os
 os.write(2, b"notice;")
 class config:
     list_physical_devices = staticmethod(lambda kind: [])
-class test:
-    is_built_with_gpu_support = staticmethod(lambda: True)
 """
 TWICE = """import subprocess, sys
 from bakeoff.foundation.tf_loading import load_tensorflow

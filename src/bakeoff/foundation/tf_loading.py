@@ -26,8 +26,11 @@ def collect_seldom() -> None:
     atexit.register(gc.freeze)
 
 
-def load_tensorflow() -> None:
-    """Import TensorFlow and look for accelerators. Ctrl-C meanwhile ends it, if not at once then when it is loaded."""
+def load_tensorflow(*, saves_graphs: bool = True) -> None:
+    """Import TensorFlow and look for accelerators. Ctrl-C meanwhile ends it, if not at once then when it is loaded.
+
+    Without `saves_graphs`, graphs are sooner ready. What is set for that would stand in a saved graph, too.
+    """
     # Every command loads this file, and few load TensorFlow.
     from bakeoff.foundation.address_space import require_for_tensorflow
     from bakeoff.foundation.signals import no_interrupt_lost
@@ -38,21 +41,22 @@ def load_tensorflow() -> None:
     require_for_tensorflow()
     with no_interrupt_lost() as interrupts, left_out(*NOT_NEEDED), all_that_is_loaded_stays():
         if os.environ.get(CHOSEN, OURS) != OURS:
-            _load()
+            _load(saves_graphs)
             return
         os.environ[CHOSEN] = OURS  # from here on warnings and errors only
         with stderr_aside(unless=interrupts):
-            _load()
+            _load(saves_graphs)
 
 
-def _load() -> None:
+def _load(saves_graphs: bool) -> None:
     """Import TensorFlow and look for accelerators, which is the other half of the notices.
 
     Of a GPU's memory it is to take what it needs. Left to itself it takes all, and other programs find none.
     """
     import tensorflow as tf
 
-    _optimize_graphs_once()
+    if not saves_graphs and not tf.test.is_built_with_gpu_support():
+        _optimize_graphs_once()
     for gpu in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(gpu, True)
 
@@ -65,8 +69,6 @@ def _optimize_graphs_once() -> None:
     """
     import tensorflow as tf
 
-    if tf.test.is_built_with_gpu_support():
-        return
     config = tf.compat.v1.ConfigProto()
     passes = config.graph_options.rewrite_options
     passes.meta_optimizer_iterations, passes.layout_optimizer = passes.ONE, passes.OFF

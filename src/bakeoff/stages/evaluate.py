@@ -36,7 +36,7 @@ def evaluate(
     run: LearningRun, settings: Evaluate, track: Track, records: Path, trained: Path, out: Path
 ) -> dict[str, Any]:
     """Judge the trained network on every validation example; return what `metrics.json` holds."""
-    load_tensorflow()
+    load_tensorflow(saves_graphs=False)
     from bakeoff.evaluation.evaluation import Evaluation
     from bakeoff.evaluation.example_facts import read_table, require_matches
     from bakeoff.learning.input.record_reader import RecordReader, plain_errors_of

@@ -42,7 +42,7 @@ def choose_devices(run: LearningRun, threads: int | None = None) -> None:
     """Load TensorFlow and set the devices that a training computes on. A run that began with another number of
     `threads` in one operation than its variant has here goes on with that.
     """
-    load_tensorflow()
+    load_tensorflow(saves_graphs=False)
     from bakeoff.learning.training.accelerators import use_devices, use_threads
 
     use_devices(run.train.devices, run.memory.gpu_memory_limit)
