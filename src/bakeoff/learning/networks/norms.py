@@ -107,11 +107,11 @@ class _Followers:
 
     def __init__(self) -> None:
         self._waiting: dict[int, _Follower] = {}
-        self._graph = _graph()
+        self._graph = tf.compat.v1.get_default_graph()
 
     def take(self, one: _Follower) -> bool:
         """Take it up, unless the batch's is of a graph inside this one, from which it cannot be had."""
-        if _graph() is not self._graph:
+        if tf.compat.v1.get_default_graph() is not self._graph:
             return False
         if id(one.moving) in self._waiting:  # a layer that is called again: one batch after the other
             self.follow()
@@ -149,10 +149,6 @@ def following_together() -> Iterator[None]:
 def _follow(one: _Follower) -> None:
     if (followers := _waiting.get()) is None or not followers.take(one):
         one.moving.assign(one.moving * one.momentum + one.of_batch * one.rate)
-
-
-def _graph() -> tf.Graph | None:
-    return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
 
 class BatchNorm(BatchNormalization):

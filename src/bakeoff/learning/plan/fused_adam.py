@@ -12,7 +12,7 @@ class OnePassAdam(keras.optimizers.Adam):
     def add_variable_from_reference(
         self, reference_variable: keras.Variable, name: str = "slot", initializer: str = "zeros"
     ) -> keras.Variable:
-        """All moments have the same name. TensorFlow makes a handle for a name it knows in a quarter of the time."""
+        """All moments have the same name. TensorFlow makes a variable of a name it knows in half the time."""
         with self._distribution_strategy.extended.colocate_vars_with(reference_variable.value):
             shape, dtype = reference_variable.shape, reference_variable.dtype
             return self.add_variable(shape=shape, initializer=initializer, dtype=dtype, name=name)
