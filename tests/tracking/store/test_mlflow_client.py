@@ -1,5 +1,6 @@
 """The MLflow store under several processes, moved, out of reach, and shown."""
 
+import itertools
 import json
 import os
 import re
@@ -204,9 +205,52 @@ def test_a_server_that_is_down_costs_a_warning_and_nothing_else(
     assert rows(tmp_path, "SELECT step, value FROM metrics ORDER BY step")[:2] == [(0, 1.0), (1, 0.5)]
 
 
+def test_a_table_by_one_number_does_not_compare_each_run_with_all(
+    new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted in steps of SQLite's machine: 2,000 runs would take four million comparisons."""
+    from support.mlflow_store import open_store
+
+    monkeypatch.chdir(tmp_path)
+    store = shutil.copy(new_store, tmp_path / "mlflow.db")
+    target = Target(f"sqlite:///{store}", "many")
+    _, experiment = open_store(target)
+    with closing(sqlite3.connect(store)) as filled, filled:
+        for number in range(2000):
+            run = f"{number:032x}"
+            filled.execute(
+                "INSERT INTO runs (run_uuid, name, user_id, status, start_time, lifecycle_stage, artifact_uri,"
+                " experiment_id) VALUES (?, '', 'me', 'FINISHED', ?, 'active', '', ?)",
+                (run, number, experiment),
+            )
+            filled.executemany(
+                "INSERT INTO latest_metrics (run_uuid, key, value, timestamp, step, is_nan) VALUES (?, ?, ?, 0, 0, 0)",
+                [(run, key, number % 7) for key in ("loss", "mAP")],
+            )
+    before = steps_of_sorting(target, experiment)
+    open_store(target)
+    assert steps_of_sorting(target, experiment) < 500_000 < 5_000_000 < before
+
+
+def steps_of_sorting(target: Target, experiment: str) -> int:
+    """Return how many steps MLflow's own question for the best runs takes SQLite, to the nearest thousand."""
+    from mlflow.entities import ViewType
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    from sqlalchemy import event
+
+    store, thousands = SqlAlchemyStore(target.uri, "nowhere"), itertools.count()
+    event.listen(store.engine, "checkout", lambda it, *_: it.set_progress_handler(lambda: next(thousands) and 0, 1000))
+    try:
+        best = store.search_runs([experiment], "", ViewType.ACTIVE_ONLY, 5, ["metrics.mAP DESC"])
+        assert [run.data.metrics["mAP"] for run in best] == [6.0] * 5
+    finally:
+        store.engine.dispose()
+    return 1000 * next(thousands)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
 @pytest.mark.parametrize("ending", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
-def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(
+def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes_also_while_it_is_asked(
     ending: signal.Signals, new_store: Path, tmp_path: Path
 ) -> None:
     """SIGTERM ends it as Ctrl-C does, so it also goes the way of SIGINT."""
@@ -232,8 +276,12 @@ def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(stranger, timeout=60)
         assert {address for address in _listening(port)} == {"0100007F"}  # 127.0.0.1 as the kernel writes it
-        os.kill(ui.pid, ending)
-        assert ui.wait(timeout=300) == 0
+        with socket.create_connection(("127.0.0.1", port)) as unfinished:  # a question that it cannot answer
+            unfinished.sendall(
+                b"POST /api/2.0/mlflow/runs/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"
+            )
+            os.kill(ui.pid, ending)
+            assert ui.wait(timeout=60) == 0
         assert _listening(port) == set()
     finally:
         if ui.poll() is None:

@@ -15,7 +15,7 @@ from bakeoff.tracking.store.ui_server import ENVIRONMENT, HOST, read_first_addre
 
 FIRST_PORT, PORTS = 5000, 20
 SERVER = (sys.executable, "-m", "bakeoff.app.cli.ui")
-POLL_SECONDS, ANSWER_SECONDS = 0.2, 10
+POLL_SECONDS, ANSWER_SECONDS, LAST_SECONDS = 0.2, 10, 3
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,7 @@ class UiCommand(Command):
                     webbrowser.open(f"http://{HOST}:{port}/{address}")
             code = server.wait()
         except KeyboardInterrupt:
-            server.terminate()
-            server.wait()
+            _end(server)
             return
         if code:
             raise WorkspaceError(f"MLflow's server ended with code {code}; its own words stand above")
@@ -65,6 +64,16 @@ def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> str | None:
             return address
         time.sleep(POLL_SECONDS)
     return None
+
+
+def _end(server: "subprocess.Popen[bytes]") -> None:
+    """End it, also while it answers. A question to a large store may take minutes, and nobody waits for its answer."""
+    server.terminate()
+    try:
+        server.wait(LAST_SECONDS)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
 
 
 def main() -> None:
