@@ -250,10 +250,10 @@ def steps_of_sorting(target: Target, experiment: str) -> int:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
 @pytest.mark.parametrize("ending", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
-def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes_also_while_it_is_asked(
+def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(
     ending: signal.Signals, new_store: Path, tmp_path: Path
 ) -> None:
-    """SIGTERM ends it as Ctrl-C does, so it also goes the way of SIGINT."""
+    """Also while somebody waits for an answer. SIGTERM ends it as Ctrl-C does, so it also goes the way of SIGINT."""
     for name in ("dvc.yaml", "params.yaml"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "conf").mkdir()
