@@ -228,7 +228,8 @@ def _let_count(file: Path) -> None:
     """
     if "?" in file.name:
         return
-    with suppress(sqlite3.OperationalError), closing(sqlite3.connect(file)) as store:  # another process may write now
+    # What hinders it, as a process that writes or a damaged file, is MLflow's to tell.
+    with suppress(sqlite3.Error), closing(sqlite3.connect(file, timeout=1)) as store:
         store.execute(f"PRAGMA analysis_limit = {ROWS_COUNTED}")
         store.execute("ANALYZE")
 
