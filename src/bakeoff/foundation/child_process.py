@@ -39,6 +39,15 @@ def run_module(name: str, module: str, *arguments: str, feed: Callable[[IO[bytes
     return said[0]
 
 
+def wait_or_kill(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+    """Wait for a process that is to end, and kill it if it does not."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 def _read(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode(errors="replace")

@@ -25,6 +25,7 @@ class UiCommand(Command):
 
     def run(self) -> None:
         """Run MLflow's server until Ctrl-C."""
+        from bakeoff.foundation.child_process import wait_or_kill
         from bakeoff.tracking.restored_results import reconcile
         from bakeoff.tracking.store.target import store_file
         from bakeoff.tracking.sync.sync_status import send_beside, sync
@@ -50,7 +51,8 @@ class UiCommand(Command):
                     webbrowser.open(f"http://{HOST}:{port}/{address}")
             code = server.wait()
         except KeyboardInterrupt:
-            _end(server)
+            server.terminate()
+            wait_or_kill(server, LAST_SECONDS)  # a question to a large store may take minutes
             return
         if code:
             raise WorkspaceError(f"MLflow's server ended with code {code}; its own words stand above")
@@ -64,16 +66,6 @@ def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> str | None:
             return address
         time.sleep(POLL_SECONDS)
     return None
-
-
-def _end(server: "subprocess.Popen[bytes]") -> None:
-    """End it, also while it answers. A question to a large store may take minutes, and nobody waits for its answer."""
-    server.terminate()
-    try:
-        server.wait(LAST_SECONDS)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
 
 
 def main() -> None:

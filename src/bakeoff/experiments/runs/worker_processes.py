@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from bakeoff.dataset.records.manifest import Manifest
 from bakeoff.experiments.runs.device import choose_devices
 from bakeoff.foundation import workspace
+from bakeoff.foundation.child_process import wait_or_kill
 from bakeoff.foundation.errors import TRY_AGAIN_LATER, Canceled, ConfigError
 from bakeoff.foundation.progress import print_line
 from bakeoff.foundation.signals import TAKES_AWAY
@@ -47,11 +48,7 @@ def gather(count: int, place: WorkerAddress | None) -> Iterator[WorkerAddress | 
         yield place
     finally:
         for process in others:
-            try:
-                process.wait(SECONDS_TO_END)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            wait_or_kill(process, SECONDS_TO_END)
 
 
 def crew_of(setup: "Setup", run: LearningRun, manifest: Manifest) -> Crew | Alone:

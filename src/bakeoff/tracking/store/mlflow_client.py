@@ -22,7 +22,7 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.files import sync, sync_names
 from bakeoff.foundation.formatting import make_printable, without_secrets
 from bakeoff.foundation.workspace import IN_FLIGHT, main_workspace
-from bakeoff.tracking.store.target import LOCAL, RUN_TAG, Target, artifacts_uri, store_file
+from bakeoff.tracking.store.target import LOCAL, RUN_TAG, SQLITE, Target, artifacts_uri, store_file
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -58,7 +58,6 @@ HOLD_ADDRESSES = (
     ("model_versions", "storage_location"),
 )
 
-SQLITE = "sqlite:///"
 ROWS_COUNTED = 400  # of each index
 LONGEST = 300  # characters of an error
 # The first pattern that matches decides. MLflow wraps messages of its libraries, so a pattern may match anywhere.
@@ -198,18 +197,20 @@ def _open(target: Target) -> "tuple[MlflowClient, str]":
     with FileLock(folder / "mlflow.lock"):
         if target.uri == LOCAL:
             _follow_moved_workspace(artifacts_uri())
-        if target.address.startswith(SQLITE):
-            _make_whole(Path(target.address.removeprefix(SQLITE)))
-        client = connect(target.address)
-        if target.address.startswith(SQLITE):
-            _let_count(Path(target.address.removeprefix(SQLITE)))
+        file = target.database
+        if file is None or "?" in file.name:
+            client = connect(target.address)
+        else:
+            _make_whole(file)
+            client = connect(target.address)
+            _let_count(file)
         return client, _experiment(client, target.experiment, _artifacts(target))
 
 
 def _make_whole(file: Path) -> None:
     """Make a database that is not there, whole or not at all. MLflow makes it table by table, which a kill or a loss of
     power may end; one that lacks some it never opens."""
-    if "?" in file.name or (file.is_file() and file.stat().st_size):
+    if file.is_file() and file.stat().st_size:
         return
     partial = file.with_name(f"{file.name}.partial")
     for left in file.parent.glob(f"{partial.name}*"):
@@ -226,8 +227,6 @@ def _let_count(file: Path) -> None:
     As long as it knows nothing of them, MLflow's table of runs by a number goes through that number of all runs for
     each run.
     """
-    if "?" in file.name:
-        return
     # What hinders it, as a process that writes or a damaged file, is MLflow's to tell.
     with suppress(sqlite3.Error), closing(sqlite3.connect(file, timeout=1)) as store:
         store.execute(f"PRAGMA analysis_limit = {ROWS_COUNTED}")

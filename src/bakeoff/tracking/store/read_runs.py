@@ -17,9 +17,8 @@ from bakeoff.foundation.errors import WorkspaceError
 from bakeoff.foundation.formatting import make_printable, without_secrets
 from bakeoff.tracking.store.mlflow_names import metric_from_mlflow, name_from_mlflow, params_from_mlflow
 from bakeoff.tracking.store.stored_run import StoredRun
-from bakeoff.tracking.store.target import RUN_TAG, Target
+from bakeoff.tracking.store.target import RUN_TAG, SQLITE, Target
 
-SQLITE = "sqlite:///"
 KNOWN_SCHEMAS = {"dc11669786a5": "3.17"}  # MLflow's name of it, and the MLflow that makes such
 CHOSEN = "WHERE run_uuid IN (SELECT value FROM json_each(?))"
 # All texts of a run as one row: SQLite puts them together in a third of the time that a row of Python's for each takes.
@@ -60,8 +59,7 @@ class UnknownSchema(Exception):
 def runs_in(target: Target) -> tuple[RunStore, list[StoredRun]] | None:
     """Return what each of its runs is, and the store, which has the rest; None if there is no such file."""
     schema = None
-    if target.address.startswith(SQLITE):
-        file = Path(target.address.removeprefix(SQLITE))
+    if (file := target.database) is not None:
         if not file.is_file():
             return None
         try:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LOCAL = "local"  # the main workspace's own store, wherever the workspace is moved to
 FILE = "target.json"
 MARKED = 512  # bytes before a place, by which it is recognised
+SQLITE = "sqlite:///"
 RUN_TAG = "bakeoff.run"  # in a store, our own id of a run, by which it is found again
 
 
@@ -32,7 +33,7 @@ def store_file() -> Path:
 
 
 def local_uri() -> str:
-    return f"sqlite:///{store_file().as_posix()}"
+    return f"{SQLITE}{store_file().as_posix()}"
 
 
 def artifacts_uri() -> str:
@@ -69,10 +70,14 @@ class Target:
         return "mlflow.db" if self.uri == LOCAL else without_secrets(self.uri)
 
     @property
+    def database(self) -> Path | None:
+        """Return the file of a database of SQLite, with what an address may say behind a question mark."""
+        return Path(self.address.removeprefix(SQLITE)) if self.address.startswith(SQLITE) else None
+
+    @property
     def lacks_its_file(self) -> bool:
         """Return whether MLflow would make the store now, for it is a database in a file that is not there."""
-        file = self.address.removeprefix("sqlite:///")
-        return file != self.address and not Path(file.partition("?")[0]).is_file()
+        return self.database is not None and not Path(str(self.database).partition("?")[0]).is_file()
 
     def write(self, folder: Path) -> None:
         _write(folder / FILE, asdict(self))
