@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.foundation.files import NO_REGULAR_FILE, append_line, building, write_table, write_whole
+from bakeoff.foundation.files import NO_REGULAR_FILE, append_line, building, read_regular, write_table, write_whole
 
 
 @pytest.mark.parametrize("lasting", [False, True])
@@ -86,6 +86,33 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
     words = [sys.executable, "-c", code, str(tmp_path / "pipe")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=True)
     assert done.stdout.splitlines() == ["None {}", NO_REGULAR_FILE, NO_REGULAR_FILE]
+
+
+def test_a_file_that_comes_in_small_pieces_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from a disk of another machine."""
+    (tmp_path / "file").write_bytes(bytes(range(200)))
+    read = os.read
+    monkeypatch.setattr(os, "read", lambda handle, length: read(handle, min(length, 7)))
+    lengths: list[int] = []
+    assert read_regular(tmp_path / "file", lengths.append) == bytes(range(200))
+    assert lengths == [200]
+
+
+def test_a_file_that_grows_or_is_too_long_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"as it was")
+
+    def grow(length: int) -> None:
+        with path.open("ab") as file:
+            file.write(b", and more")
+
+    def refuse(length: int) -> None:
+        raise ValueError(f"{length} bytes are too many")
+
+    with pytest.raises(ValueError, match="grows"):
+        read_regular(path, grow)
+    with pytest.raises(ValueError, match="19 bytes"):
+        read_regular(path, refuse)
 
 
 def test_a_finished_folder_takes_the_place_of_the_old_one(tmp_path: Path) -> None:

@@ -8,14 +8,13 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from bakeoff.foundation.errors import DataError
 
-GROWS = "grows while it is read; end what writes it"
 OUT_OF_DVC = "`dvc checkout --force` brings a whole one from DVC's cache, `dvc pull --force` from a remote"
 WHOLE_AGAIN = {  # where a file of weights is -> what brings a whole one
     "train": f"{OUT_OF_DVC}, `dvc repro --force train` makes it again",
@@ -125,7 +124,28 @@ def require_all_whole(digests: Mapping[Path, str], place: str) -> None:
 
 
 def open_regular(path: str | Path) -> io.BufferedReader:
-    """Open a file of somebody else to read it. Raises OSError for what is no regular file.
+    """Open a file of somebody else to read it. Raises OSError for what is no regular file."""
+    handle, _ = _open_handle(path)
+    return os.fdopen(handle, "rb")
+
+
+def read_regular(path: str | Path, require_length: Callable[[int], object]) -> bytes:
+    """Return all of somebody else's file that has a fit length. Raises OSError, and ValueError for one that grows."""
+    handle, length = _open_handle(path)
+    try:
+        require_length(length)
+        data = os.read(handle, length + 1)
+        while len(data) < length and (more := os.read(handle, length + 1 - len(data))):
+            data += more
+    finally:
+        os.close(handle)
+    if len(data) > length:
+        raise ValueError("grows while it is read; end what writes it")
+    return data
+
+
+def _open_handle(path: str | Path) -> tuple[int, int]:
+    """Open a regular file, and return how long it is, too. Raises OSError.
 
     A pipe would be waited for, and a device has no end. A name can be exchanged at any time, so the opened file counts.
     """
@@ -135,10 +155,11 @@ def open_regular(path: str | Path) -> io.BufferedReader:
         if error.errno == errno.ENXIO:  # a socket, or a pipe that nobody writes
             raise _no_regular_file(path) from None
         raise
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    state = os.fstat(handle)
+    if not stat.S_ISREG(state.st_mode):
         os.close(handle)
         raise _no_regular_file(path)
-    return os.fdopen(handle, "rb")
+    return handle, state.st_size
 
 
 def find_irregular(entry: os.DirEntry[str]) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image, UnidentifiedImageError
 
+from bakeoff.dataset.building import jpeg
 from bakeoff.dataset.building.image_check import RejectedItem, check_image, encode_stored, limit_size, read_image
 from bakeoff.dataset.building.survey import draw_sample
 from bakeoff.dataset.records.record import Record
@@ -134,6 +135,17 @@ def test_an_end_marker_inside_the_header_is_not_the_end() -> None:
     data = encoded(1)
     whole = data[:2] + b"\xff\xe3\x00\x08x\xff\xd8\xff\xd9y" + data[2:]
     assert encode_stored(whole, check_image(whole, None), None) is whole
+
+
+@pytest.mark.parametrize("comment", [0, 5000], ids=["short file", "long file"])
+@pytest.mark.parametrize(("mode", "scans"), [("L", 6), ("RGB", 10)])
+def test_all_scans_of_a_progressive_jpeg_are_counted(mode: str, scans: int, comment: int) -> None:
+    """As many as libjpeg's own script of a progression has."""
+    data = saved(Image.fromarray(SCENE[:16, :16]).convert(mode), "JPEG", progressive=True, comment=b"c" * comment)
+    assert (len(data) < jpeg.FEW) == (comment == 0)
+    for behind in (b"", b"\xff\xda\xff\xd9"):
+        header = jpeg.read_markers(data + behind)
+        assert (header.scans, header.length) == (scans, len(data))
 
 
 @pytest.mark.parametrize(

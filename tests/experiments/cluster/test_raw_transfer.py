@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict, pack_content
+from bakeoff.dataset.building.catalogue import Catalogue, PackedRow, PackedVerdict, pack_content
 from bakeoff.dataset.building.worker_tasks import Piece
 from bakeoff.dataset.building.write_shards import ShardOrder
 from bakeoff.dataset.records.record import TRAIN
@@ -16,7 +16,7 @@ from bakeoff.dataset.sources.dataset import Dataset, Item
 from bakeoff.dataset.sources.tfrecords import TfRecords
 from bakeoff.experiments.cluster import raw_transfer
 from bakeoff.experiments.cluster.raw_transfer import Excerpt, lay_out, take_excerpts
-from bakeoff.experiments.cluster.ray_building import PackedRow, examine_far, examine_near, write_far, write_near
+from bakeoff.experiments.cluster.ray_building import examine_far, examine_near, write_far, write_near
 from support.drawing import encoded, write, write_images
 
 
@@ -37,7 +37,7 @@ def pack(path: Path, items: list[tuple[int, Item]], verdicts: list[PackedVerdict
     """Return the rows of all that passed, as a catalogue has them."""
     query = "SELECT source, items.content, verdicts.content FROM items JOIN verdicts USING (name) WHERE reason IS NULL"
     with closing(Catalogue(path)) as catalogue:
-        list(catalogue.list_items((source, item, "") for source, item in items))
+        list(catalogue.list_items(items, lambda source, item: ""))
         catalogue.add_verdicts(verdicts)
         return catalogue.table.execute(query).fetchall()
 
@@ -55,8 +55,8 @@ def test_far_verdicts_and_shards_are_those_of_a_near_node(is_absolute: bool, tmp
     assert near == far and any(reason for reason, *_ in near)
     rows, order = pack(tmp_path / "catalogue.db", items, near), ShardOrder(TRAIN, 0, 1)
     (tmp_path / "near").mkdir()
-    seal = write_near([dataset], rows, order, "recipe", ["cat", "dog"], tmp_path / "near")
-    far_seal, files = write_far([dataset], rows, order, "recipe", ["cat", "dog"], excerpts)
+    seal = write_near([dataset], rows, order, ["cat", "dog"], tmp_path / "near")
+    far_seal, files = write_far([dataset], rows, order, ["cat", "dog"], excerpts)
     assert far_seal == seal and seal.tally.examples == 6
     assert files == {name: (tmp_path / "near" / name).read_bytes() for name in seal.sha256}
 

@@ -1,13 +1,14 @@
 """Everything that a build knows of its items, in a SQLite file: memory stays the same for a hundred or a million.
 
-items     as the sources list them, with a stamp that changes when the item or its file does
+items     as the sources list them, with a stamp that changes when the item or its file does: a hash of 64 bits
 verdicts  what the check found; kept while the stamp is the same, so a killed build need not check again
 examples  the items that become records: which side, which shard
 """
 
+import hashlib
 import json
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -23,9 +24,9 @@ PRAGMA synchronous = NORMAL; -- what a power cut takes is checked again, and the
 PRAGMA cache_size = -16000;
 PRAGMA temp_store = FILE;
 CREATE TABLE IF NOT EXISTS items (
-  name TEXT PRIMARY KEY, source INTEGER, stamp TEXT, content TEXT, unpaired INTEGER) WITHOUT ROWID;
+  name TEXT PRIMARY KEY, source INTEGER, stamp INTEGER, content TEXT, unpaired INTEGER) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS verdicts (
-  name TEXT PRIMARY KEY, stamp TEXT, reason TEXT, ignored INTEGER, sha256 TEXT, likeness INTEGER, content TEXT
+  name TEXT PRIMARY KEY, stamp INTEGER, reason TEXT, ignored INTEGER, sha256 TEXT, likeness INTEGER, content TEXT
   ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS examples (
   name TEXT PRIMARY KEY, source INTEGER, unit TEXT, given TEXT, natural TEXT, side TEXT, left_out TEXT,
@@ -34,9 +35,11 @@ CREATE TABLE IF NOT EXISTS labels (name TEXT, label TEXT, PRIMARY KEY (name, lab
 """
 DUPLICATE = "is listed twice; the first annotation counts"
 AT_ONCE = 256  # items that are listed in one transaction
+ItemRow = tuple[str, int, int, str, bool]  # name, source, stamp, content, whether it is unpaired
 PackedItem = tuple[int, str]  # the number of its dataset, and the item as the catalogue keeps it
 # Why it is refused, whether it is ignored, its SHA-256, the hash of its picture, the whole verdict, its name.
 PackedVerdict = tuple[str | None, bool, str, int, str, str]
+PackedRow = tuple[int, str, str]  # of an example: the number of its dataset, its item, its verdict
 
 
 class Catalogue:
@@ -53,41 +56,49 @@ class Catalogue:
         with self.table:
             yield self.table
 
-    def list_items(self, rows: Iterable[tuple[int, Item, str]]) -> Iterator[list[tuple[str, PackedItem]]]:
-        """Replace what was listed before by (source, item, stamp). Of two items of one name the first stays.
+    def list_items(
+        self, rows: Iterable[tuple[int, Item]], stamp: Callable[[int, Item], str]
+    ) -> Iterator[list[tuple[str, PackedItem]]]:
+        """Replace what was listed before by (source, item). Of two items of one name the first stays.
 
+        `stamp` says of an item what changes when its file does.
         Yield the names and items of each part of the list that have no verdict yet, as soon as they are listed. An
         image without an annotation is not among them: its annotation may still follow.
         """
         source = iter(rows)
+        is_new = not self.count("verdicts")  # then none of those to come is an earlier build's
         self.table.execute("DELETE FROM items")
         while some := list(islice(source, AT_ONCE)):
-            with self.changing() as table:
-                listed = self._list_some(some)
-                held = table.execute(
-                    "SELECT items.name FROM items JOIN verdicts USING (name, stamp) WHERE items.name IN "
-                    f"({', '.join('?' * len(listed))})",
-                    [name for name, _ in listed],
-                )
-                known = {name for (name,) in held}
+            with self.changing():
+                listed = self._list_some(some, stamp)
+            known = set[str]() if is_new else self._find_checked([name for name, _ in listed])
             yield [row for row in listed if row[0] not in known]
-        self.table.execute(
-            "DELETE FROM verdicts WHERE NOT EXISTS "
-            "(SELECT 1 FROM items WHERE items.name = verdicts.name AND items.stamp = verdicts.stamp)"
-        )
+        if not is_new:
+            self.table.execute(
+                "DELETE FROM verdicts WHERE NOT EXISTS "
+                "(SELECT 1 FROM items WHERE items.name = verdicts.name AND items.stamp = verdicts.stamp)"
+            )
 
-    def _list_some(self, rows: Sequence[tuple[int, Item, str]]) -> list[tuple[str, PackedItem]]:
+    def _find_checked(self, names: Sequence[str]) -> set[str]:
+        """Return which items of these names have a verdict that still holds."""
+        held = "SELECT name FROM items JOIN verdicts USING (name, stamp) WHERE name IN "
+        rows = self.table.execute(f"{held} ({', '.join('?' * len(names))})", names)
+        return {name for (name,) in rows}
+
+    def _list_some(
+        self, rows: Sequence[tuple[int, Item]], stamp: Callable[[int, Item], str]
+    ) -> list[tuple[str, PackedItem]]:
         """Return the names and contents of those that are new and will not change."""
         marks = ", ".join("?" * len(rows))
-        names = [item.name for _, item, _ in rows]
+        names = [item.name for _, item in rows]
         known = {name for (name,) in self.table.execute(f"SELECT name FROM items WHERE name IN ({marks})", names)}
-        new: list[tuple[str, int, str, str, bool]] = []
+        new: list[ItemRow] = []
         listed: list[tuple[str, PackedItem]] = []
-        for source, item, stamp in rows:
+        for source, item in rows:
             if item.name not in known:
                 known.add(item.name)
                 content = pack_content(item)
-                new.append((item.name, source, f"{stamp}:{content}", content, item.unpaired))
+                new.append((item.name, source, _hash_stamp(stamp(source, item), content), content, item.unpaired))
                 if not item.unpaired:
                     listed.append((item.name, (source, content)))
             elif not item.unpaired:
@@ -122,28 +133,24 @@ class Catalogue:
         for source, content in self.table.execute(query):
             yield source, unpack_verdict(content)
 
-    def shard(self, side: str, shard: int) -> Generator[tuple[int, Item, ItemVerdict], None, None]:
+    def shard(self, side: str, shard: int) -> Generator[PackedRow, None, None]:
         """What one shard holds, in its order."""
-        for source, item, verdict in self.packed_shard(side, shard):
-            yield source, unpack_item(item), unpack_verdict(verdict)
-
-    def packed_shard(self, side: str, shard: int) -> Iterator[tuple[int, str, str]]:
         query = (
             "SELECT items.source, items.content, verdicts.content FROM examples JOIN items USING (name) "
             "JOIN verdicts USING (name) WHERE side = ? AND shard = ? ORDER BY place, name"
         )
         yield from self.table.execute(query, [side, shard])
 
-    def _insert(self, items: list[tuple[str, int, str, str, bool]]) -> None:
+    def _insert(self, items: list[ItemRow]) -> None:
         self.table.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", items)
         items.clear()
 
-    def _add_again(self, source: int, item: Item, stamp: str) -> str:
+    def _add_again(self, source: int, item: Item, stamp: Callable[[int, Item], str]) -> str:
         """Keep the row of an image that is annotated twice, report the second annotation, and return its name."""
         [held] = self.table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
             content = pack_content(item)
-            row = (content, f"{stamp}:{content}", item.name)
+            row = (content, _hash_stamp(stamp(source, item), content), item.name)
             self.table.execute("UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", row)
             return item.name
         number = 2
@@ -151,8 +158,13 @@ class Catalogue:
             number += 1
         name = f"{item.name} ({number})"
         content = pack_content(Item(name, item.path, item.media, problem=DUPLICATE))
-        self._insert([(name, source, content, content, False)])
+        self._insert([(name, source, _hash_stamp("", content), content, False)])
         return name
+
+
+def _hash_stamp(stamp: str, content: str) -> int:
+    digest = hashlib.blake2b(f"{stamp}:{content}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, signed=True)
 
 
 def unpack_item(content: str) -> Item:

@@ -7,7 +7,6 @@ Images that look alike have hashes that differ in few bits.
 
 import hashlib
 import io
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 
 from bakeoff.dataset.building import jpeg
 from bakeoff.dataset.sources.paths import format_of, what_instead
-from bakeoff.foundation.files import GROWS, open_regular
+from bakeoff.foundation.files import read_regular
 from bakeoff.foundation.tf_loading import quiet_pillow, stderr_aside
 
 MOST_BYTES = 1 << 28
@@ -61,13 +60,10 @@ class Checked:
 
 def read_image(path: str | Path) -> bytes:
     """Return the file's bytes, unless they are too many for an image. Raises RejectedItem."""
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        require_length(size)
-        data = file.read(size + 1)
-    if len(data) > size:
-        raise RejectedItem(GROWS)
-    return data
+    try:
+        return read_regular(path, require_length)
+    except ValueError as error:
+        raise RejectedItem(str(error)) from None
 
 
 def require_length(length: int) -> None:

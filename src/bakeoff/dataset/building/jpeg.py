@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import ExifTags, Image
 
-START, END = b"\xff\xd8", b"\xff\xd9"
+START, END, SCAN = b"\xff\xd8", b"\xff\xd9", b"\xff\xda"
 START_OF_SCAN, APP1 = 0xDA, 0xE1
 FRAMES = {marker for marker in range(0xC0, 0xD0) if marker not in (0xC4, 0xC8, 0xCC)}
 SEGMENTS_READ = {APP1, *FRAMES}
 BASELINE, EXTENDED, PROGRESSIVE = 0xC0, 0xC1, 0xC2
 ALONE = {0x01, *range(0xD0, 0xD8)}  # markers without a length
+FEW = 2048  # bytes, which `bytes.find` looks through sooner than NumPy
 MANY = 1 << 24  # bytes, too many for an array of them all
 MOST_MARKERS = 1 << 16  # before the image data, with the bytes that fill up between them, and as many in these data
 MOST_EXIF = 100  # blocks; Pillow copies all before each
@@ -119,9 +120,12 @@ def _find_end(data: bytes, scan: int) -> tuple[int, int]:
 
     `scan` is where the first scan's header starts.
     """
-    if len(data) < MANY:
+    if len(data) < FEW:
+        if data.find(END, scan) == len(data) - 2:
+            return len(data), data.count(SCAN, scan)
+    elif len(data) < MANY:
         rest = np.frombuffer(data, np.uint8)[scan:]
-        places = np.flatnonzero(rest[:-1] == END[0])  # one in two hundred, and four times as fast as bytes.find
+        places = np.flatnonzero(rest[:-1] == END[0])  # one in two hundred, and in long files faster than bytes.find
         markers = rest[places + 1]
         ends = places[markers == END[1]]
         if len(ends) == 1 and ends[0] + scan == len(data) - 2:
@@ -133,7 +137,7 @@ def _find_end(data: bytes, scan: int) -> tuple[int, int]:
             raise ValueError("cut off: the end of the image is missing")
         marker, place = data[following.start() + 1], following.end()
         if marker == 0xD9:
-            return place, data.count(b"\xff\xda", scan, place)
+            return place, data.count(SCAN, scan, place)
         if marker not in ALONE:
             place += int.from_bytes(data[place : place + 2])
     raise ValueError("damaged: thousands of markers in the image data")

@@ -8,7 +8,7 @@ a tenth half of the second's, and so on (linear hashing).
 import json
 import re
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -31,34 +31,41 @@ DIGITS = re.compile("[0-9]+")
 
 def fill_examples(catalogue: Catalogue, datasets: Sequence[Dataset]) -> None:
     """List the items that can become records, with what their side and shard depend on."""
+    of_item = (f"json_extract(items.content, '$.{key}')" for key in ("group", "split"))
+    of_verdict = (f"json_extract(verdicts.content, '$.{key}')" for key in ("bytes", "labels", "boxes"))
     passed = (
-        "SELECT source, items.content, verdicts.content, sha256, likeness FROM items JOIN verdicts USING (name) "
-        "WHERE reason IS NULL ORDER BY name"
+        f"SELECT source, name, {', '.join([*of_item, *of_verdict])}, sha256, likeness "
+        "FROM items JOIN verdicts USING (name) WHERE reason IS NULL ORDER BY name"
     )
     with catalogue.changing() as table:
         table.execute("DELETE FROM examples")
         table.execute("DELETE FROM labels")
         rows = table.execute(passed)
         while some := rows.fetchmany(AT_ONCE):
-            items = [json.loads(packed_item) for _, packed_item, *_ in some]
-            found = _find_groups(
-                [(source, item["name"]) for (source, *_), item in zip(some, items, strict=True)], datasets
-            )
+            found = _find_groups([(source, name) for source, name, *_ in some], datasets)
             examples, labelled = list[tuple[Any, ...]](), list[tuple[str, str]]()
-            for (source, _, packed_verdict, sha256, likeness), item in zip(some, items, strict=True):
-                verdict = json.loads(packed_verdict)
-                name, rule = item["name"], datasets[source].split
-                group = item.get("group") or found.get((source, name))
+            for source, name, group, given, size, labels, boxes, sha256, likeness in some:
+                rule = datasets[source].split
+                group = group or found.get((source, name))
                 if group is None:
                     group = str(PurePosixPath(name).parent) if rule.by == "blocks" else name
                 natural = DIGITS.sub(lambda digits: digits[0].zfill(20), name) if rule.by == "blocks" else name
-                given, place = item.get("split"), hash_place(0, name)
-                row = (name, source, f"{source}:{group}", given, natural, place, verdict["bytes"], sha256, likeness)
-                examples.append(row)
-                labels = {*verdict.get("labels", ()), *(box[4] for box in verdict.get("boxes", ()))}
-                labelled += [(name, label) for label in sorted(labels)]
+                unit, place = f"{source}:{group}", hash_place(0, name)
+                examples.append((name, source, unit, given, natural, place, size, sha256, likeness))
+                labelled += [(name, label) for label in _list_labels(labels, boxes)]
             table.executemany("INSERT INTO examples VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, NULL, ?, ?)", examples)
             table.executemany("INSERT INTO labels VALUES (?, ?)", labelled)
+
+
+def _list_labels(labels: str | None, boxes: str | None) -> Sequence[str]:
+    """Return the labels of an example once, in their order."""
+    own = _sort_labels(labels)
+    return sorted({*own, *(box[4] for box in json.loads(boxes))}) if boxes else own
+
+
+@lru_cache(maxsize=1024)
+def _sort_labels(labels: str | None) -> Sequence[str]:
+    return sorted({*json.loads(labels)}) if labels else ()
 
 
 def _find_groups(places: Sequence[tuple[int, str]], datasets: Sequence[Dataset]) -> dict[tuple[int, str], str | None]:

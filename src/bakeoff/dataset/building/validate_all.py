@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -54,7 +55,8 @@ class ItemListing:
         is read, so then nothing is examined meanwhile.
         """
         is_early = not any(part.dataset.classes for part in self._parts)
-        for listed in self._catalogue.list_items(_list_items(self._parts)):
+        stamp = partial(_make_stamp, [part.dataset.folder() for part in self._parts])
+        for listed in self._catalogue.list_items(_list_items(self._parts), stamp):
             if is_early and listed:
                 yield self._start(listed[: self._size])
         require_chosen(self._catalogue, self._parts)
@@ -69,14 +71,13 @@ class ItemListing:
         return [item for _, item in rows]
 
 
-def _list_items(parts: Sequence[Part]) -> Iterator[tuple[int, Item, str]]:
+def _list_items(parts: Sequence[Part]) -> Iterator[tuple[int, Item]]:
     for source, part in enumerate(parts):
-        root = part.dataset.folder()
-        for item in _list_whole_folder(part.dataset, root):
+        for item in _list_whole_folder(part.dataset, part.dataset.folder()):
             name = f"{part.name}/{item.name}" if len(parts) > 1 else item.name
             safe, problem = make_printable(name), item.problem and make_printable(item.problem)[:LONGEST_REASON]
             fits = (safe, problem) == (item.name, item.problem)
-            yield source, item if fits else replace(item, name=safe, problem=problem), _make_stamp(root, item)
+            yield source, item if fits else replace(item, name=safe, problem=problem)
 
 
 def _list_whole_folder(dataset: Dataset, root: Path) -> Iterator[Item]:
@@ -90,14 +91,14 @@ def _list_whole_folder(dataset: Dataset, root: Path) -> Iterator[Item]:
     if is_empty:
         remedy = "put the dataset there (docs/records.md shows how it must look)"
         raise DataError(f"{root.as_posix()}: is empty; {remedy}")
-    yield from list_unlisted(root, frames)
+    yield from list_unlisted(root, frames, dataset.list_whole_folders(root))
 
 
-def _make_stamp(root: Path, item: Item) -> str:
+def _make_stamp(roots: Sequence[Path], source: int, item: Item) -> str:
     """Return what changes when the file does."""
     if item.problem:
         return ""
-    path = os.path.join(root, item.path)
+    path = os.path.join(roots[source], item.path)
     try:
         files = sorted(os.path.join(path, name) for name in os.listdir(path)) if item.media == "frames" else [path]
         return ",".join(f"{state.st_size}-{state.st_mtime_ns}" for state in map(os.stat, files))

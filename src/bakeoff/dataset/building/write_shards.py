@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from bakeoff.dataset.building.catalogue import Catalogue
+from bakeoff.dataset.building.catalogue import Catalogue, PackedRow, unpack_item, unpack_verdict
 from bakeoff.dataset.building.report_data import write_made_report
 from bakeoff.dataset.building.survey import A_SPLIT, ExamplePreview, SplitCounts, draw_sample
-from bakeoff.dataset.building.validate import ItemVerdict, make_record
+from bakeoff.dataset.building.validate import make_record
 from bakeoff.dataset.records.manifest import BoxTable, Manifest, Shard, Split, write_labels
 from bakeoff.dataset.records.record import SEEN, TRAIN, Record, RecordSource, encode_record, number_classes
 from bakeoff.dataset.records.shards import ShardWriter, name_index, name_shard
-from bakeoff.dataset.sources.dataset import Dataset, Item
+from bakeoff.dataset.sources.dataset import Dataset
 from bakeoff.foundation.files import building, hash_file, write_whole
 from bakeoff.foundation.progress import progress
 
@@ -48,31 +48,55 @@ class ShardOrder:
         return name_shard(self.split, self.number, self.count)
 
 
+class Recipe:
+    """What decides the bytes of a shard."""
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self._hash = hashlib.sha256(json.dumps(list(classes)).encode())
+
+    def add(self, row: PackedRow) -> None:
+        self._hash.update(f"{row[1]}\n{row[2]}\n".encode())
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
 def write_shard(
     catalogue: Catalogue, order: ShardOrder, datasets: Sequence[Dataset], classes: Sequence[str], folder: Path
 ) -> Seal:
     """Keep what is finished, or write it."""
-    recipe = hash_content(catalogue, order, classes)
-    if held := read_seal(folder, order.file, recipe):
+    if held := find_finished(catalogue, order, classes, folder):
         return held
     with closing(catalogue.shard(order.split, order.number)) as rows:
-        return make_shard(rows, order, recipe, datasets, classes, folder)
+        return make_shard(rows, order, datasets, classes, folder)
+
+
+def find_finished(catalogue: Catalogue, order: ShardOrder, classes: Sequence[str], folder: Path) -> Seal | None:
+    """Return the seal of a shard that needs not be written again."""
+    if not (folder / name_seal(order.file)).exists():
+        return None
+    recipe = Recipe(classes)
+    with closing(catalogue.shard(order.split, order.number)) as rows:
+        for row in rows:
+            recipe.add(row)
+    return read_seal(folder, order.file, recipe.digest())
 
 
 def make_shard(
-    rows: Iterable[tuple[int, Item, ItemVerdict]],
+    rows: Iterable[PackedRow],
     order: ShardOrder,
-    recipe: str,
     datasets: Sequence[Dataset],
     classes: Sequence[str],
     folder: Path,
 ) -> Seal:
     """Write beside, then rename, the seal last. Several processes may do so at once: they write the same."""
-    ids, tally, boxes = number_classes(classes), SplitCounts(), []
+    ids, tally, boxes, recipe = number_classes(classes), SplitCounts(), [], Recipe(classes)
     unfinished = f"partial-{secrets.token_hex(4)}-{order.file}"
     roots = [dataset.folder() for dataset in datasets]
     with ShardWriter(folder, unfinished) as shard:
-        for source, item, verdict in rows:
+        for row in rows:
+            recipe.add(row)
+            source, item, verdict = row[0], unpack_item(row[1]), unpack_verdict(row[2])
             record, sha256 = make_record(datasets[source], roots[source], item, verdict)
             shard.write(encode_record(record, ids, sha256))
             tally.add(record)
@@ -84,14 +108,18 @@ def make_shard(
     (folder / name_boxes(unfinished)).replace(folder / name_boxes(order.file))
     made = replace(shard.describe(), file=order.file)
     beside = {name: hash_file(folder / name) for name in (name_index(order.file), name_boxes(order.file))}
-    seal = Seal(made, recipe, tally, {order.file: made.sha256, **beside})
+    seal = Seal(made, recipe.digest(), tally, {order.file: made.sha256, **beside})
     keep_seal(seal, folder)
     return seal
 
 
 def keep_seal(seal: Seal, folder: Path) -> None:
     """Write the seal, by which the shard and the files beside it are known to be finished."""
-    write_whole(folder / f"{seal.shard.file}.json", json.dumps(asdict(seal)))
+    write_whole(folder / name_seal(seal.shard.file), json.dumps(asdict(seal)))
+
+
+def name_seal(shard: str) -> str:
+    return f"{shard}.json"
 
 
 def name_boxes(shard: str) -> str:
@@ -101,20 +129,12 @@ def name_boxes(shard: str) -> str:
 def read_seal(folder: Path, file: str, recipe: str) -> Seal | None:
     """Return None if the shard is not finished, of another recipe, or not what it was when it was sealed."""
     try:
-        tree = json.loads((folder / f"{file}.json").read_text(encoding="utf-8"))
+        tree = json.loads((folder / name_seal(file)).read_text(encoding="utf-8"))
         seal = Seal(Shard(**tree["shard"]), tree["recipe"], SplitCounts(**tree["tally"]), tree["sha256"])
         whole = seal.recipe == recipe and all(hash_file(folder / name) == known for name, known in seal.sha256.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # a power cut leaves files empty or of zeros
         return None
     return seal if whole else None
-
-
-def hash_content(catalogue: Catalogue, order: ShardOrder, classes: Sequence[str]) -> str:
-    """Return the recipe of a shard."""
-    digest = hashlib.sha256(json.dumps(list(classes)).encode())
-    for _, item, verdict in catalogue.packed_shard(order.split, order.number):
-        digest.update(f"{item}\n{verdict}\n".encode())
-    return digest.hexdigest()
 
 
 def make_records(source: RecordSource, out: Path, source_digest: str = "") -> Manifest:

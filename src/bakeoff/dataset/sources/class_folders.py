@@ -4,7 +4,7 @@ train/daisy/1.jpg   train/tulip/7.png   validation/daisy/2.jpg        or without
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -37,6 +37,9 @@ class ImageFolders(Dataset):
             for path, problem in list_files(root, inside):
                 problem, ignored = judge_image(root, path, problem)
                 yield Item(path, path, split=side, labels=(label,), problem=problem, ignored=ignored)
+
+    def list_whole_folders(self, root: Path) -> set[str]:
+        return {inside for _, inside, _ in self._list_class_folders(root)}
 
     def declared_classes(self, root: Path) -> list[str]:
         return sorted({label for _, _, label in self._list_class_folders(root)})
@@ -159,9 +162,12 @@ def make_unannotated(root: Path, path: str, problem: str | None, rule: Unlabelle
     return Item(path, path, split=side, notes=notes, problem=problem, ignored=ignored, unpaired=True)
 
 
-def list_unlisted(root: Path, listed: set[str]) -> Iterator[Item]:
-    """Yield the pictures and films of a dataset's folder that are not listed, and in no listed folder of frames."""
-    for path, problem in list_files(root):
+def list_unlisted(root: Path, listed: set[str], whole: Container[str] = ()) -> Iterator[Item]:
+    """Yield the pictures and films of a dataset's folder that are not listed, and in no listed folder of frames.
+
+    Folders of which all is listed are `whole`.
+    """
+    for path, problem in list_files(root, but=whole):
         is_media = os.path.splitext(path)[1].lower() in IMAGE_SUFFIXES | VIDEO_SUFFIXES
         if is_media and path not in listed and os.path.dirname(path) not in listed:
             yield Item(path, path, problem=problem or "belongs to no example", ignored=True, unpaired=True)

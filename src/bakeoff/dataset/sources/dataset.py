@@ -184,6 +184,10 @@ class Dataset:
     def items(self, root: Path) -> Iterator[Item]:
         """All of the dataset, in any order, without reading pixels."""
 
+    def list_whole_folders(self, root: Path) -> set[str]:
+        """Return folders of which `items` has every file, and those below them."""
+        return set()
+
     def declared_classes(self, root: Path) -> list[str] | None:
         """The labels in their order, if the dataset's own files have one; else they are sorted."""
         return None

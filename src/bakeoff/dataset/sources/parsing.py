@@ -9,6 +9,7 @@ import os
 import re
 import reprlib
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from math import isfinite
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from bakeoff.foundation.files import GROWS, NO_REGULAR_FILE, open_regular
+from bakeoff.foundation.files import NO_REGULAR_FILE, open_regular, read_regular
 
 MOST_BYTES = 16_000_000  # of a text that is read as a whole
 MOST_IN_LINE = 1_000_000  # characters, of a text that is read line by line
@@ -39,15 +40,14 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     try:
         if not os.path.isfile(path):
             raise ValueError(NO_REGULAR_FILE if os.path.exists(path) else "no such file")
-        with open_regular(path) as file:
-            if (size := os.fstat(file.fileno()).st_size) > most:
-                raise ValueError(f"has {size / 1e6:,.1f} MB, more than the {most / 1e6:,g} MB that are read; divide it")
-            data = file.read(size + 1)
-        if len(data) > size:
-            raise ValueError(GROWS)
-        return data
+        return read_regular(path, partial(_require_length, most))
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror or error}; check its permissions") from None
+
+
+def _require_length(most: int, length: int) -> None:
+    if length > most:
+        raise ValueError(f"has {length / 1e6:,.1f} MB, more than the {most / 1e6:,g} MB that are read; divide it")
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby
 from pathlib import Path, PurePosixPath
@@ -54,8 +54,10 @@ _OTHERS = (
 )
 
 
-def list_files(root: Path, inside: str = "") -> Iterator[tuple[str, str | None]]:
+def list_files(root: Path, inside: str = "", but: Container[str] = ()) -> Iterator[tuple[str, str | None]]:
     """Yield (relative path, why it cannot be used or None) of every file, folder by folder in sorted order.
+
+    Folders in `but` are left out.
 
     Holds the names of one folder, and of those above it, at a time. Hidden files are no part of a dataset.
     """
@@ -73,6 +75,8 @@ def list_files(root: Path, inside: str = "") -> Iterator[tuple[str, str | None]]
             yield path, "a link to a folder; name the folder itself"
         elif kind == FOLDER and len(open_folders) >= DEEPEST:
             yield path, f"more than {DEEPEST} folders within each other; move it up"
+        elif kind == FOLDER and path in but:
+            continue
         elif kind == FOLDER:
             open_folders.append(_list_entries(root, path))
         else:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from bakeoff.dataset.building.build import HomePool
-from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict, unpack_item, unpack_verdict
+from bakeoff.dataset.building.catalogue import Catalogue, PackedRow, PackedVerdict, unpack_item
 from bakeoff.dataset.building.worker_tasks import BuildPool, MakePool, Piece, examine_piece
-from bakeoff.dataset.building.write_shards import Seal, ShardOrder, hash_content, keep_seal, make_shard, read_seal
+from bakeoff.dataset.building.write_shards import Seal, ShardOrder, find_finished, keep_seal, make_shard
 from bakeoff.dataset.sources.dataset import Dataset
 from bakeoff.experiments.cluster.raw_transfer import Excerpt, lay_out, take_excerpts
 from bakeoff.experiments.cluster.ray_connection import connect, parse_address
@@ -29,8 +29,6 @@ from bakeoff.foundation.workspace import main_workspace
 TITLE = "build_records"
 HOME_PROCESSES = 2  # with one, the work would run in this process, which a damaged file may kill
 OpenHome = Callable[[], BuildPool]
-
-PackedRow = tuple[int, str, str]  # dataset, item, verdict, as the catalogue keeps them
 
 
 @contextmanager
@@ -75,14 +73,12 @@ class RayPool:
     ) -> Iterator[tuple[ShardOrder, Seal]]:
         left = []
         for order in orders:
-            recipe = hash_content(catalogue, order, classes)
-            if held := read_seal(self._folder, order.file, recipe):
+            if held := find_finished(catalogue, order, classes, self._folder):
                 yield order, held
             else:
-                left.append((order, recipe))
+                left.append(order)
         yield from self._tasks.run(
-            Writing(self._datasets, order, recipe, classes, catalogue, self._folder, self._open_home)
-            for order, recipe in left
+            Writing(self._datasets, order, classes, catalogue, self._folder, self._open_home) for order in left
         )
 
     def _open_home(self) -> BuildPool:
@@ -123,7 +119,6 @@ class Writing:
 
     datasets: Sequence[Dataset]
     order: ShardOrder
-    recipe: str
     classes: list[str]
     catalogue: Catalogue
     folder: Path
@@ -158,10 +153,10 @@ class Writing:
         return written
 
     def _read_rows(self) -> list[PackedRow]:
-        return list(self.catalogue.packed_shard(self.order.split, self.order.number))
+        return list(self.catalogue.shard(self.order.split, self.order.number))
 
     def _list_arguments(self) -> tuple[Any, ...]:
-        return self.order, self.recipe, self.classes
+        return self.order, self.classes
 
 
 def load() -> None:
@@ -180,21 +175,19 @@ def examine_far(datasets: Sequence[Dataset], piece: Piece, excerpts: list[Excerp
 
 
 def write_near(
-    datasets: Sequence[Dataset], rows: list[PackedRow], order: ShardOrder, recipe: str, classes: list[str], folder: Path
+    datasets: Sequence[Dataset], rows: list[PackedRow], order: ShardOrder, classes: list[str], folder: Path
 ) -> Seal:
-    unpacked = ((source, unpack_item(item), unpack_verdict(verdict)) for source, item, verdict in rows)
-    return make_shard(unpacked, order, recipe, datasets, classes, folder)
+    return make_shard(rows, order, datasets, classes, folder)
 
 
 def write_far(
     datasets: Sequence[Dataset],
     rows: list[PackedRow],
     order: ShardOrder,
-    recipe: str,
     classes: list[str],
     excerpts: list[Excerpt],
 ) -> tuple[Seal, dict[str, bytes]]:
     """Return the seal, and the content of the files that it names."""
     with lay_out(datasets, excerpts) as inside:
-        seal = write_near(inside, rows, order, recipe, classes, Path())
+        seal = write_near(inside, rows, order, classes, Path())
         return seal, {name: Path(name).read_bytes() for name in seal.sha256}
