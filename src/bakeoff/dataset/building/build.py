@@ -110,8 +110,10 @@ def _settle_drawings(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part
     drawn_on = "json_extract(verdicts.content, '$.drawn_on')"
     rows = f"FROM verdicts JOIN items USING (name) WHERE source = ? AND {drawn_on}"
     for source, part in enumerate(parts):
+        if part.dataset.boxes_drawn_on != "auto" or part.dataset.task != "detection":
+            continue
         counts = dict(catalogue.table.execute(f"SELECT {drawn_on}, COUNT(*) {rows} IS NOT NULL GROUP BY 1", [source]))
-        if part.dataset.boxes_drawn_on != "auto" or UNSAID not in counts:
+        if UNSAID not in counts:
             continue
         others = {kind: counts.get(kind, 0) for kind in ("stored", "shown")}
         drawn = "stored" if others["stored"] > others["shown"] else "shown"

@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS examples (
 CREATE TABLE IF NOT EXISTS labels (name TEXT, label TEXT, PRIMARY KEY (name, label)) WITHOUT ROWID;
 """
 DUPLICATE = "is listed twice; the first annotation counts"
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # `dumps` makes an encoder each time
 AT_ONCE = 256  # items that are listed in one transaction
 ItemRow = tuple[str, int, int, str, bool]  # name, source, stamp, content, whether it is unpaired
 PackedItem = tuple[int, str]  # the number of its dataset, and the item as the catalogue keeps it
@@ -194,7 +195,7 @@ def pack_content(value: Item | ItemVerdict) -> str:
     tree = {key: held for key, held in vars(value).items() if held or (held == 0 and held is not False)}
     if isinstance(value, ItemVerdict) and value.boxes:
         tree["boxes"] = [(box.ymin, box.xmin, box.ymax, box.xmax, box.label) for box in value.boxes]
-    return json.dumps(tree, separators=(",", ":"))
+    return _encode(tree)
 
 
 def _open(path: Path) -> sqlite3.Connection:

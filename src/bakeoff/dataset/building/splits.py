@@ -30,13 +30,14 @@ def choose_sides(
     with catalogue.changing() as table:
         # What is decided while a query runs is put aside here, since SQLite does not define changing what is read.
         table.execute("CREATE TEMP TABLE IF NOT EXISTS decided (key TEXT PRIMARY KEY, side TEXT, reason TEXT)")
-        _join_copies(table)
+        has_copies = _join_copies(table)
         for source, part in enumerate(parts):
             rule, odd = _split(table, source, part)
             rules.append(rule)
             warnings += odd
-        _part_copies(table)
-        warnings += _find_tested_copies(table)
+        if has_copies:
+            _part_copies(table)
+            warnings += _find_tested_copies(table)
         _require_examples(table, parts, needed)
     return rules, warnings
 
@@ -103,8 +104,9 @@ def _take_all(table: sqlite3.Connection, source: int, part: Part) -> None:
     table.execute("UPDATE examples SET side = ? WHERE source = ?", (part.side, source))
 
 
-def _join_copies(table: sqlite3.Connection) -> None:
-    """Groups that share an image with the same bytes become one."""
+def _join_copies(table: sqlite3.Connection) -> bool:
+    """Groups that share an image with the same bytes become one. Return whether any bytes are there twice."""
+    table.execute("CREATE INDEX IF NOT EXISTS by_bytes ON examples (sha256)")
     copies = (
         "SELECT sha256, unit FROM examples WHERE sha256 IN "
         "(SELECT sha256 FROM examples GROUP BY sha256 HAVING COUNT(*) > 1) ORDER BY sha256, unit"
@@ -126,6 +128,7 @@ def _join_copies(table: sqlite3.Connection) -> None:
     if moved:
         table.execute("CREATE INDEX IF NOT EXISTS by_unit ON examples (unit)")
         table.executemany("UPDATE examples SET unit = ? WHERE unit = ?", moved)
+    return last is not None
 
 
 def _part_copies(table: sqlite3.Connection) -> None:
@@ -135,7 +138,6 @@ def _part_copies(table: sqlite3.Connection) -> None:
         "WHERE a.side = ? AND b.side = ? AND a.sha256 IN "
         "(SELECT sha256 FROM examples GROUP BY sha256 HAVING COUNT(DISTINCT side) > 1) GROUP BY a.name"
     )
-    table.execute("CREATE INDEX IF NOT EXISTS by_bytes ON examples (sha256)")
     for name, other in table.execute(copies, (TRAIN, VALIDATION)).fetchall():
         reason = f"the same bytes as {make_printable(other)}, which stays in validation"
         table.execute("UPDATE examples SET side = NULL, left_out = ? WHERE name = ?", (reason, name))
