@@ -1,6 +1,8 @@
 """A pool gives back what it made in any order; the records are the same."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -8,10 +10,11 @@ import pytest
 from bakeoff.dataset.building import shard_assignment
 from bakeoff.dataset.building.build import HomePool, build
 from bakeoff.dataset.building.catalogue import Catalogue, PackedVerdict
-from bakeoff.dataset.building.worker_tasks import Piece, cut
+from bakeoff.dataset.building.validate_all import ItemListing
+from bakeoff.dataset.building.worker_tasks import PIECE, Piece, cut
 from bakeoff.dataset.building.write_shards import Seal, ShardOrder
 from bakeoff.dataset.sources.class_folders import ImageFolders
-from bakeoff.dataset.sources.dataset import Dataset, Part
+from bakeoff.dataset.sources.dataset import Dataset, Item, Part
 from support.drawing import write_images
 
 
@@ -68,3 +71,27 @@ def test_what_a_killed_build_left_half_written_is_removed(tmp_path: Path, monkey
 def test_pieces_have_a_size_and_the_last_one_the_rest() -> None:
     rows = [(0, str(number)) for number in range(7)]
     assert [len(piece) for piece in cut(rows, 3)] == [3, 3, 1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(ImageFolders):
+    """So many items, without their files."""
+
+    count: int
+
+    def items(self, root: Path) -> Iterator[Item]:
+        return (Item(f"{number}.jpg", f"{number}.jpg") for number in range(self.count))
+
+    def list_whole_folders(self, root: Path) -> set[str]:
+        return set()
+
+
+@pytest.mark.parametrize("count", [40, 5000])
+def test_pieces_grow_with_the_data_so_that_workers_end_together(count: int, tmp_path: Path) -> None:
+    with closing(Catalogue(tmp_path / "catalogue.db")) as catalogue:
+        dataset = Listed(path=tmp_path.as_posix(), count=count)
+        sizes = [len(piece) for piece in ItemListing(catalogue, [Part("", dataset)]).cut_pieces()]
+    assert sum(sizes) == count
+    assert sizes[:5] == [8] * 5
+    assert all(size <= max(8, sum(sizes[:place]) // 32) for place, size in enumerate(sizes))
+    assert max(sizes) == (8 if count == 40 else PIECE)

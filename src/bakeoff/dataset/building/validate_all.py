@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from bakeoff.dataset.building.catalogue import Catalogue, PackedItem
+from bakeoff.dataset.building.catalogue import Catalogue, PackedItem, PackedVerdict
 from bakeoff.dataset.building.class_filter import require_chosen
 from bakeoff.dataset.building.worker_tasks import PIECE, BuildPool, Piece
 from bakeoff.dataset.sources.class_folders import list_unlisted
@@ -18,7 +18,9 @@ from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.progress import Bar, progress
 
 LONGEST_REASON = 500  # characters of why a file cannot be used
-AT_ONCE = 8  # pieces of a transaction: few enough that a kill loses little, enough that transactions cost nothing
+AT_ONCE = 256  # verdicts of a transaction: few enough that a kill loses little, enough that transactions cost nothing
+FEWEST = 8  # images of a piece
+SHARE = 32  # a piece has at most so manyth a part of what was given before it, so that workers end together
 
 
 def check_items(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part]) -> None:
@@ -27,7 +29,7 @@ def check_items(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part]) ->
     with ExitStack() as open_bars:
         bar: Bar | None = None
         results = pool.examine(listing.cut_pieces())
-        while verdicts := [verdict for result in islice(results, AT_ONCE) for verdict in result]:
+        while verdicts := _take_verdicts(results):
             catalogue.add_verdicts(verdicts)
             if not listing.is_whole:
                 listing.in_work.difference_update(name for *_, name in verdicts)
@@ -38,12 +40,21 @@ def check_items(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part]) ->
                 bar.advance(catalogue.count("verdicts"))
 
 
+def _take_verdicts(results: Iterator[list[PackedVerdict]]) -> list[PackedVerdict]:
+    verdicts: list[PackedVerdict] = []
+    for result in results:
+        verdicts += result
+        if len(verdicts) >= AT_ONCE:
+            break
+    return verdicts
+
+
 class ItemListing:
     """The list of all items as it grows, and which of them are being examined."""
 
     def __init__(self, catalogue: Catalogue, parts: Sequence[Part]) -> None:
         self._catalogue, self._parts = catalogue, parts
-        self._size = 1 if parts[0].dataset.task == "video" else PIECE
+        self._one_by_one, self._given = parts[0].dataset.task == "video", 0
         self.is_whole = False
         self.in_work: set[str] = set()  # names of items that had no verdict when the list became whole
 
@@ -58,14 +69,18 @@ class ItemListing:
         stamp = partial(_make_stamp, [part.dataset.folder() for part in self._parts])
         for listed in self._catalogue.list_items(_list_items(self._parts), stamp):
             if is_early and listed:
-                yield self._start(listed[: self._size])
+                yield self._start(listed[: self._choose_size()])
         require_chosen(self._catalogue, self._parts)
         self.is_whole = True
         others = (row for row in self._catalogue.unchecked() if row[0] not in self.in_work)
-        while some := list(islice(others, self._size)):
+        while some := list(islice(others, self._choose_size())):
             yield self._start(some)
 
+    def _choose_size(self) -> int:
+        return 1 if self._one_by_one else min(PIECE, max(FEWEST, self._given // SHARE))
+
     def _start(self, rows: list[tuple[str, PackedItem]]) -> Piece:
+        self._given += len(rows)
         if not self.is_whole:
             self.in_work.update(name for name, _ in rows)
         return [item for _, item in rows]

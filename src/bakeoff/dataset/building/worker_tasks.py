@@ -15,7 +15,7 @@ from bakeoff.dataset.building.write_shards import Seal, ShardOrder
 from bakeoff.dataset.sources.dataset import Dataset
 
 Piece = list[PackedItem]
-PIECE = 32  # items that a worker gets at once; clips one by one
+PIECE = 64  # items that a worker gets at once, at most
 
 
 class BuildPool(Protocol):
