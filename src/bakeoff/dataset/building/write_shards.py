@@ -48,7 +48,7 @@ class ShardOrder:
         return name_shard(self.split, self.number, self.count)
 
 
-class Recipe:
+class ShardRecipe:
     """What decides the bytes of a shard."""
 
     def __init__(self, classes: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ def find_finished(catalogue: Catalogue, order: ShardOrder, classes: Sequence[str
     """Return the seal of a shard that needs not be written again."""
     if not (folder / name_seal(order.file)).exists():
         return None
-    recipe = Recipe(classes)
+    recipe = ShardRecipe(classes)
     with closing(catalogue.shard(order.split, order.number)) as rows:
         for row in rows:
             recipe.add(row)
@@ -90,7 +90,7 @@ def make_shard(
     folder: Path,
 ) -> Seal:
     """Write beside, then rename, the seal last. Several processes may do so at once: they write the same."""
-    ids, tally, boxes, recipe = number_classes(classes), SplitCounts(), [], Recipe(classes)
+    ids, tally, boxes, recipe = number_classes(classes), SplitCounts(), [], ShardRecipe(classes)
     unfinished = f"partial-{secrets.token_hex(4)}-{order.file}"
     roots = [dataset.folder() for dataset in datasets]
     with ShardWriter(folder, unfinished) as shard:
