@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from bakeoff.dataset.building.catalogue import Catalogue, PackedItem, PackedVerdict
+from bakeoff.dataset.building.catalogue import Catalogue, PackedItem
 from bakeoff.dataset.building.class_filter import require_chosen
 from bakeoff.dataset.building.worker_tasks import PIECE, BuildPool, Piece
 from bakeoff.dataset.sources.class_folders import list_unlisted
@@ -18,7 +18,7 @@ from bakeoff.foundation.formatting import make_printable
 from bakeoff.foundation.progress import Bar, progress
 
 LONGEST_REASON = 500  # characters of why a file cannot be used
-AT_ONCE = 256  # verdicts of a transaction: few enough that a kill loses little, enough that transactions cost nothing
+AT_ONCE = 4  # pieces of a transaction: few enough that a kill loses little, enough that transactions cost nothing
 FEWEST = 8  # images of a piece
 SHARE = 32  # a piece has at most so manyth a part of what was given before it, so that workers end together
 
@@ -29,7 +29,7 @@ def check_items(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part]) ->
     with ExitStack() as open_bars:
         bar: Bar | None = None
         results = pool.examine(listing.cut_pieces())
-        while verdicts := _take_verdicts(results):
+        while verdicts := [verdict for result in islice(results, AT_ONCE) for verdict in result]:
             catalogue.add_verdicts(verdicts)
             if not listing.is_whole:
                 listing.in_work.difference_update(name for *_, name in verdicts)
@@ -38,15 +38,6 @@ def check_items(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part]) ->
             elif listing.is_whole:
                 bar = open_bars.enter_context(progress("checking", catalogue.count("items"), "files"))
                 bar.advance(catalogue.count("verdicts"))
-
-
-def _take_verdicts(results: Iterator[list[PackedVerdict]]) -> list[PackedVerdict]:
-    verdicts: list[PackedVerdict] = []
-    for result in results:
-        verdicts += result
-        if len(verdicts) >= AT_ONCE:
-            break
-    return verdicts
 
 
 class ItemListing:
