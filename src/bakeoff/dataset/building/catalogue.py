@@ -1,11 +1,10 @@
 """Everything that a build knows of its items, in a SQLite file: memory stays the same for a hundred or a million.
 
-items     as the sources list them, with a stamp that changes when the item or its file does: a hash of 64 bits
+items     as the sources list them, with a stamp that changes when the item or its file does: a hash
 verdicts  what the check found; kept while the stamp is the same, so a killed build need not check again
 examples  the items that become records: which side, which shard
 """
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from bakeoff.dataset.building.validate import ItemVerdict
 from bakeoff.dataset.records.record import Box
 from bakeoff.dataset.records.wire import to_signed
-from bakeoff.dataset.sources.dataset import Item
+from bakeoff.dataset.sources.dataset import Item, hash_place
 
 PREPARE = """
 PRAGMA journal_mode = WAL;
@@ -99,7 +98,8 @@ class Catalogue:
             if item.name not in known:
                 known.add(item.name)
                 content = pack_content(item)
-                new.append((item.name, source, _hash_stamp(stamp(source, item), content), content, item.unpaired))
+                changes = hash_place(0, f"{stamp(source, item)}:{content}")
+                new.append((item.name, source, changes, content, item.unpaired))
                 if not item.unpaired:
                     listed.append((item.name, (source, content)))
             elif not item.unpaired:
@@ -151,7 +151,7 @@ class Catalogue:
         [held] = self.table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
             content = pack_content(item)
-            row = (content, _hash_stamp(stamp(source, item), content), item.name)
+            row = (content, hash_place(0, f"{stamp(source, item)}:{content}"), item.name)
             self.table.execute("UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", row)
             return item.name
         number = 2
@@ -159,13 +159,8 @@ class Catalogue:
             number += 1
         name = f"{item.name} ({number})"
         content = pack_content(Item(name, item.path, item.media, problem=DUPLICATE))
-        self._insert([(name, source, _hash_stamp("", content), content, False)])
+        self._insert([(name, source, hash_place(0, f":{content}"), content, False)])
         return name
-
-
-def _hash_stamp(stamp: str, content: str) -> int:
-    digest = hashlib.blake2b(f"{stamp}:{content}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, signed=True)
 
 
 def unpack_item(content: str) -> Item:

@@ -20,7 +20,7 @@ from bakeoff.foundation.progress import Bar, progress
 LONGEST_REASON = 500  # characters of why a file cannot be used
 AT_ONCE = 4  # pieces of a transaction: few enough that a kill loses little, enough that transactions cost nothing
 FEWEST = 8  # images of a piece
-SHARE = 32  # a piece has at most so manyth a part of what was given before it, so that workers end together
+SHARE = 32  # of so many that were given before it, a piece has one at most, so that workers end together
 
 
 def check_items(catalogue: Catalogue, pool: BuildPool, parts: Sequence[Part]) -> None:
@@ -57,8 +57,8 @@ class ItemListing:
         is read, so then nothing is examined meanwhile.
         """
         is_early = not any(part.dataset.classes for part in self._parts)
-        stamp = partial(_make_stamp, [part.dataset.folder() for part in self._parts])
-        for listed in self._catalogue.list_items(_list_items(self._parts), stamp):
+        roots = [part.dataset.folder() for part in self._parts]
+        for listed in self._catalogue.list_items(_list_items(self._parts, roots), partial(_make_stamp, roots)):
             if is_early and listed:
                 yield self._start(listed[: self._choose_size()])
         require_chosen(self._catalogue, self._parts)
@@ -77,9 +77,9 @@ class ItemListing:
         return [item for _, item in rows]
 
 
-def _list_items(parts: Sequence[Part]) -> Iterator[tuple[int, Item]]:
-    for source, part in enumerate(parts):
-        for item in _list_whole_folder(part.dataset, part.dataset.folder()):
+def _list_items(parts: Sequence[Part], roots: Sequence[Path]) -> Iterator[tuple[int, Item]]:
+    for source, (part, root) in enumerate(zip(parts, roots, strict=True)):
+        for item in _list_whole_folder(part.dataset, root):
             name = f"{part.name}/{item.name}" if len(parts) > 1 else item.name
             safe, problem = make_printable(name), item.problem and make_printable(item.problem)[:LONGEST_REASON]
             fits = (safe, problem) == (item.name, item.problem)

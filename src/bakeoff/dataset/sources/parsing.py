@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from bakeoff.foundation.files import NO_REGULAR_FILE, open_regular, read_regular
+from bakeoff.foundation.formatting import as_number
 
 MOST_BYTES = 16_000_000  # of a text that is read as a whole
 MOST_IN_LINE = 1_000_000  # characters, of a text that is read line by line
@@ -84,10 +85,7 @@ def parse_number(value: object, what: str, low: float = -LARGEST, high: float = 
     if isinstance(value, str):
         # Python also reads `1_000` and the digits of other scripts; the programs that wrote these files do not.
         if value.isascii() and "_" not in value and len(value) <= LONGEST_NUMBER:
-            try:
-                number = float(value)
-            except ValueError:
-                pass
+            number = as_number(value)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         number = value
     if number is None or (isinstance(number, float) and not isfinite(number)):
