@@ -34,7 +34,7 @@ GET_DOCS := $(if $(UV),uv pip install --group docs,$(BIN)/python -m pip install 
 # A file's tests stay together; pytest takes files in the order of tests/conftest.py, the longest first.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup repro start test quick durations proofs howtos page-proof presets attack bench bench-networks gpu-proof check format ui reference docs docs-serve lock audit wheel
+.PHONY: help setup repro start test test-all quick durations proofs howtos page-proof presets attack bench bench-networks gpu-proof check format ui reference docs docs-serve lock audit wheel
 
 help:
 	@echo "make repro    set up the environment, run the variant of params.yaml end to end"
@@ -42,6 +42,7 @@ help:
 	@echo "make setup    set up the environment, run nothing"
 	@echo "make start    set up the environment, train ssd_small on drawn scenes as a start for detectors of your own"
 	@echo "make test     set up the environment, run the test suite"
+	@echo "make test-all  the same with the tests marked long, which take as much time again; CI runs it"
 	@echo "make quick    the tests that are nearest to what you changed since main, as many as run in a minute"
 	@echo "make durations  the test suite, which then knows how long each of its files takes; on an idle machine"
 	@echo "make proofs   the proofs that take minutes or gigabytes each: full-size networks, kills, full disks"
@@ -73,11 +74,14 @@ start: $(READY)
 test: $(DEV)
 	python -m pytest $(SIDE_BY_SIDE)
 
+test-all: $(DEV)
+	python -m pytest -m "not slow" $(SIDE_BY_SIDE)
+
 quick: $(DEV)
 	python tests/quick.py $(SIDE_BY_SIDE)
 
 durations: $(DEV)
-	python -m pytest $(SIDE_BY_SIDE) --write-durations
+	python -m pytest -m "not slow" $(SIDE_BY_SIDE) --write-durations
 
 proofs: $(DEV)
 	python -m pytest -m slow -rP

@@ -34,7 +34,9 @@ def main() -> int:
     if not chosen:
         return 0
     names = [str(file.relative_to(ROOT)) for file in chosen]
-    return subprocess.run([sys.executable, "-m", "pytest", *sys.argv[1:], *names], cwd=ROOT, check=False).returncode
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-m", "not slow", *sys.argv[1:], *names], cwd=ROOT, check=False
+    ).returncode
 
 
 def changed_files(root: Path = ROOT) -> set[Path]:

@@ -18,10 +18,10 @@ def everything_suits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("environment", "marks", "expected"),
     [
-        ({}, FAST_TESTS, "/memory"),
+        *(({}, marks, "/memory") for marks in FAST_TESTS),
         ({}, "slow", None),  # the proofs ask about a disk
         ({}, "slow or not slow", None),
-        ({VARIABLE: "/mine"}, FAST_TESTS, "/mine"),
+        ({VARIABLE: "/mine"}, FAST_TESTS[0], "/mine"),
     ],
 )
 def test_fast_tests_are_in_memory_unless_somebody_chose_a_place(

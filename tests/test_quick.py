@@ -89,7 +89,9 @@ def test_a_test_that_takes_too_long_is_named(
     printed = capsys.readouterr().out
     assert "tests/learning/lr/test_decays.py does not fit" in printed
     [words] = ran
-    assert words[1:5] == ["-m", "pytest", "-n", "2"] and "tests/learning/lr/test_piecewise.py" in words
+    assert (
+        words[1:7] == ["-m", "pytest", "-m", "not slow", "-n", "2"] and "tests/learning/lr/test_piecewise.py" in words
+    )
     assert "tests/learning/lr/test_decays.py" not in words
 
 

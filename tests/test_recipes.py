@@ -18,6 +18,8 @@ from support.imports import ROOT
 from support.messages import missing_in
 from support.workspace_copy import Workspace, made_workspace
 
+pytestmark = pytest.mark.long
+
 RECIPES = ("a network", "a learning-rate schedule", "a source of data", "a metric", "a change to examples")
 CALLBACK = "a callback"
 BLOCK = re.compile(r"^```(?:python|yaml)\n# (\S+\.\w+)\n(.*?)^```$", re.M | re.S)

@@ -19,7 +19,7 @@ from bakeoff.stages.export import describe_export, metrics
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 from support.messages import missing_in
 
-pytestmark = pytest.mark.usefixtures("converts_here")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("converts_here")]
 
 Judged = Callable[[Export], tuple[dict, dict]]
 

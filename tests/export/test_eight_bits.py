@@ -26,7 +26,7 @@ from bakeoff.learning.networks.quantized.ranges import FakeQuantize
 from bakeoff.learning.tasks.task import make_task
 from support.eight_bits import FAMILIES, active, families, pictures
 
-pytestmark = pytest.mark.usefixtures("converts_here")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("converts_here")]
 
 CLASSES = ("ant", "bee", "cat")
 DEEP = ("ssd_multibox", "yolox", "mobilenet_v2", "mobilenet_v3")

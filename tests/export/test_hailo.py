@@ -27,6 +27,8 @@ from support.drawn import draw
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 from support.messages import missing_in
 
+pytestmark = pytest.mark.long
+
 POINTS, YOLOX = "points", "yolox"
 
 

@@ -19,6 +19,8 @@ from support.drawn import draw
 from support.lite_files import CLASSES, examples, opinionated
 from support.tiny_detectors import LITE, MULTIBOX, YOLOX
 
+pytestmark = pytest.mark.long
+
 NEAR = 2e-4  # of scores, and of boxes in shares of the image, between TensorFlow and ONNX Runtime
 
 

@@ -28,6 +28,8 @@ from bakeoff.learning.tasks.detection import Detection
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 from support.messages import missing_in
 
+pytestmark = pytest.mark.long
+
 EVERY = Export(formats=("float16", "float32", "int8"))
 FAST = Export(formats=("float32",), per_class_suppression=False)
 

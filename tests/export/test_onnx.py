@@ -24,6 +24,8 @@ from bakeoff.learning.input.augment_and_resize import fit
 from bakeoff.learning.input.view import View
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 
+pytestmark = pytest.mark.long
+
 ABOUT = ModelMetadata("demo · ssd_small", "weights of others", "MIT")
 ONLY = Export(formats=("onnx",))
 

@@ -21,7 +21,7 @@ from bakeoff.learning.networks.detector_settings import Suppression
 from bakeoff.learning.networks.point_detector import PointDetector
 from bakeoff.learning.tasks.detection import Detection
 
-pytestmark = pytest.mark.usefixtures("converts_here")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("converts_here")]
 
 CLASSES = ("ant", "bee", "cow")
 SIZE = 64

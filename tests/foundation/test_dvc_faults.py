@@ -15,6 +15,8 @@ from proofs.faults.cheap import make_cheap
 from support.messages import missing_in
 from support.workspace_copy import environment
 
+pytestmark = pytest.mark.long
+
 SECONDS = 120  # DVC by itself tries for ever
 
 

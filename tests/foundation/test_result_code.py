@@ -43,6 +43,7 @@ def dependencies(package: Path) -> Iterator[dict[str, Dependency]]:
         yield code
 
 
+@pytest.mark.long
 def test_a_changed_line_runs_the_stages_that_it_decides_and_no_other(
     package: Path, dependencies: dict[str, Dependency], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,7 @@ def test_first_weights_that_are_replaced_under_their_name_are_noticed(workspace:
     assert workspace.changed_dependencies("train") == {"data/weights"}
 
 
+@pytest.mark.long
 def test_plan_foretells_what_runs_what_is_restored_and_what_is_left_alone(
     built: Workspace, experimented: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +281,7 @@ def test_options_that_are_not_chosen_and_where_copies_go_decide_no_result(worksp
     assert workspace.repro() == {"render_config"}
 
 
+@pytest.mark.long
 def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(
     built: Workspace, experimented: Workspace
 ) -> None:
@@ -296,6 +298,7 @@ def test_a_temporary_experiment_leaves_the_workspace_and_tracks_in_its_store(
     assert "mAP_50" in workspace.dvc("metrics", "diff", "HEAD", "falling", "--all")
 
 
+@pytest.mark.long
 def test_a_run_by_any_of_its_names_is_a_keras_model_that_answers_as_evaluation_found(
     experimented: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

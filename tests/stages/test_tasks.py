@@ -120,7 +120,13 @@ def render(task: str, seed: int = 0) -> None:
 
 
 @pytest.mark.parametrize(
-    "task", [*sorted(VARIANTS.keys() - {*OF_BOXES}), *(pytest.param(task, marks=pytest.mark.slow) for task in OF_BOXES)]
+    "task",
+    [
+        "classification",
+        "detection",
+        pytest.param("video", marks=pytest.mark.long),
+        *(pytest.param(task, marks=pytest.mark.slow) for task in OF_BOXES),
+    ],
 )
 def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     task: str, enter_trained: Enter, monkeypatch: pytest.MonkeyPatch
@@ -252,6 +258,7 @@ def train_detector(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> 
     return train(load(RUN), RECORDS, folder)[0]
 
 
+@pytest.mark.long
 def test_a_detector_is_trained_by_its_loss_on_validation(enter_trained: Enter, monkeypatch: pytest.MonkeyPatch) -> None:
     """Best weights, early stopping, history, status, plots, events and samples."""
     folder, _ = enter_trained("detection")
@@ -356,6 +363,7 @@ def start_from(weights: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Trai
     return train(load(RUN), RECORDS, out)[0]
 
 
+@pytest.mark.long
 def test_whose_weights_a_run_starts_from_is_followed_through_runs(
     enter_trained: Enter, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,6 +36,8 @@ from support.messages import missing_in
 from support.stage_calls import train
 from support.workspace_copy import TINY
 
+pytestmark = pytest.mark.long
+
 PARAMS, RECORDS, RUN = Path("params.yaml"), workspace.RECORDS, workspace.RUN
 TAUGHT = "train: {use: smoke, steps: 2, batch_size: 4, teacher: {run: ../teacher}}"
 

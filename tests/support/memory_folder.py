@@ -14,12 +14,12 @@ import psutil
 VARIABLE = "PYTEST_DEBUG_TEMPROOT"  # pytest's own, by which a person chooses another place
 SHARED_MEMORY = Path("/dev/shm")
 ROOM = 6 * 2**30  # bytes; the suite needs less than a third, and memory is also for the tests themselves
-FAST_TESTS = "not slow"  # what `-m` says without another choice
+FAST_TESTS = ("not slow and not long", "not slow")  # what `-m` says without another choice, and for all of them
 
 
 def choose_root(environment: MutableMapping[str, str], marks: str, folder: Path = SHARED_MEMORY) -> None:
     """Set pytest's variable to the folder in memory if the tests are the fast ones and the folder suits them."""
-    if VARIABLE not in environment and marks == FAST_TESTS and suits(folder):
+    if VARIABLE not in environment and marks in FAST_TESTS and suits(folder):
         environment[VARIABLE] = str(folder)
 
 

@@ -65,6 +65,7 @@ def test_an_image_with_more_pixels_on_a_side_than_a_jpeg_can_have_is_refused(siz
     assert check_image(png(*(min(side, 65_500) for side in size)), None).width
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("size", "frames", "named"),
     [((8_192, 4_097), 3, ["8192x4097", "33,554,432"]), ((8_000, 4_000), 40, ["bytes", "1,073,741,824"])],

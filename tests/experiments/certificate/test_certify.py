@@ -34,6 +34,8 @@ from support.messages import missing_in
 from support.repository import git
 from support.run_journals import write_run as write_journal
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("model_signing", reason="the extra `certify` is not installed")
 PRIVATE, PUBLIC = "../keys/private.pem", "../keys/public.pem"
 DEPS = {"train": ["src/net", "parts"], "build_records": ["conf"]}

@@ -33,6 +33,7 @@ def test_a_plan_without_a_device_says_nothing(tmp_path: Path) -> None:
     assert look_ahead(a_run(Export()), MANIFEST, tmp_path) is None
 
 
+@pytest.mark.long
 def test_the_file_is_made_with_random_weights() -> None:
     run = a_run(Export(formats=("saved_model", "int8"), device="limelight_coral", threads=2))
     outlook = try_device(run, MANIFEST)

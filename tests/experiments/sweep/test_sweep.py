@@ -49,6 +49,7 @@ def matches_each(patterns: list[str], lines: list[str]) -> bool:
     return len(patterns) == len(lines) and all(map(re.match, patterns, lines))
 
 
+@pytest.mark.long
 def test_each_configuration_commits_the_run_yaml_that_params_yaml_would_render(
     built: Workspace, tmp_path: Path
 ) -> None:

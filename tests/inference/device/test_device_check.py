@@ -18,7 +18,7 @@ from support.colour_model import write_colour_model
 from support.lite_files import CLASSES, MODELS, examples, opinionated
 from support.messages import missing_in
 
-pytestmark = pytest.mark.usefixtures("converts_here")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("converts_here")]
 
 
 @pytest.fixture(scope="module")

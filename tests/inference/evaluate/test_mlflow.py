@@ -21,6 +21,7 @@ def ask(query: str) -> list[tuple[Any, ...]]:
         return store.execute(query).fetchall()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # of MLflow's libraries
 def test_an_evaluation_is_numbers_of_its_run_with_the_digest_of_its_split(
     enter: Enter, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

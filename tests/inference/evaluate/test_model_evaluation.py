@@ -51,6 +51,7 @@ def own_folder() -> Path:
     return shelf() / str(run_id_of(read_state(workspace.TRAINED)))[:8]
 
 
+@pytest.mark.long
 def test_the_test_of_a_classifier_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
     enter("classification")
     assert {name: split.examples for name, split in read_manifest(workspace.RECORDS).splits.items()} == COUNTS
@@ -78,6 +79,7 @@ def read_clip(folder: Path) -> np.ndarray:
     return np.stack([read_image(file) for file in sorted(folder.iterdir())])
 
 
+@pytest.mark.long
 def test_the_test_of_a_video_classifier_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
     enter("video")
     code, output, errors = bakeoff("evaluate", "--split", "test")
@@ -93,6 +95,7 @@ def test_the_test_of_a_video_classifier_is_what_scikit_learn_counts(enter: Enter
     assert metrics["loss"] == pytest.approx(log_loss(truth, answers), rel=1e-4)
 
 
+@pytest.mark.long
 def test_the_test_of_several_labels_is_what_scikit_learn_counts(enter: Enter, bakeoff: Any) -> None:
     enter("several labels")
     code, output, errors = bakeoff("evaluate", "--split", "test")
@@ -124,6 +127,7 @@ def test_a_dataset_without_labels_judges_nothing(enter: Enter, bakeoff: Any) -> 
     assert not workspace.JUDGED.exists()
 
 
+@pytest.mark.long
 def test_the_test_of_a_detector_is_what_pycocotools_counts(
     enter: Enter, bakeoff: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +169,7 @@ def test_the_test_of_a_detector_is_what_pycocotools_counts(
     assert metrics["AR_100"] == pytest.approx(judged.stats[8], abs=1e-6)
 
 
+@pytest.mark.long
 def test_exported_files_are_judged_on_the_same_test(enter: Enter, bakeoff: Any) -> None:
     enter("classification")
     code, output, errors = bakeoff(

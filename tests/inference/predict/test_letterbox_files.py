@@ -38,7 +38,7 @@ from bakeoff.tracking.sync.make_network_files import make_network_files
 from support.lite_files import CLASSES, MODELS, opinionated
 from support.messages import missing_in
 
-pytestmark = pytest.mark.usefixtures("converts_here")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("converts_here")]
 
 MODEL = replace(MODELS["detection"], fit=LETTERBOX)  # type: ignore[type-var]
 SHAPE = Shape("detection", 64, 1, 2, 2, 1, fit=LETTERBOX)

@@ -43,6 +43,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_same_image_gets_the_same_answers_from_each(models: Path) -> None:
     coarse = np.random.default_rng(2).integers(0, 256, (5, 7, 3), np.uint8)
     image = coarse.repeat(19, axis=0).repeat(23, axis=1)  # neither square nor of the network's size
@@ -193,6 +194,7 @@ def test_labels_of_a_file_of_other_software_are_found_under_their_own_name(model
     assert (metadata.labels, metadata.view) == (("pole", "ball"), {})
 
 
+@pytest.mark.long
 def test_a_photograph_in_tiles_gets_the_same_answers_from_weights_and_every_file(tmp_path: Path) -> None:
     network, _ = opinionated("detection")
     tiles = Tiles(size=90)

@@ -103,6 +103,7 @@ def test_weights_of_keras_applications_give_its_features_for_raw_pixels(name: st
         np.testing.assert_allclose(given / scale, expected[layer] / scale, atol=1e-4, err_msg=layer)
 
 
+@pytest.mark.long
 @every_backbone
 def test_levels_halve_the_image_once_more_each(name: str) -> None:
     outputs = built(name, RULE, depth_multiplier=0.25).output
@@ -136,6 +137,7 @@ def test_statistics_fill_in_as_many_steps_as_the_momentum_says() -> None:
     np.testing.assert_allclose(means[2], 1.75 * means[0], rtol=1e-4)
 
 
+@pytest.mark.long
 @every_backbone
 def test_kernels_start_as_the_settings_say_each_with_its_own_numbers(name: str) -> None:
     kernels = [

@@ -1,6 +1,6 @@
 """What every network keeps, each kind in a small form: weights learn, settings reach their layers, names stay."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -69,8 +69,16 @@ DETECTORS: dict[str, Any] = {
 NUMBER = 3  # of classes
 # A batch norm takes away the scale before it, and a softmax what all keys share: rounding is left of these gradients.
 ONLY_ROUNDING = ("lab/scale", "lab/bias", "k_proj/bias")
-every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
-every_detector = pytest.mark.parametrize("name", DETECTORS)
+FIRST = ("cnn", "clip_cnn", "mobilenet_v2", "ssd", "fpn", "points", "the smallest sets")  # the others take long
+
+
+def each(names: Iterable[str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.long) for name in names]
+    )
+
+
+every_classifier, every_detector = each(CLASSIFIERS), each(DETECTORS)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -164,7 +172,7 @@ def test_momentum_reaches_every_batch_norm(name: str) -> None:
     assert {isinstance(layer, BatchNormalization) for layer in norms} == {True} and len(norms) > 5
 
 
-@pytest.mark.parametrize("name", [*CLASSIFIERS, *DETECTORS])
+@each([*CLASSIFIERS, *DETECTORS])
 def test_names_of_weights_are_unique_and_do_not_depend_on_what_was_built_before(name: str) -> None:
     again = unfilled(lambda: (CLASSIFIERS | DETECTORS)[name].build(NUMBER))
     first, second = ([weight.path for weight in network.weights] for network in (built(name), again))
@@ -214,9 +222,11 @@ def test_a_classifier_learns_eight_images_by_heart(settings: Any, steps: int, ra
     ("settings", "near", "share"),
     [
         (DETECTORS["ssd"], 4 / 64, 0.1),
-        (replace(FULL, predictor=SharedBoxPredictor(depth=24, layers_before=1)), 6 / 64, 0.1),
+        pytest.param(
+            replace(FULL, predictor=SharedBoxPredictor(depth=24, layers_before=1)), 6 / 64, 0.1, marks=pytest.mark.long
+        ),
         pytest.param(LITE, 6 / 64, 0.1, marks=pytest.mark.slow),
-        (replace(MULTIBOX, backbone=FULL.backbone), 8 / 96, 0.1),
+        pytest.param(replace(MULTIBOX, backbone=FULL.backbone), 8 / 96, 0.1, marks=pytest.mark.long),
         # A side between two bins costs something even where it is answered best.
         (PointDetector(input_size=64, width=0.125, batch_norm_momentum=0.9, suppression=SURE), 4 / 64, 0.2),
         pytest.param(  # which takes longer than others do

@@ -44,6 +44,7 @@ def test_every_kind_has_an_option() -> None:
     assert {type(settings_of(option)) for option in OPTIONS} == set(NETWORKS.values())
 
 
+@pytest.mark.long
 @every_option
 def test_every_variable_is_in_one_of_the_coarse_groups(option: str) -> None:
     coarse = [part for part in COARSE if part in settings_of(option).parts]

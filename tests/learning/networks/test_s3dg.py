@@ -202,6 +202,7 @@ def test_epsilon_and_momentum_reach_every_batch_norm(small: keras.Model) -> None
     }
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("deterministic_operations")
 def test_network_tells_a_clip_from_its_reverse_and_comes_to_the_same_weights_again_to_the_bit() -> None:
     """Both clips show the same frames, so only their order can tell the classes apart."""

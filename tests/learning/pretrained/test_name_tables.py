@@ -57,6 +57,7 @@ def built(name: str, num_classes: int = 3) -> keras.Model:
     return unfilled(lambda: NETWORKS[name].build(num_classes))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("root", TF2.roots)
 @pytest.mark.parametrize("name", ["maps", "lite pyramid", "layers before", *PYRAMIDS])
 def test_every_variable_of_a_detector_is_found_under_each_root(name: str, root: str) -> None:

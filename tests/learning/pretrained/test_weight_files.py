@@ -167,6 +167,7 @@ def test_depthwise_kernels_of_keras_2_are_loaded(tmp_path: Path) -> None:
     assert firsts(network) == {path: float(n) for n, path in enumerate(firsts(network), start=1)}
 
 
+@pytest.mark.long
 def test_layers_that_keras_numbered_late_in_a_process_are_counted_from_0(tmp_path: Path) -> None:
     model = InceptionV3(input_size=75, auxiliary_weight=0.0)
 
@@ -202,6 +203,7 @@ def keras_own() -> keras.Model:
     return network
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["one.weights.h5", "one.h5"])
 def test_the_resnet_of_keras_answers_the_same_without_its_biases_and_in_another_order_of_colours(
     name: str, keras_own: keras.Model, tmp_path: Path

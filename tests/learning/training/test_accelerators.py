@@ -123,6 +123,7 @@ def by_one_and_two() -> dict[str, dict[str, Any]]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ["momentum", "rmsprop", "matches", "summed"])
 def test_two_devices_train_as_one_does(case: str, by_one_and_two: dict[str, dict[str, Any]]) -> None:
     """Batch norm over the whole batch, clipping, decay, averages, several batches a step, and a detector's matches,

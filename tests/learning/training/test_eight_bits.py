@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from bakeoff.learning.checkpoints.run_state import Best, PhaseState, Position
@@ -17,6 +18,8 @@ from bakeoff.learning.tasks.task import Tensors, compile_answer, make_task
 from bakeoff.learning.training.loop import seed_everything
 from bakeoff.learning.training.trainer_state import Learner, new_learner
 from bakeoff.learning.training.training import TrainingResult
+
+pytestmark = pytest.mark.long
 
 MODEL = Cnn(input_size=16, width=0.25)
 TRAIN = Train(4, phases=(Phase("plain", 2), Phase("eight", 8, quantize=True)), ema_decay=0.9)

@@ -59,6 +59,7 @@ def rows(folder: Path, query: str) -> list[tuple]:
         return store.execute(query).fetchall()
 
 
+@pytest.mark.long
 def test_four_processes_that_open_a_new_store_at_once_all_get_their_run(tmp_path: Path) -> None:
     processes = [track(tmp_path, f"run {number}") for number in range(4)]
     outputs = [process.communicate()[1] for process in processes]
@@ -165,6 +166,7 @@ def test_a_store_whose_making_was_killed_is_made_anew(
     assert [file.name for file in tmp_path.glob("mlflow.db*")] == ["mlflow.db"]
 
 
+@pytest.mark.long
 def test_a_moved_workspace_takes_its_artifacts_along(new_store: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
@@ -248,6 +250,7 @@ def steps_of_sorting(target: Target, experiment: str) -> int:
     return 1000 * next(thousands)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
 @pytest.mark.parametrize("ending", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_the_ui_serves_this_machine_only_and_ends_with_all_its_processes(

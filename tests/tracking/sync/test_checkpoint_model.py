@@ -28,7 +28,7 @@ from support.messages import missing_in
 from support.mlflow_store import Delivery, copy_store, deliver, find_work, open_store
 from support.stored_networks import CLASSES, SMALL, NetworkTraining, make_files, recipe_of
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow and its libraries
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]  # of MLflow and its libraries
 PICTURE = np.random.default_rng(5).integers(0, 256, (20, 30, 3), np.uint8)
 
 

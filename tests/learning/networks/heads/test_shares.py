@@ -16,6 +16,8 @@ from bakeoff.learning.tasks.task import answer_in_training, make_task
 from support.small_sets import SMALLEST
 from support.tiny_detectors import LITE, MULTIBOX_BY_SOFTMAX, YOLOX
 
+pytestmark = pytest.mark.long
+
 CLASSES = ("a", "b", "c")
 DETECTORS = {
     "ssd": Ssd(input_size=64, width=0.25, pyramid_channels=16),

@@ -15,6 +15,8 @@ from bakeoff.learning.tasks.task import answer_in_full, compile_answer, make_tas
 from support.small_sets import SMALL, SMALLEST
 from support.tiny_detectors import YOLOX
 
+pytestmark = pytest.mark.long
+
 POINTS = {"even": np.arange(16, dtype=np.float32), "fine in the middle": distances()}
 CLASSES = ("a", "b")
 TINY = PointDetector(input_size=64, width=0.0625)

@@ -17,6 +17,8 @@ from bakeoff.learning.networks.quantized.quantizable import Quantizable
 from bakeoff.learning.networks.quantized.ranges import round_straight, round_to_range, scale_of_weights
 from support.eight_bits import FAMILIES, active, families, pictures
 
+pytestmark = pytest.mark.long
+
 SSD = FAMILIES["ssd"]
 
 
