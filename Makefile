@@ -42,7 +42,7 @@ help:
 	@echo "make setup    set up the environment, run nothing"
 	@echo "make start    set up the environment, train ssd_small on drawn scenes as a start for detectors of your own"
 	@echo "make test     set up the environment, run the test suite"
-	@echo "make test-all  the same with the tests marked long, which take as much time again; CI runs it"
+	@echo "make test-all  the test suite with the tests that are marked long, which take half as much time again; CI runs it"
 	@echo "make quick    the tests that are nearest to what you changed since main, as many as run in a minute"
 	@echo "make durations  the test suite, which then knows how long each of its files takes; on an idle machine"
 	@echo "make proofs   the proofs that take minutes or gigabytes each: full-size networks, kills, full disks"

@@ -97,6 +97,7 @@ def test_bash_completes_options_keys_and_launchers(built: Workspace, tmp_path: P
     assert done.stdout.splitlines() == ["lr=constant lr=cosine lr=cosine_short", "hydra/launcher=dvc", "lr.peak="]
 
 
+@pytest.mark.long
 def test_hydras_mode_and_its_own_folder_are_as_elsewhere(built: Workspace, tmp_path: Path) -> None:
     workspace = built.copy(tmp_path / "clone")
     arguments = ("hydra.mode=MULTIRUN", "seed=1", "hydra.sweep.dir=notes", "hydra.launcher.until=render_config")

@@ -28,6 +28,7 @@ def own(built: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wo
     return copy
 
 
+@pytest.mark.long
 def test_each_choice_is_planned_with_its_own_records_which_are_built_once(own: Workspace) -> None:
     asked = configurations((SAME,), (LARGER,), (LARGER, "seed=3"))
     jobs = preflight(asked, until="render_config", other_data=True, builds=True)

@@ -10,6 +10,8 @@ from bakeoff.learning.networks.applications import InceptionV3
 from support.classifier_trials import noise
 from support.unfilled import answer, draw_values, unfilled
 
+pytestmark = pytest.mark.long
+
 SMALL = InceptionV3(input_size=75, background=True, batch_norm_momentum=0.83)
 
 
