@@ -1,5 +1,6 @@
 """The stages as users run them: through DVC, in a repository of their own."""
 
+import ast
 import json
 import re
 import shutil
@@ -397,6 +398,14 @@ def _runs(workspace: Workspace) -> list[tuple[str, str, str | None]]:
         ).fetchall()
 
 
+def names_of(tree: ast.Module) -> set[str]:
+    """Return what a program that ran to its end has defined: each name that it assigns or imports at its top."""
+    targets = [one for line in tree.body if isinstance(line, ast.Assign) for one in ast.walk(line.targets[0])]
+    imports = [one for line in tree.body if isinstance(line, ast.Import | ast.ImportFrom) for one in line.names]
+    imported = {one.asname or one.name.partition(".")[0] for one in imports}
+    return imported | {one.id for one in targets if isinstance(one, ast.Name)}
+
+
 PYTHON = [block for block in BLOCKS if block.language == "python" and not block.is_recipe]
 
 
@@ -413,4 +422,6 @@ def test_python_of_the_docs_runs(block: Block, built: Workspace, monkeypatch: py
         [[best]] = store.execute(
             "SELECT model_id FROM logged_models WHERE name LIKE 'best-so-far-%' AND lifecycle_stage = 'active' LIMIT 1"
         )
-    exec(re.sub(r"m-[0-9a-f]{32}", model, block.text).replace("models:/digits/1", f"models:/{best}"), {})
+    left: dict[str, Any] = {}
+    exec(re.sub(r"m-[0-9a-f]{32}", model, block.text).replace("models:/digits/1", f"models:/{best}"), left)
+    assert names_of(ast.parse(block.text)) <= left.keys() and left.keys() > {"__builtins__"}

@@ -65,6 +65,7 @@ VARIANTS = {
     },
 }
 OF_BOXES = ("points", "sets")
+MARKS = {"video": pytest.mark.long} | dict.fromkeys(OF_BOXES, pytest.mark.slow)
 HEADLINES = dict.fromkeys(("detection", *OF_BOXES), "mAP_50") | {"classification": "accuracy", "video": "accuracy"}
 PLOTS = {
     "detection": {"precision_recall.tsv", "precision_recall_by_class", "threshold.tsv", "errors.tsv", "confusion.tsv"},
@@ -119,15 +120,7 @@ def render(task: str, seed: int = 0) -> None:
     render_config(PARAMS, Path("conf"), RECORDS, RUN, facts=Path("networks"))
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        "classification",
-        "detection",
-        pytest.param("video", marks=pytest.mark.long),
-        *(pytest.param(task, marks=pytest.mark.slow) for task in OF_BOXES),
-    ],
-)
+@pytest.mark.parametrize("task", [pytest.param(task, marks=MARKS.get(task, ())) for task in sorted(VARIANTS)])
 def test_a_task_runs_end_to_end_and_its_files_say_the_same(
     task: str, enter_trained: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
