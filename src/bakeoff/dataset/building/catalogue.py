@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from bakeoff.dataset.building.validate import ItemVerdict
 from bakeoff.dataset.records.record import Box
@@ -35,11 +36,23 @@ CREATE TABLE IF NOT EXISTS labels (name TEXT, label TEXT, PRIMARY KEY (name, lab
 DUPLICATE = "is listed twice; the first annotation counts"
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # `dumps` makes an encoder each time
 AT_ONCE = 256  # items that are listed in one transaction
-ItemRow = tuple[str, int, int, str, bool]  # name, source, stamp, content, whether it is unpaired
 PackedItem = tuple[int, str]  # the number of its dataset, and the item as the catalogue keeps it
 # Why it is refused, whether it is ignored, its SHA-256, the hash of its picture, the whole verdict, its name.
 PackedVerdict = tuple[str | None, bool, str, int, str, str]
 PackedRow = tuple[int, str, str]  # of an example: the number of its dataset, its item, its verdict
+
+
+class ItemRow(NamedTuple):
+    name: str
+    source: int
+    stamp: int
+    content: str
+    unpaired: bool
+
+    @classmethod
+    def of(cls, source: int, item: Item, stamp: str = "") -> "ItemRow":
+        content = pack_content(item)
+        return cls(item.name, source, hash_place(0, f"{stamp}:{content}"), content, item.unpaired)
 
 
 class Catalogue:
@@ -97,11 +110,9 @@ class Catalogue:
         for source, item in rows:
             if item.name not in known:
                 known.add(item.name)
-                content = pack_content(item)
-                changes = hash_place(0, f"{stamp(source, item)}:{content}")
-                new.append((item.name, source, changes, content, item.unpaired))
+                new.append(ItemRow.of(source, item, stamp(source, item)))
                 if not item.unpaired:
-                    listed.append((item.name, (source, content)))
+                    listed.append((item.name, (source, new[-1].content)))
             elif not item.unpaired:
                 self._insert(new)
                 known.add(self._add_again(source, item, stamp))
@@ -150,16 +161,14 @@ class Catalogue:
         """Keep the row of an image that is annotated twice, report the second annotation, and return its name."""
         [held] = self.table.execute("SELECT unpaired FROM items WHERE name = ?", [item.name]).fetchone()
         if held:  # the image was seen before its annotation
-            content = pack_content(item)
-            row = (content, hash_place(0, f"{stamp(source, item)}:{content}"), item.name)
-            self.table.execute("UPDATE items SET content = ?, stamp = ?, unpaired = 0 WHERE name = ?", row)
+            row = ItemRow.of(source, item, stamp(source, item))
+            self.table.execute("REPLACE INTO items VALUES (?, ?, ?, ?, ?)", row)
             return item.name
         number = 2
         while self.table.execute("SELECT 1 FROM items WHERE name = ?", [f"{item.name} ({number})"]).fetchone():
             number += 1
         name = f"{item.name} ({number})"
-        content = pack_content(Item(name, item.path, item.media, problem=DUPLICATE))
-        self._insert([(name, source, hash_place(0, f":{content}"), content, False)])
+        self._insert([ItemRow.of(source, Item(name, item.path, item.media, problem=DUPLICATE))])
         return name
 
 
