@@ -17,15 +17,14 @@ from bakeoff.export.tflite_metadata import ModelMetadata, read_metadata
 from bakeoff.export.tflite_run import LiteModel
 from bakeoff.export.write_formats import write_files
 from bakeoff.foundation.errors import OutOfRange
-from bakeoff.learning.networks.detector_settings import Suppression
-from bakeoff.learning.networks.point_detector import PointDetector
+from bakeoff.learning.networks.point_detector import PointDetector, PointSuppression
 from bakeoff.learning.tasks.detection import Detection
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("converts_here")]
 
 CLASSES = ("ant", "bee", "cow")
 SIZE = 64
-MODEL = PointDetector(input_size=SIZE, width=0.0625, suppression=Suppression(min_score=0.25))
+MODEL = PointDetector(input_size=SIZE, width=0.0625, suppression=PointSuppression(min_score=0.25))
 POINTS = 64 + 16 + 4
 
 

@@ -1,5 +1,6 @@
 """The network without anchors: its graph, its answers as boxes, and that it learns."""
 
+from dataclasses import asdict
 from typing import Any
 
 import keras
@@ -9,11 +10,12 @@ import tensorflow as tf
 
 from bakeoff.learning.networks import boxes
 from bakeoff.learning.networks.detector_settings import Suppression, grid_points
-from bakeoff.learning.networks.point_detector import PointDetector
+from bakeoff.learning.networks.point_detector import PointDetector, PointSuppression
+from bakeoff.learning.run_file.parse import Problems, parse
 from bakeoff.learning.tasks.detection import Detection
 from support.detection_scenes import draw_scenes, targets_of
 
-TINY = PointDetector(input_size=64, width=0.0625, bins=8, suppression=Suppression(min_score=0.3))
+TINY = PointDetector(input_size=64, width=0.0625, bins=8, suppression=PointSuppression(min_score=0.3))
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,13 @@ def test_settings_of_the_graph_change_what_it_answers(option: dict[str, Any]) ->
     other = PointDetector(**{**vars(TINY), **option}).build(3)
     image = noise(1, 64)
     assert not np.allclose(plain(image, training=False)["boxes"], other(image, training=False)["boxes"], atol=1e-4)
+
+
+def test_a_suppression_that_names_another_key_keeps_the_overlap_of_points() -> None:
+    problems = Problems(str)
+    network = parse(PointDetector, {"suppression": {"min_score": 0.2}}, "model", problems)
+    assert not problems.lines
+    assert asdict(network.suppression) == asdict(Suppression()) | {"min_score": 0.2, "max_overlap": 0.6}
 
 
 def test_codes_are_the_boxes_as_offsets_from_a_cell_around_each_point(network: keras.Model) -> None:

@@ -56,6 +56,13 @@ class PointLoss:
 
 
 @dataclass(frozen=True)
+class PointSuppression(Suppression):
+    """Many points find one object, and the best by score has not always the tightest box. So more stay than of anchors."""
+
+    max_overlap: float = 0.6
+
+
+@dataclass(frozen=True)
 class PointDetector(GridDetector):
     layouts: ClassVar[tuple[str, ...]] = LAYOUTS
     parts: ClassVar[Parts] = {
@@ -76,7 +83,7 @@ class PointDetector(GridDetector):
     batch_norm_momentum: float = 0.97
     assignment: Assignment = field(default_factory=Assignment)
     loss: PointLoss = field(default_factory=PointLoss)
-    suppression: Suppression = field(default_factory=Suppression)
+    suppression: PointSuppression = field(default_factory=PointSuppression)
     tiles: Tiles | None = None
     fit: Fit = "stretch"  # or with grey beside an image that is no square
 
