@@ -89,8 +89,9 @@ def corners(tmp_path_factory: pytest.TempPathFactory, network: keras.Model, imag
     )
 
 
-def decode(output: np.ndarray, confidence: float, most_overlap: float) -> list[tuple[int, float, list[float]]]:
+def decode(output: np.ndarray) -> list[tuple[int, float, list[float]]]:
     """(1, 4 + k, n) -> (class, score, x y x y) best first: transpose, threshold, suppression in each class."""
+    confidence, most_overlap = 0.25, 0.6  # as `MODEL` has them
     rows = output[0].T
     detections = []
     for label in range(rows.shape[1] - 4):
@@ -133,7 +134,7 @@ def test_an_onnx_file_is_decoded_to_what_the_network_finds(
     labels: set[int] = set()
     for image in images[:4]:
         [rows] = session.run(None, {"images": (image / 255).transpose(2, 0, 1)[None]})
-        detections = decode(rows, 0.25, 0.5)
+        detections = decode(rows)
         labels |= {label for label, _, _ in detections}
         assert_same_boxes([(label, score, [side / SIZE for side in box]) for label, score, box in detections],
                      answered(network, image))  # fmt: skip
@@ -168,7 +169,7 @@ def test_a_tflite_has_the_same_rows_in_shares_of_the_input(
     assert (given["shape"].tolist(), output["shape"].tolist()) == ([1, SIZE, SIZE, 3], [1, 4 + len(CLASSES), POINTS])
     net.set_tensor(given["index"], images[:1] / np.float32(255))
     net.invoke()
-    assert_same_boxes(decode(net.get_tensor(output["index"]), 0.25, 0.5), answered(network, images[0]))
+    assert_same_boxes(decode(net.get_tensor(output["index"])), answered(network, images[0]))
 
 
 FILES = {
@@ -220,7 +221,7 @@ def test_levels_are_the_maps_that_rockchips_model_zoo_reads(
             box = [x + 0.5 - left, y + 0.5 - up, x + 0.5 + right, y + 0.5 + down]
             centre = [(box[0] + box[2]) / 2 / side, (box[1] + box[3]) / 2 / side]
             rows.append([*centre, (box[2] - box[0]) / side, (box[3] - box[1]) / side, *scores[:, y, x]])
-    assert_same_boxes(decode(np.array(rows).T[None], 0.25, 0.5), answered(network, images[0]))
+    assert_same_boxes(decode(np.array(rows).T[None]), answered(network, images[0]))
     assert_answers_alike("onnx", levels / "model.onnx", network, images[:2], most=50)
 
 

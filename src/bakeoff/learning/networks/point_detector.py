@@ -57,7 +57,7 @@ class PointLoss:
 
 @dataclass(frozen=True)
 class PointSuppression(Suppression):
-    """Many points find one object, and the best by score has not always the tightest box. So more stay than of anchors."""
+    """Many points find one object, and the best by score has not always the tightest box: more stay than of anchors."""
 
     max_overlap: float = 0.6
 
