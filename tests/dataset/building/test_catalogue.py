@@ -30,6 +30,13 @@ def test_an_image_that_changes_is_checked_again_also_if_it_was_listed_before_its
         assert list(catalogue.unchecked()) == [row]
 
 
+def test_an_image_that_another_dataset_annotates_is_that_ones(tmp_path: Path) -> None:
+    seen, annotated = Item("a.jpg", "a.jpg", unpaired=True), Item("a.jpg", "a.jpg", labels=("cat",))
+    with closing(Catalogue(tmp_path / "catalogue.db")) as catalogue:
+        assert list(catalogue.list_items([(0, seen), (1, annotated)], stamp_old)) == [[]]
+        assert list(catalogue.unchecked()) == [("a.jpg", (1, pack_content(annotated)))]
+
+
 def test_only_items_without_a_verdict_are_given_out_as_they_are_listed(tmp_path: Path) -> None:
     items = [Item(f"{number:03d}.jpg", f"{number:03d}.jpg") for number in range(AT_ONCE + 5)]
     with closing(Catalogue(tmp_path / "catalogue.db")) as catalogue:
