@@ -55,7 +55,7 @@ LEAST_MEASURED_S = 20.0  # of a run, from which a pace is told
 PACES = {
     "clip_small": 15.4, "cnn_small": 361.0, "efficientnet_v2_b0": 12.9, "frc_ssd_512_focal": 3.08,
     "frc_ssd_mobilenet_v2": 5.89, "inception_v3": 3.25, "mobilenet_v2": 20.0, "mobilenet_v2_035_96": 165.0,
-    "mobilenet_v3_large": 23.2, "mobilenet_v3_small": 55.4, "point_nano": 5.01, "point_nano_128": 130.0,
+    "mobilenet_v3_large": 23.2, "mobilenet_v3_small": 55.4, "point_nano": 5.01, "point_nano_128": 113.0,
     "point_small": 1.85, "s3d": 0.067, "s3dg": 0.063, "s3dg_small": 11.9, "ssd_mobilenet_v1_fpn_640": 0.336,
     "ssd_mobilenet_v2_300": 8.47, "ssd_mobilenet_v2_320": 6.48, "ssd_mobilenet_v2_fpnlite_320": 5.73,
     "ssd_mobilenet_v2_fpnlite_640": 1.41, "ssd_resnet50_fpn_640": 0.244, "ssd_small": 169.0, "ssd_tiny": 253.0,
